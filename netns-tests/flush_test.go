@@ -13,7 +13,8 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
-// TestHolderWhoseRulesAreFlushedFallsSilent, whatever becomes of its daemon: where tables are owned at any moment, and else once they are there again.
+// TestHolderWhoseRulesAreFlushedFallsSilent, whatever becomes of its daemon: where tables are owned at any moment, and
+// else once they are there again.
 func TestHolderWhoseRulesAreFlushedFallsSilent(t *testing.T) {
 	t.Parallel()
 	unowned, err := trial.Unowned()

@@ -11,7 +11,8 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/lab"
 )
 
-// Unowned is the program under test as it is on a kernel before 6.9, where nobody can own a table of nftables: others can delete it. It is built once.
+// Unowned is the program under test as it is on a kernel before 6.9, where nobody can own a table of nftables: others
+// can delete it. It is built once.
 var Unowned = sync.OnceValues(func() (string, error) {
 	root, err := Root()
 	if err != nil {

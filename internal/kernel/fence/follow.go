@@ -8,11 +8,13 @@ import (
 	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 )
 
-// contentsEvery is how often all of the tables is looked at most when others change nftables all the time. That the tables are there is looked at each time.
+// contentsEvery is how often all of the tables is looked at most when others change nftables all the time. That the
+// tables are there is looked at each time.
 const contentsEvery = 500 * time.Millisecond
 
-// follow looks at the fence after somebody else has changed nftables, and makes it anew, for all groups, if that is gone. They are told before, as the kernel may
-// take its time. What is refused here they try again, as after any other look.
+// follow looks at the fence after somebody else has changed nftables, and makes it anew, for all groups, if that is
+// gone. They are told before, as the kernel may take its time. What is refused here they try again, as after any other
+// look.
 func (s *shared) follow() {
 	at, err := time.Now(), s.Present()
 	if err == nil {
@@ -25,7 +27,8 @@ func (s *shared) follow() {
 	_ = s.looks.mend(at, func() error { return s.Rebuild(s.ends.now()) })
 }
 
-// Present reports whether the tables are there that were made: nil, or an error that wraps ErrBroken. What is in them it does not look at.
+// Present reports whether the tables are there that were made: nil, or an error that wraps ErrBroken. What is in them
+// it does not look at.
 func (f *Fence) Present() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

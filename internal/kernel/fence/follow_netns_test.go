@@ -15,7 +15,8 @@ import (
 	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 )
 
-// On a kernel where nobody can own a table, one that somebody takes away is there again before anybody looks, with what is left of the lease.
+// On a kernel where nobody can own a table, one that somebody takes away is there again before anybody looks, with what
+// is left of the lease.
 func TestFenceIsMadeAnewWhenOthersTakeItAway(t *testing.T) {
 	onAnOlderKernel(t)
 	w := newWire(t)

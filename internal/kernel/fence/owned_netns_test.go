@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A firewall that begins with an empty rule set, and whoever deletes the tables by their names, does nothing to a fence whose process is there.
+// A firewall that begins with an empty rule set, and whoever deletes the tables by their names, does nothing to a fence
+// whose process is there.
 func TestFenceThatIsOwnedOutlivesAFlush(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(300*time.Millisecond, long)

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// renew makes a timer of the table anew in one transaction: what was in it is out, and the key is in it for a while. It does not go through the nftables
-// library, which takes several times as long: this is all that an idle holder does five times a second.
+// renew makes a timer of the table anew in one transaction: what was in it is out, and the key is in it for a while. It
+// does not go through the nftables library, which takes several times as long: this is all that an idle holder does
+// five times a second.
 func (s *sockets) renew(table, timer string, key []byte, left time.Duration) error {
 	return s.Commit(timerAnew(table, timer, key, left))
 }

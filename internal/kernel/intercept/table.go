@@ -25,8 +25,9 @@ type Table struct {
 
 const tablePrefix = "keepvip-intercept-"
 
-// Open takes charge of the tables of that entry, and changes nothing yet: those that an earlier run has left go on until Apply replaces
-// them, in one transaction, or until their lifetime is over. What others do to them is followed by the watch; without one Renew makes anew what is gone.
+// Open takes charge of the tables of that entry, and changes nothing yet: those that an earlier run has left go on
+// until Apply replaces them, in one transaction, or until their lifetime is over. What others do to them is followed by
+// the watch; without one Renew makes anew what is gone.
 func Open(name string, watch *nfttables.Watch) (*Table, error) {
 	if most := unix.NFT_NAME_MAXLEN - 1 - len(tablePrefix); name == "" || len(name) > most {
 		return nil, fmt.Errorf("intercept: entry %q: want a name of 1 to %d bytes", name, most)
@@ -35,8 +36,8 @@ func Open(name string, watch *nfttables.Watch) (*Table, error) {
 	return &Table{name: name, start: rand.Uint32(), keeper: k}, err
 }
 
-// Apply makes the tables what the configuration says, in one transaction. The same again changes nothing. No connection ends by it, whatever becomes of its
-// backend.
+// Apply makes the tables what the configuration says, in one transaction. The same again changes nothing. No connection
+// ends by it, whatever becomes of its backend.
 func (t *Table) Apply(c Config) error {
 	if err := c.check(); err != nil {
 		return err
@@ -49,18 +50,20 @@ func (t *Table) Apply(c Config) error {
 	return t.wrap("make", err)
 }
 
-// Renew has them go on for that time from now. It makes them anew where one of them is gone, and is an error before the first Apply.
+// Renew has them go on for that time from now. It makes them anew where one of them is gone, and is an error before the
+// first Apply.
 func (t *Table) Renew(lifetime time.Duration) error { return t.wrap("renew", t.keeper.Renew(lifetime)) }
 
-// Leave lets go of the tables, for good, and leaves them as they are, for a next run to take over or for their lifetime to end.
+// Leave lets go of the tables, for good, and leaves them as they are, for a next run to take over or for their lifetime
+// to end.
 func (t *Table) Leave() {
 	t.set(nil)
 	t.keeper.Leave()
 }
 
-// Close takes the tables away, for good. New connections go to the virtual address by the network from then on. Those that were translated go on where
-// another table of this host translates addresses, too, as kube-proxy's do. Elsewhere the kernel ceases to translate with the last table, so
-// they are ended, as by Destroy. Leave spares them.
+// Close takes the tables away, for good. New connections go to the virtual address by the network from then on. Those
+// that were translated go on where another table of this host translates addresses, too, as kube-proxy's do. Elsewhere
+// the kernel ceases to translate with the last table, so they are ended, as by Destroy. Leave spares them.
 func (t *Table) Close() error {
 	applied := t.set(nil)
 	err := t.keeper.Close()

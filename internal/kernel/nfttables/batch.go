@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// batch is one transaction of nftables: the kernel carries out all of it, or nothing. Its own encoder is here because the nftables library has
-// no fwd expression, no room for one of others, and no flags of tables.
+// batch is one transaction of nftables: the kernel carries out all of it, or nothing. Its own encoder is here because
+// the nftables library has no fwd expression, no room for one of others, and no flags of tables.
 type batch struct {
 	name     string // of the tables
 	messages []netlink.Message
@@ -85,7 +85,8 @@ func (b *batch) newSet(family byte, s Set, id uint32) {
 		}
 		ae.Uint32(unix.NFTA_SET_ID, id)
 		if s.Key == TypeMark || s.Key == TypeLink {
-			// So that nft lists a key as the number that it is: type NFTNL_UDATA_SET_KEYBYTEORDER, four bytes, 1 for the host's order.
+			// So that nft lists a key as the number that it is: type NFTNL_UDATA_SET_KEYBYTEORDER, four bytes, 1 for
+			// the host's order.
 			ae.Bytes(unix.NFTA_SET_USERDATA, binary.NativeEndian.AppendUint32([]byte{0, 4}, 1))
 		}
 	})

@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Conn is a socket for transactions and questions, and the owner of the tables that are made by it (see [NewTable]). It opens when it is used
-// first, and belongs to one goroutine at a time. The zero Conn is ready.
+// Conn is a socket for transactions and questions, and the owner of the tables that are made by it (see [NewTable]). It
+// opens when it is used first, and belongs to one goroutine at a time. The zero Conn is ready.
 //
-// It stays open because the tables are owned by it, and because closing one makes the kernel wait until what earlier transactions have deleted is out
-// of use by every processor, which takes a hundred times as long as a change of a set.
+// It stays open because the tables are owned by it, and because closing one makes the kernel wait until what earlier
+// transactions have deleted is out of use by every processor, which takes a hundred times as long as a change of a set.
 type Conn struct {
 	open bool
 	fd   int
@@ -33,7 +33,8 @@ type ID struct {
 
 func (id ID) String() string { return names[id.Family] + " " + id.Name }
 
-// room is for a transaction that makes the tables for hundreds of entries, which is one message to the kernel, and for what it says of that.
+// room is for a transaction that makes the tables for hundreds of entries, which is one message to the kernel, and for
+// what it says of that.
 const room = 8 << 20
 
 // replyTimeout bounds the wait for one answer of the kernel, in seconds.
@@ -118,7 +119,8 @@ func (c *Conn) Close() {
 	c.open = false
 }
 
-// Commit carries out a transaction: all of it, or nothing. The error is the first that the kernel says, a [syscall.Errno].
+// Commit carries out a transaction: all of it, or nothing. The error is the first that the kernel says, a
+// [syscall.Errno].
 func (c *Conn) Commit(messages []netlink.Message) error {
 	if len(messages) == 0 {
 		return nil
@@ -149,8 +151,8 @@ func (c *Conn) Commit(messages []netlink.Message) error {
 	return err
 }
 
-// dyingTime is how long a transaction waits for the owner of a table to be gone: of a process that was killed the kernel closes one socket after the other, and
-// the next run may begin as soon as the first are.
+// dyingTime is how long a transaction waits for the owner of a table to be gone: of a process that was killed the
+// kernel closes one socket after the other, and the next run may begin as soon as the first are.
 const dyingTime = 500 * time.Millisecond
 
 func nothing(uint16, []byte) {}
@@ -187,8 +189,9 @@ func (c *Conn) append(to []byte, m netlink.Message, flags netlink.HeaderFlags) [
 	return append(to, make([]byte, -len(m.Data)&3)...)
 }
 
-// Ask asks a question, and gives the attributes of each answer to each, with the kind of the message (NFT_MSG_*). What it gives is valid until each
-// returns. family is one of NFPROTO_*; with [netlink.Dump] in flags the kernel lists all that there is.
+// Ask asks a question, and gives the attributes of each answer to each, with the kind of the message (NFT_MSG_*). What
+// it gives is valid until each returns. family is one of NFPROTO_*; with [netlink.Dump] in flags the kernel lists all
+// that there is.
 func (c *Conn) Ask(kind uint16, flags netlink.HeaderFlags, family byte, attributes []byte, each func(kind uint16, attributes []byte)) error {
 	if err := c.dial(); err != nil {
 		return err
@@ -198,11 +201,11 @@ func (c *Conn) Ask(kind uint16, flags netlink.HeaderFlags, family byte, attribut
 	return c.exchange(c.append(nil, m, flags), each)
 }
 
-// buffers are shared by all sockets: what one says is read at once. The kernel fills 32 KiB of a list at most.
+// buffers are shared by all sockets: what one says is read immediately. The kernel fills 32 KiB of a list at most.
 var buffers = sync.Pool{New: func() any { b := make([]byte, 32<<10); return &b }}
 
-// exchange sends what was numbered last, and reads all that is said of it. The kernel carries out, or answers, what it is sent before the call of send
-// returns, so nothing is waited for. After an error of the socket itself it is closed.
+// exchange sends what was numbered last, and reads all that is said of it. The kernel carries out, or answers, what it
+// is sent before the call of send returns, so nothing is waited for. After an error of the socket itself it is closed.
 func (c *Conn) exchange(ask []byte, each func(kind uint16, attributes []byte)) (failed error) {
 	if err := unix.Sendto(c.fd, ask, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		c.Close()

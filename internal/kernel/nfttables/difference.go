@@ -15,8 +15,8 @@ type change struct {
 
 func (c change) empty() bool { return len(c.removed)+len(c.added)+len(c.gone)+len(c.put) == 0 }
 
-// difference is what changes from one rendering to another: of tables of which only elements differ these, and others as a whole. It is false where they are not
-// of the same families.
+// difference is what changes from one rendering to another: of tables of which only elements differ these, and others
+// as a whole. It is false where they are not of the same families.
 func difference(before, after []Table) (changes []change, anew []Table, same bool) {
 	if !slices.EqualFunc(before, after, func(b, a Table) bool { return b.Family == a.Family }) {
 		return nil, nil, false

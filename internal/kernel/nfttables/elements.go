@@ -11,7 +11,8 @@ import (
 	"github.com/keepvip/keepvip/members/slots"
 )
 
-// elementsPerMessage keeps a message's list of elements within the 64 KiB that the length of a netlink attribute can say.
+// elementsPerMessage keeps a message's list of elements within the 64 KiB that the length of a netlink attribute can
+// say.
 const elementsPerMessage = 400
 
 // bytesOfElement is room for one, with an address of IPv6, or the name of a chain to one of IPv4.
@@ -60,8 +61,8 @@ func (b BySlot) all() []uint32 {
 	return out
 }
 
-// list is a message with so many elements of a set. It is put together without the library's encoder, which makes several pieces of each, and
-// copies them all several times.
+// list is a message with so many elements of a set. It is put together without the library's encoder, which makes
+// several pieces of each, and copies them all several times.
 func (b *batch) list(kind int, family byte, s Set, n int, element func(to []byte, i int) []byte) {
 	data := make([]byte, 0, n*bytesOfElement+bytesOfElement)
 	data = append(data, family, unix.NFNETLINK_V0, 0, 0)

@@ -10,8 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Keeper keeps the tables of one name in the kernel as they should be, for as long as somebody renews them: what somebody else takes away or changes is made
-// anew. The methods may be called from any goroutine; each may take as long as the kernel does.
+// Keeper keeps the tables of one name in the kernel as they should be, for as long as somebody renews them: what
+// somebody else takes away or changes is made anew. The methods may be called from any goroutine; each may take as long
+// as the kernel does.
 type Keeper struct {
 	cfg KeeperConfig
 
@@ -54,8 +55,8 @@ func (w Wanted) ready(c *Conn) error {
 	return w.Ready(c)
 }
 
-// Keep takes charge of the tables of that name, and changes nothing yet: those that an earlier run has left go on until Apply replaces them, in one
-// transaction, or until their time is over.
+// Keep takes charge of the tables of that name, and changes nothing yet: those that an earlier run has left go on until
+// Apply replaces them, in one transaction, or until their time is over.
 func Keep(cfg KeeperConfig) (*Keeper, error) {
 	if cfg.Name == "" || len(cfg.Name) > unix.NFT_NAME_MAXLEN-1 {
 		return nil, fmt.Errorf("nfttables: table %q: want a name of 1 to %d bytes", cfg.Name, unix.NFT_NAME_MAXLEN-1)
@@ -65,8 +66,9 @@ func Keep(cfg KeeperConfig) (*Keeper, error) {
 	return k, nil
 }
 
-// Apply makes the tables what is wanted: in one transaction, and with what differs. The same again changes nothing. A table of which more than elements differs
-// is made anew. Timed elements that come with it last for the lifetime, at least a millisecond.
+// Apply makes the tables what is wanted: in one transaction, and with what differs. The same again changes nothing. A
+// table of which more than elements differs is made anew. Timed elements that come with it last for the lifetime, at
+// least a millisecond.
 func (k *Keeper) Apply(wanted Wanted, lifetime time.Duration) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -79,8 +81,8 @@ func (k *Keeper) Apply(wanted Wanted, lifetime time.Duration) error {
 	return k.build(wanted, lifetime)
 }
 
-// change is Apply where there are tables already; it is not done where all of them have to be made anew: another one is of another family, or somebody has
-// changed them, or the kernel cannot do what is new.
+// change is Apply where there are tables already; it is not done where all of them have to be made anew: another one is
+// of another family, or somebody has changed them, or the kernel cannot do what is new.
 func (k *Keeper) change(wanted Wanted, lifetime time.Duration) (done bool, err error) {
 	after := wanted.Render(k.form)
 	changes, anew, same := difference(k.wanted.Render(k.form), after)
@@ -109,7 +111,8 @@ func (k *Keeper) change(wanted Wanted, lifetime time.Duration) (done bool, err e
 // errNothing is for who asks too early.
 var errNothing = errors.New("nothing was applied yet")
 
-// Renew has timed elements last for that time from now. It makes the tables anew where one of them is gone. It is an error before the first Apply.
+// Renew has timed elements last for that time from now. It makes the tables anew where one of them is gone. It is an
+// error before the first Apply.
 func (k *Keeper) Renew(lifetime time.Duration) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -142,7 +145,8 @@ func (k *Keeper) Form() int {
 	return k.form
 }
 
-// Leave lets go of the tables, for good, and leaves them as they are, for a next run to take over or for their time to end.
+// Leave lets go of the tables, for good, and leaves them as they are, for a next run to take over or for their time to
+// end.
 func (k *Keeper) Leave() {
 	k.unfollow()
 	k.mu.Lock()

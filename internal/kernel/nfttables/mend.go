@@ -9,12 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// contentsEvery is how often is looked at most into the tables, where others change theirs all the time: there may be tens of thousands of elements.
+// contentsEvery is how often is looked at most into the tables, where others change theirs all the time: there may be
+// tens of thousands of elements.
 const contentsEvery = 5 * time.Second
 
-// Mend makes the tables anew if somebody has deleted them, or put others of the same name in their place, as the start of a firewall does that begins with an
-// empty rule set; and if somebody has changed what is in them: a rule is another one, or a set has more or fewer elements. It says whether that was done since it
-// was asked last. As long as nobody changes anything it is one short question, which may be asked twice a second. It is an error before the first Apply.
+// Mend makes the tables anew if somebody has deleted them, or put others of the same name in their place, as the start
+// of a firewall does that begins with an empty rule set; and if somebody has changed what is in them: a rule is another
+// one, or a set has more or fewer elements. It says whether that was done since it was asked last. As long as nobody
+// changes anything it is one short question, which may be asked twice a second. It is an error before the first Apply.
 func (k *Keeper) Mend() (mended bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -7,7 +7,8 @@ import (
 	"github.com/keepvip/keepvip/members/slots"
 )
 
-// A Table is one of nftables as it should be. Tables are compared with [reflect.DeepEqual], so they are made of values only.
+// A Table is one of nftables as it should be. Tables are compared with [reflect.DeepEqual], so they are made of values
+// only.
 type Table struct {
 	Family byte
 	Sets   []Set
@@ -25,7 +26,8 @@ type Set struct {
 	BySlot   BySlot // in place of Elements
 }
 
-// BySlot are the elements of a map whose keys are slots. There are thousands of them with a few values, so they are not listed one by one.
+// BySlot are the elements of a map whose keys are slots. There are thousands of them with a few values, so they are not
+// listed one by one.
 type BySlot struct {
 	Value  []uint8   // of each slot, which one of Values; slots.None: it is not in the map
 	Values []Element // without their keys
@@ -42,8 +44,8 @@ func (b BySlot) Of(slot int) (Element, bool) {
 // Kind is a data type, as nft lists it, and its length in bytes, each part of a concatenation padded to four.
 type Kind struct{ ID, Length uint32 }
 
-// The numbers are nft's (enum datatypes in its src/datatype.h); the parts of a concatenation take six bits each. A mark and a link are numbers in the host's
-// byte order.
+// The numbers are nft's (enum datatypes in its src/datatype.h); the parts of a concatenation take six bits each. A mark
+// and a link are numbers in the host's byte order.
 var (
 	NoData      = Kind{}
 	TypeIPv4    = Kind{7, 4}

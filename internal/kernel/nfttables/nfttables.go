@@ -16,8 +16,9 @@ var names = map[byte]string{
 	unix.NFPROTO_NETDEV: "netdev", unix.NFPROTO_ARP: "arp", unix.NFPROTO_IPV4: "ip", unix.NFPROTO_IPV6: "ip6",
 }
 
-// Delete takes away the tables in a list of families that are ours by their name, and returns them, as "ip keepvip-spread-api". Tables of others
-// are not touched. A kernel without nftables has none. It needs CAP_NET_ADMIN. With an error gone has those before it.
+// Delete takes away the tables in a list of families that are ours by their name, and returns them, as "ip
+// keepvip-spread-api". Tables of others are not touched. A kernel without nftables has none. It needs CAP_NET_ADMIN.
+// With an error gone has those before it.
 func Delete(list []byte, ours func(family byte, name string) bool) (gone []string, err error) {
 	c, err := nftables.New()
 	if err != nil {
@@ -41,8 +42,8 @@ func Delete(list []byte, ours func(family byte, name string) bool) (gone []strin
 	return gone, nil
 }
 
-// DeleteEntries is Delete for tables that each belong to an entry of the configuration and are called prefix and the entry's name: all but those of
-// the entries to keep.
+// DeleteEntries is Delete for tables that each belong to an entry of the configuration and are called prefix and the
+// entry's name: all but those of the entries to keep.
 func DeleteEntries(list []byte, prefix string, keep []string) (gone []string, err error) {
 	return Delete(list, func(_ byte, name string) bool {
 		entry, ours := strings.CutPrefix(name, prefix)

@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Since Linux 6.9 a table can belong to a socket, and outlive it: nobody else can change or delete it meanwhile, and `nft flush ruleset` passes it
-// over. When the process is gone the table is like any other, so a next run or a cleanup takes it over. An older kernel refuses the flags, and the tables
-// are watched and made anew there (see [Watch]).
+// Since Linux 6.9 a table can belong to a socket, and outlive it: nobody else can change or delete it meanwhile, and
+// `nft flush ruleset` passes it over. When the process is gone the table is like any other, so a next run or a cleanup
+// takes it over. An older kernel refuses the flags, and the tables are watched and made anew there (see [Watch]).
 
 const (
 	newTable = netlink.HeaderType(unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_NEWTABLE)
@@ -37,7 +37,8 @@ func Older(yes bool) {
 // owning is whether tables can be owned: 0 is not known yet, 1 yes, 2 no.
 var owning atomic.Int32
 
-// Owning reports whether the kernel lets a socket own tables that outlive it. It asks the kernel once, by a transaction that changes nothing.
+// Owning reports whether the kernel lets a socket own tables that outlive it. It asks the kernel once, by a transaction
+// that changes nothing.
 func Owning() bool {
 	if owning.Load() == 0 {
 		answer := int32(2)
@@ -88,8 +89,9 @@ func table(kind netlink.HeaderType, id ID, flags uint32) netlink.Message {
 	return m
 }
 
-// Encode is what build says by the nftables library, for [Conn.Commit]. The library has no flags of tables, and sends by a socket of its own: tables that it
-// makes are as those of [NewTable] here, but for one that is deleted by the next message.
+// Encode is what build says by the nftables library, for [Conn.Commit]. The library has no flags of tables, and sends
+// by a socket of its own: tables that it makes are as those of [NewTable] here, but for one that is deleted by the next
+// message.
 func Encode(build func(*nftables.Conn) error) ([]netlink.Message, error) {
 	var said []netlink.Message
 	c, err := nftables.New(nftables.WithTestDial(func(batch []netlink.Message) ([]netlink.Message, error) {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Watch tells when somebody else has changed nftables, where tables cannot be owned. It is one small message for each transaction, whatever it changes,
-// and none for those of this process. A nil Watch tells nothing.
+// Watch tells when somebody else has changed nftables, where tables cannot be owned. It is one small message for each
+// transaction, whatever it changes, and none for those of this process. A nil Watch tells nothing.
 type Watch struct {
 	conn *netlink.Conn // nil: tables are owned
 
@@ -25,8 +25,8 @@ type Watch struct {
 const (
 	// groupTables is NFNLGRP_NFTABLES.
 	groupTables = 7
-	// watchGap is the least time between two looks, where others change nftables all the time, and watchShare what is added for each who looks: on a node
-	// with hundreds of them a look takes longer.
+	// watchGap is the least time between two looks, where others change nftables all the time, and watchShare what is
+	// added for each who looks: on a node with hundreds of them a look takes longer.
 	watchGap   = 10 * time.Millisecond
 	watchShare = time.Millisecond
 )
@@ -65,11 +65,13 @@ func newGenerations() []bpf.Instruction {
 	}
 }
 
-// Tells reports whether changes are told in time: nobody has to look by himself but now and then. That is so, too, where tables are owned.
+// Tells reports whether changes are told in time: nobody has to look by himself but now and then. That is so, too,
+// where tables are owned.
 func (w *Watch) Tells() bool { return w != nil }
 
-// Follow has look called after changes of others, in a goroutine of its own and never twice at a time, until stop. A change that comes meanwhile is followed
-// by another call. stop waits for a call that is being made, so look must not call it.
+// Follow has look called after changes of others, in a goroutine of its own and never twice at a time, until stop. A
+// change that comes meanwhile is followed by another call. stop waits for a call that is being made, so look must not
+// call it.
 func (w *Watch) Follow(look func()) (stop func()) {
 	if w == nil || w.conn == nil {
 		return func() {}

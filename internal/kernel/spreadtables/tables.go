@@ -29,8 +29,9 @@ const tablePrefix = "keepvip-spread-"
 // ErrGone means that the interface is not there, or has another name by now.
 var ErrGone = errors.New("spreadtables: the interface is gone")
 
-// Open takes charge of the tables of that entry, and changes nothing yet: those that an earlier run has left go on until Apply replaces
-// them, in one transaction, or until their lifetime is over. What others do to them is followed by the watch; without one only Mend looks.
+// Open takes charge of the tables of that entry, and changes nothing yet: those that an earlier run has left go on
+// until Apply replaces them, in one transaction, or until their lifetime is over. What others do to them is followed by
+// the watch; without one only Mend looks.
 func Open(name string, watch *nfttables.Watch) (*Tables, error) {
 	if most := unix.NFT_NAME_MAXLEN - 1 - len(tablePrefix); name == "" || len(name) > most {
 		return nil, fmt.Errorf("spreadtables: entry %q: want a name of 1 to %d bytes", name, most)
@@ -39,8 +40,8 @@ func Open(name string, watch *nfttables.Watch) (*Tables, error) {
 	return &Tables{name: name, keeper: k}, err
 }
 
-// Apply makes the tables what the configuration says: in one transaction, and with what differs. The same again changes nothing. No
-// connection in translation ends by it.
+// Apply makes the tables what the configuration says: in one transaction, and with what differs. The same again changes
+// nothing. No connection in translation ends by it.
 func (t *Tables) Apply(c Config) error {
 	c = c.normal()
 	if err := c.check(); err != nil {
@@ -63,13 +64,15 @@ func (c *Config) hasLink(conn *nfttables.Conn) error {
 	return nil
 }
 
-// Renew has them go on for that time from now. It makes them anew where one of them is gone, and is an error before the first Apply.
+// Renew has them go on for that time from now. It makes them anew where one of them is gone, and is an error before the
+// first Apply.
 func (t *Tables) Renew(lifetime time.Duration) error {
 	return t.wrap("renew", t.keeper.Renew(lifetime))
 }
 
-// Mend makes anew what somebody has deleted or changed, and says whether that was done since it was asked last. As long as nobody changes anything it is one
-// short question, which may be asked twice a second. It is an error before the first Apply.
+// Mend makes anew what somebody has deleted or changed, and says whether that was done since it was asked last. As long
+// as nobody changes anything it is one short question, which may be asked twice a second. It is an error before the
+// first Apply.
 func (t *Tables) Mend() (mended bool, err error) {
 	mended, err = t.keeper.Mend()
 	return mended, t.wrap("mend", err)
@@ -84,13 +87,15 @@ func (t *Tables) Abilities() Abilities {
 	return a
 }
 
-// Leave lets go of the tables, for good, and leaves them as they are, for a next run to take over or for their lifetime to end.
+// Leave lets go of the tables, for good, and leaves them as they are, for a next run to take over or for their lifetime
+// to end.
 func (t *Tables) Leave() {
 	t.forget()
 	t.keeper.Leave()
 }
 
-// Close takes the tables away, for good. Connections that they translate end by it, unless another table translates addresses here, too.
+// Close takes the tables away, for good. Connections that they translate end by it, unless another table translates
+// addresses here, too.
 func (t *Tables) Close() error {
 	t.forget()
 	return t.wrap("remove", t.keeper.Close())
@@ -102,7 +107,8 @@ func (t *Tables) forget() {
 	t.applied = nil
 }
 
-// ofAll are the abilities that a kernel may have, the most useful first. Which of them it lacks its refusal does not say.
+// ofAll are the abilities that a kernel may have, the most useful first. Which of them it lacks its refusal does not
+// say.
 func ofAll() []Abilities {
 	return []Abilities{{Ingress: true, Sockets: true}, {Ingress: true}, {Sockets: true}, {}}
 }
