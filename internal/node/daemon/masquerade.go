@@ -68,15 +68,13 @@ func (h spreadHost) Reach(ctx context.Context, p instance.Place, at netip.AddrPo
 
 // Connect implements spread.Host.
 func (h spreadHost) Connect(ctx context.Context, p instance.Place, at netip.AddrPort) error {
-	d := net.Dialer{KeepAlive: -1}
-	if from := h.Toward(p, at.Addr()); from.IsValid() && at.Addr().Zone() == "" && !at.Addr().IsLoopback() {
-		d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))
+	var from netip.Addr
+	if at.Addr().Zone() == "" && !at.Addr().IsLoopback() {
+		from = h.Toward(p, at.Addr())
 	}
-	conn, err := d.DialContext(ctx, "tcp", at.String())
+	err := connectOnce(ctx, from, at)
 	switch {
 	case err == nil:
-		_ = conn.(*net.TCPConn).SetLinger(0) // nothing waits afterwards, here or there
-		_ = conn.Close()
 		return nil
 	case errors.Is(err, unix.ECONNREFUSED), errors.Is(err, unix.ECONNRESET):
 		return fmt.Errorf("%w: %w", spread.ErrRefused, err)

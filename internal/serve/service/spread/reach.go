@@ -25,8 +25,6 @@ const (
 	lookOwn = 500 * time.Millisecond
 	// lostLooks is how many without an answer, in a row, make a failure: the first SYN may be lost. A refusal makes one immediately.
 	lostLooks = 2
-	// lateLook is by how much a look may outlast its time. More is this process's own lateness, and says nothing of the other host.
-	lateLook = 100 * time.Millisecond
 )
 
 // reach is what this node has seen of the services that connections go to, from its own address: what a member says of itself cannot show that no
@@ -49,9 +47,8 @@ type sight struct {
 
 // looked is the end of one look.
 type looked struct {
-	at   netip.AddrPort
-	took time.Duration
-	err  error // as that of Host.Connect
+	at  netip.AddrPort
+	err error // as that of Host.Connect
 }
 
 func newReach(host Host, jobs *jobs) reach {
@@ -82,9 +79,7 @@ func (r *reach) start(now time.Time, p instance.Place) {
 		r.jobs.Go(func() {
 			ctx, cancel := context.WithTimeout(r.jobs.ctx, lookTime)
 			defer cancel()
-			began := time.Now()
-			err := r.host.Connect(ctx, p, at)
-			send(r.jobs.ctx, r.results, looked{at, time.Since(began), err})
+			send(r.jobs.ctx, r.results, looked{at, r.host.Connect(ctx, p, at)})
 		})
 	}
 }
@@ -103,7 +98,7 @@ func (r *reach) take(now time.Time, l looked) (news, turned bool) {
 		s.lost, s.why = 0, ""
 	case errors.Is(l.err, ErrRefused):
 		s.lost, s.why = lostLooks, fmt.Sprintf("%s refuses connections", l.at)
-	case errors.Is(l.err, ErrSilent) && l.took < lookTime+lateLook:
+	case errors.Is(l.err, ErrSilent):
 		if s.lost++; s.lost >= lostLooks {
 			s.why = fmt.Sprintf("%s does not answer", l.at)
 		} else {

@@ -1,0 +1,33 @@
+package daemon
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// A look is a connection that ends by a reset, a refusal is one, and an answer that has come counts however late it is seen.
+func TestConnectOnce(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	at := l.Addr().(*net.TCPAddr).AddrPort()
+	late, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	require.NoError(t, connectOnce(late, netip.MustParseAddr("127.0.0.3"), at))
+	c, err := l.Accept()
+	require.NoError(t, err)
+	assert.Equal(t, "127.0.0.3", c.RemoteAddr().(*net.TCPAddr).IP.String())
+	_, err = c.Read(make([]byte, 1))
+	require.ErrorIs(t, err, unix.ECONNRESET)
+	assert.NotErrorIs(t, err, io.EOF)
+	require.NoError(t, l.Close())
+	require.ErrorIs(t, connectOnce(t.Context(), netip.Addr{}, at), unix.ECONNREFUSED)
+	require.ErrorIs(t, connectOnce(t.Context(), netip.MustParseAddr("192.0.2.1"), at), unix.EADDRNOTAVAIL)
+}
