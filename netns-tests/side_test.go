@@ -71,7 +71,7 @@ func TestListenersBesideTheElectionDoNotDecideIt(t *testing.T) {
 	at := netip.AddrPortFrom(holder.Address, health.Port())
 	eventually(t, 15*time.Second, "both are open where the ports are free again", func() bool {
 		live, err := holder.Ask(metrics, "/livez", 2*time.Second)
-		fit, also := g.Lab.Nodes[(holder.ID)%len(g.Lab.Nodes)].Ask(at, "/healthz", 2*time.Second)
+		fit, also := g.Lab.Nodes[holder.ID%len(g.Lab.Nodes)].Ask(at, "/healthz", 2*time.Second)
 		return err == nil && also == nil && live == "200" && fit == "200"
 	})
 	assert.Equal(t, map[string]code.Code{"metrics.address": "", "health.address": "", "socket": ""}, listenersOf(t, holder))
@@ -83,7 +83,7 @@ func TestListenersBesideTheElectionDoNotDecideIt(t *testing.T) {
 	require.NoError(t, err)
 	answered := 0
 	for range 20 {
-		if line, err := g.Lab.Nodes[(holder.ID)%len(g.Lab.Nodes)].Ask(at, "/healthz", 2*time.Second); err == nil && line == "200" {
+		if line, err := g.Lab.Nodes[holder.ID%len(g.Lab.Nodes)].Ask(at, "/healthz", 2*time.Second); err == nil && line == "200" {
 			answered++
 		}
 	}
@@ -122,4 +122,53 @@ func TestHoldOnAFullDiskMovesNothing(t *testing.T) {
 	p, exit, err = trial.Keepvip{}.Command(holder, "resume", "--socket", trial.Socket(holder))
 	require.NoError(t, err)
 	assert.Zero(t, exit, "the last hold ends on a full disk, too: %s", p.Stderr())
+}
+
+// Raft needs its port. A node that lacks it says so, and takes part within seconds after whoever had it lets go.
+func TestRaftNodeJoinsWhenItsPortIsFreeAgain(t *testing.T) {
+	t.Parallel()
+	g := open(t, trial.RaftConfig(trial.Raft{}))
+	holder := settled(t, g)
+	n := g.Lab.Nodes[holder.ID%len(g.Lab.Nodes)]
+	require.NoError(t, g.Daemon(n).Kill9())
+	_, err := g.Daemon(n).Wait(2 * time.Second)
+	require.NoError(t, err)
+	taker, err := n.StartGreeter(lab.GreeterConfig{Port: 9646, Everywhere: true})
+	require.NoError(t, err)
+	require.NoError(t, g.Start(n))
+	eventually(t, 10*time.Second, "it says why it takes no part", func() bool {
+		p, _, err := trial.Keepvip{}.Command(n, "status", "--socket", trial.Socket(n))
+		return err == nil && strings.Contains(p.Stdout(), "KV383")
+	})
+	taker.Close()
+	require.NoError(t, g.Voters(20*time.Second, g.Lab.Nodes...))
+	assert.Equal(t, 1, strings.Count(g.Daemon(n).Log(), "code=KV383"), "%s", g.Daemon(n).Log())
+}
+
+// A user without a privilege who takes all places of follow.listen, and goes on, leaves the others their connections, and 20 of 20 new ones.
+func TestListenerOfAMemberLeavesTheOthersTheirPlaces(t *testing.T) {
+	t.Parallel()
+	listener := netip.MustParseAddrPort("127.0.0.1:19443")
+	args := []string{"--follow-listen", listener.String(), "--follow-on-members=true", "--follow-connections", "200"}
+	s := spreadStops{t, openSpread(t, trial.SpreadConfig{V4: true, Product: trial.WithSpread{Keepvip: trial.Keepvip{Args: args}}})}
+	n, err := s.SettleAny()
+	require.NoError(t, err)
+	sample := func() int {
+		got, err := s.Lab.Sample(n.Namespace, listener, 20)
+		require.NoError(t, err)
+		return got.Served()
+	}
+	eventually(t, 10*time.Second, "it listens", func() bool { return sample() == 20 })
+	held, err := s.Lab.Hold(n.Namespace, lab.HeldConfig{Target: listener, Count: 60})
+	require.NoError(t, err)
+	eventually(t, 5*time.Second, "60 connections", func() bool { return held.Greeted() == 60 })
+	callers, err := n.StartCallers(lab.CallersConfig{Network: "tcp", Address: listener.String(), User: nobody, Idle: 1000})
+	require.NoError(t, err)
+	eventually(t, 10*time.Second, "all places are taken", func() bool { return strings.Contains(s.Daemon(n).Log(), "KV384") })
+	assert.Equal(t, 20, sample())
+	opened := callers.Stop()
+	r := held.Stop()
+	t.Logf("%d connections of user %d, 20 of 20 others served, %d of 60 older ones lost", opened, nobody, r.Lost())
+	assert.Zero(t, r.Lost())
+	assert.Contains(t, s.Daemon(n).Log(), `owner="user 65534"`)
 }
