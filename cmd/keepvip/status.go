@@ -12,6 +12,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/node/daemon"
+	"github.com/keepvip/keepvip/internal/node/door"
 	"github.com/keepvip/keepvip/internal/node/reloads"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
@@ -66,6 +67,7 @@ func statusText(d daemon.Status, now time.Time) string {
 	b.WriteString(fifoText(d.Hooks))
 	b.WriteString(pastText(d.History, now))
 	b.WriteString(listenerText(d.Listener))
+	b.WriteString(doorsText(d.Listeners))
 	if len(d.VIPs) >= tableFrom {
 		writeTable(&b, d.VIPs, now)
 		return b.String()
@@ -88,6 +90,17 @@ func configText(c *reloads.Status, now time.Time) string {
 		text += fmt.Sprintf(" (and %d more)", more)
 	}
 	return text + "\n"
+}
+
+// doorsText is a line about each listener beside the election that is not open.
+func doorsText(all []door.Status) string {
+	var b strings.Builder
+	for _, l := range all {
+		if l.Problem != "" {
+			fmt.Fprintf(&b, "NO LISTENER %s %s: %s\n", l.Option, l.Address, coded(l.Problem, l.Code))
+		}
+	}
+	return b.String()
 }
 
 // listenerText is a line about follow.listen on a member.

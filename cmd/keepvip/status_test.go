@@ -13,6 +13,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/node/daemon"
+	"github.com/keepvip/keepvip/internal/node/door"
 	"github.com/keepvip/keepvip/internal/node/hook"
 	"github.com/keepvip/keepvip/internal/node/reloads"
 	"github.com/keepvip/keepvip/internal/serve/instance"
@@ -130,6 +131,9 @@ func TestStatusSaysWhetherAMemberListens(t *testing.T) {
 	assert.Contains(t, statusText(d, time.Now()), "\nlistens at 127.0.0.1:9443 for 10.0.0.100:443 [fd77::1]:443, 3 connections\n")
 	d.Listener.Problem, d.Listener.Code = "listen tcp 127.0.0.1:9443: bind: address already in use", code.NotListening
 	assert.Contains(t, statusText(d, time.Now()), "\nNO LISTENER listen tcp 127.0.0.1:9443: bind: address already in use [KV489]\n")
+	d.Listeners = []door.Status{{Option: "socket"}, {Option: "metrics.address", Address: "127.0.0.1:9645", Problem: "address already in use", Code: code.MetricsUnheard}}
+	assert.Contains(t, statusText(d, time.Now()), "\nNO LISTENER metrics.address 127.0.0.1:9645: address already in use [KV380]\n")
+	assert.NotContains(t, statusText(d, time.Now()), "socket")
 }
 
 func TestStatusSaysWhichHookFailed(t *testing.T) {

@@ -164,7 +164,7 @@ func TestPlacesOfOtherHostsAreTheirOwn(t *testing.T) {
 	now := time.Now()
 	admitted := func(owner string, n int, out bool) (got int) {
 		for range n {
-			if p.admit(&placedConn{Conn: named{closed: map[string]bool{}}, owner: owner, out: out}, now) != nil {
+			if p.admit(&placedConn{of: p, Conn: named{closed: map[string]bool{}}, owner: owner, out: out}, now) != nil {
 				got++
 			}
 		}
@@ -186,7 +186,7 @@ func TestBudgetOfThisHostOutlastsThousandsOfOtherHosts(t *testing.T) {
 	p := newBounded(probePlaces, &bounded{budget: probeBudget})
 	now := time.Now()
 	from := func(owner string, out bool) bool {
-		return p.admit(&placedConn{Conn: named{closed: map[string]bool{}}, owner: owner, out: out}, now) != nil
+		return p.admit(&placedConn{of: p, Conn: named{closed: map[string]bool{}}, owner: owner, out: out}, now) != nil
 	}
 	for i := range 3 * maxOwners {
 		from(fmt.Sprintf("fd77::%x", i), true)

@@ -26,6 +26,8 @@ type bounded struct {
 
 	inside, outer *places.Keeper[net.Conn]
 
+	spare reserve
+
 	mu         sync.Mutex // guards what follows
 	began      time.Time
 	spent      map[string]int // by owner inside, since began
@@ -36,6 +38,7 @@ type bounded struct {
 // newBounded makes those of a listener: so many for connections at a time, and some more for those from outside.
 func newBounded(most int, p *bounded) *bounded {
 	p.inside, p.outer = places.New[net.Conn](most), places.New[net.Conn](outsidePlaces)
+	p.spare.fill()
 	return p
 }
 
@@ -54,6 +57,7 @@ const maxOwners = 1000
 // placedConn is a connection that has a place until it is closed.
 type placedConn struct {
 	net.Conn
+	of    *bounded
 	owner string
 	out   bool // from outside
 	place *places.Place[net.Conn]
@@ -63,6 +67,9 @@ type placedConn struct {
 func (p *bounded) Accept() (net.Conn, error) {
 	for {
 		c, err := p.Listener.Accept()
+		if err != nil && p.spare.give(err) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +77,7 @@ func (p *bounded) Accept() (net.Conn, error) {
 			p.pause()
 		}
 		if p.refuse == nil || !p.refuse(c) {
-			placed := &placedConn{Conn: c, owner: p.owner(c), out: p.outside != nil && p.outside(c)}
+			placed := &placedConn{Conn: c, of: p, owner: p.owner(c), out: p.outside != nil && p.outside(c)}
 			if p.admit(placed, time.Now()) != nil {
 				return placed, nil
 			}
@@ -142,11 +149,19 @@ func spend(by map[string]int, who string) int {
 // Close gives the place back.
 func (c *placedConn) Close() error {
 	c.place.Leave()
-	return c.Conn.Close()
+	err := c.Conn.Close()
+	c.of.spare.fill()
+	return err
 }
 
 // setBusy keeps the place from being taken away, or no longer.
 func (c *placedConn) setBusy(busy bool) { c.place.Keep(busy) }
+
+// Close ends the listener.
+func (p *bounded) Close() error {
+	p.spare.drop()
+	return p.Listener.Close()
+}
 
 // abort closes without leaving anything behind in the kernel.
 func abort(c net.Conn) {

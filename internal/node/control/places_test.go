@@ -23,7 +23,7 @@ func TestPlacesAreTakenFromWhoHasTheMost(t *testing.T) {
 	closed := map[string]bool{}
 	admit := func(name string) *placedConn {
 		owner, _, _ := strings.Cut(name, "-")
-		return p.admit(&placedConn{Conn: named{name: name, closed: closed}, owner: owner}, time.Now())
+		return p.admit(&placedConn{of: p, Conn: named{name: name, closed: closed}, owner: owner}, time.Now())
 	}
 	admit("kubelet-1")
 	var of []*placedConn
@@ -62,7 +62,7 @@ func TestPlacesGiveEachOwnerABudget(t *testing.T) {
 	now := time.Now()
 	admitted := func(owner string, n int, at time.Time) (got int) {
 		for range n {
-			if p.admit(&placedConn{Conn: named{closed: map[string]bool{}}, owner: owner}, at) != nil {
+			if p.admit(&placedConn{of: p, Conn: named{closed: map[string]bool{}}, owner: owner}, at) != nil {
 				got++
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/members/subscription"
 )
 
@@ -51,6 +52,9 @@ type Follower struct {
 	last    Status
 	beaten  atomic.Int64 // when the loop was seen last, in nanoseconds since begun
 	begun   time.Time
+
+	listenNext time.Time // not before then is follow.listen tried again
+	unheard    string    // why it is not open; "": it is, or is not wanted
 
 	known     known // as it is on the disk
 	written   time.Time
@@ -114,12 +118,41 @@ func (f *Follower) listen(before *Follower) (err error) {
 		f.proxy, before.proxy = old, nil
 		f.proxy.SetFallback(fallback(f.cfg.Entries[0]))
 	case wanted:
-		f.proxy, err = f.opts.Host.Listen(f.cfg.Listen, fallback(f.cfg.Entries[0]))
+		f.listenAnew(time.Now())
 	case old != nil:
 		before.proxy = nil
 		f.shut(old)
 	}
 	return err
+}
+
+// listenAgain is how long is waited for a port that somebody else has.
+const listenAgain = 5 * time.Second
+
+// listenAnew opens the listener if it is not open. Whoever has its port keeps no connection from going to the members: it is said, and tried again.
+func (f *Follower) listenAnew(now time.Time) {
+	if f.cfg.Listen == "" || len(f.cfg.Entries) == 0 || f.proxy != nil || now.Before(f.listenNext) {
+		return
+	}
+	p, err := f.opts.Host.Listen(f.cfg.Listen, fallback(f.cfg.Entries[0]))
+	if err != nil {
+		if text := err.Error(); text != f.unheard {
+			f.unheard = text
+			f.log.Warn("programs of this host cannot connect at follow.listen; keepvip tries again and again", "code", string(code.NotListening),
+				"error", err, "remedy", code.NotListening.Entry().Remedy)
+		}
+		f.listenNext = now.Add(listenAgain)
+		return
+	}
+	p.SetConnections(f.cfg.Connections)
+	f.proxy = p
+	if len(f.entries) > 0 {
+		f.entries[0].proxy = p
+	}
+	if f.unheard != "" {
+		f.unheard = ""
+		f.log.Info("programs of this host can connect at follow.listen", "address", f.cfg.Listen)
+	}
 }
 
 // fallback is the virtual address, with the first TCP port.
@@ -239,6 +272,7 @@ func (f *Follower) step(ctx context.Context, now time.Time) {
 		e.step(now, f.probes.verdict)
 		services = append(services, e.services()...)
 	}
+	f.listenAnew(now)
 	f.probes.want(services)
 	f.probes.start(ctx, now)
 	f.write(now, false)

@@ -6,10 +6,12 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/members/subscription"
 )
 
@@ -26,6 +28,33 @@ type unasked struct{}
 func (unasked) Send(subscription.Ask) error         { return nil }
 func (unasked) Packets() <-chan subscription.Packet { return nil }
 func (unasked) Close() error                        { return nil }
+
+// Another program has the port: what goes straight to the members goes there all the same.
+func TestFollowerGoesOnWithoutItsListener(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	opts := Options{
+		Node: "w-1", Host: &listeningHost{}, Log: slog.New(slog.DiscardHandler),
+		Open: func(uint16, bool) (Client, error) { return unasked{}, nil },
+	}
+	f, err := Open(configOf(t, taken.Addr().String()), opts, nil)
+	require.NoError(t, err)
+	now := time.Now()
+	s := f.status(now)
+	require.NotNil(t, s.Listener)
+	assert.Equal(t, code.NotListening, s.Listener.Code)
+	assert.Contains(t, s.Listener.Problem, "address already in use")
+	require.NoError(t, taken.Close())
+	f.listenAnew(now)
+	assert.Nil(t, f.proxy, "not yet")
+	f.listenAnew(now.Add(2 * listenAgain))
+	require.NotNil(t, f.proxy)
+	assert.Same(t, f.proxy.(localProxy).Proxy, f.entries[0].proxy.(localProxy).Proxy)
+	s = f.status(now)
+	assert.Empty(t, s.Listener.Problem)
+	assert.Positive(t, s.Listener.Places)
+	require.NoError(t, f.proxy.Close())
+}
 
 // The old and the new address of a listener may share one: 127.0.0.1 is one of localhost's two.
 func TestReloadMovesTheListenerToAnAddressThatItPartlyHas(t *testing.T) {

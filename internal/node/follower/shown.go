@@ -41,7 +41,7 @@ func (s *shown) listeners() []metrics.Listening {
 		return nil
 	}
 	c := places.Count{Most: out.Listener.Places, Taken: out.Listener.Connections, Lost: out.Listener.Lost}
-	return []metrics.Listening{{Name: "follow.listen", Up: true, Places: &c}}
+	return []metrics.Listening{{Name: "follow.listen", Up: out.Listener.Problem == "", Places: &c}}
 }
 
 // answer is what `keepvip status` is answered.

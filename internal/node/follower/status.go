@@ -33,6 +33,9 @@ type ListenerStatus struct {
 	Connections int    `json:"connections"`
 	Places      int    `json:"places"`         // how many there may be
 	Lost        uint64 `json:"lost,omitempty"` // connections that were ended to make room for those of another user
+	// Problem is why programs cannot connect there, with its code; absent where they can.
+	Problem string    `json:"problem,omitempty"`
+	Code    code.Code `json:"code,omitempty"`
 }
 
 // EntryStatus is one entry that is followed.
@@ -73,6 +76,9 @@ func (f *Follower) status(now time.Time) Status {
 	if f.proxy != nil {
 		c := f.proxy.Places()
 		out.Listener = &ListenerStatus{Address: f.cfg.Listen, Connections: c.Taken, Places: c.Most, Lost: c.Lost}
+	}
+	if f.unheard != "" {
+		out.Listener = &ListenerStatus{Address: f.cfg.Listen, Problem: f.unheard, Code: code.NotListening}
 	}
 	for _, e := range f.entries {
 		out.Follows = append(out.Follows, e.status(now))

@@ -1,0 +1,191 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"encoding/json"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/node/daemon"
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// nobody is a user without a privilege.
+const nobody = 65534
+
+// listenersOf are the codes of the listeners beside the election, by their options.
+func listenersOf(t *testing.T, n *lab.Node) map[string]code.Code {
+	t.Helper()
+	p, _, err := trial.Keepvip{}.Command(n, "status", "-o", "json", "--socket", trial.Socket(n))
+	require.NoError(t, err)
+	var s daemon.Status
+	require.NoError(t, json.Unmarshal([]byte(p.Stdout()), &s), p.Stderr())
+	out := map[string]code.Code{}
+	for _, l := range s.Listeners {
+		out[l.Option] = l.Code
+	}
+	return out
+}
+
+// Whoever has the ports of the listeners beside the election keeps no node from serving the address, and loses them to it when it lets go. Then a user
+// without a privilege who connects from all of 127.0.0.0/8 leaves the balancer on another host all its probes.
+func TestListenersBesideTheElectionDoNotDecideIt(t *testing.T) {
+	t.Parallel()
+	metrics, health := netip.MustParseAddrPort("127.0.0.1:19645"), netip.MustParseAddrPort("0.0.0.0:19647")
+	g := open(t, trial.Config{Product: trial.Keepvip{Metrics: metrics.String(), Args: []string{"--health", health.String()}}})
+	holder := settled(t, g)
+	require.NoError(t, g.Daemon(holder).Kill9())
+	_, err := g.Daemon(holder).Wait(2 * time.Second)
+	require.NoError(t, err)
+	var takers []*lab.Greeter
+	for _, port := range []uint16{metrics.Port(), health.Port()} {
+		taker, err := holder.StartGreeter(lab.GreeterConfig{Port: port, Everywhere: true})
+		require.NoError(t, err)
+		takers = append(takers, taker)
+	}
+	require.NoError(t, g.Start(holder))
+	now, err := g.SettleAny()
+	require.NoError(t, err)
+	p, exit, err := trial.Keepvip{}.Command(now, "handover", "--to", holder.Address.String(), "--socket", trial.Socket(now))
+	require.NoError(t, err)
+	require.Zero(t, exit, p.Stderr())
+	eventually(t, 10*time.Second, "it serves the address", func() bool { return slices.Equal(g.Holders(), []*lab.Node{holder}) })
+	eventually(t, 10*time.Second, "it says what it goes without", func() bool {
+		is := listenersOf(t, holder)
+		return is["metrics.address"] == code.MetricsUnheard && is["health.address"] == code.HealthUnheard && is["socket"] == ""
+	})
+	for _, taker := range takers {
+		taker.Close()
+	}
+	at := netip.AddrPortFrom(holder.Address, health.Port())
+	eventually(t, 15*time.Second, "both are open where the ports are free again", func() bool {
+		live, err := holder.Ask(metrics, "/livez", 2*time.Second)
+		fit, also := g.Lab.Nodes[holder.ID%len(g.Lab.Nodes)].Ask(at, "/healthz", 2*time.Second)
+		return err == nil && also == nil && live == "200" && fit == "200"
+	})
+	assert.Equal(t, map[string]code.Code{"metrics.address": "", "health.address": "", "socket": ""}, listenersOf(t, holder))
+	log := g.Daemon(holder).Log()
+	assert.Equal(t, 1, strings.Count(log, "KV380"), "%s", log)
+	assert.Equal(t, 1, strings.Count(log, "KV381"), "%s", log)
+
+	callers, err := holder.StartCallers(lab.CallersConfig{Network: "tcp", Address: netip.AddrPortFrom(metrics.Addr(), health.Port()).String(), User: nobody, Idle: 5000})
+	require.NoError(t, err)
+	answered := 0
+	for range 20 {
+		if line, err := g.Lab.Nodes[holder.ID%len(g.Lab.Nodes)].Ask(at, "/healthz", 2*time.Second); err == nil && line == "200" {
+			answered++
+		}
+	}
+	opened := callers.Stop()
+	t.Logf("%d connections of user %d, %d of 20 probes of another host answered", opened, nobody, answered)
+	assert.Equal(t, 20, answered)
+	assert.True(t, slices.Equal(g.Holders(), []*lab.Node{holder}), "the address stays where it was")
+}
+
+// What cannot be written down is refused before an address moves.
+func TestHoldOnAFullDiskMovesNothing(t *testing.T) {
+	t.Parallel()
+	g := open(t, trial.Config{})
+	holder := settled(t, g)
+	dir := holder.Path("state")
+	require.NoError(t, os.MkdirAll(dir, 0o750))
+	require.NoError(t, unix.Mount("none", dir, "tmpfs", 0, "size=256k"))
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	fill := dir + "/fill"
+	require.Error(t, os.WriteFile(fill, make([]byte, 1<<20), 0o600))
+
+	m, err := g.Lab.Measure(lab.MeasureConfig{})
+	require.NoError(t, err)
+	p, exit, err := trial.Keepvip{}.Command(holder, "hold", "--socket", trial.Socket(holder))
+	require.NoError(t, err)
+	assert.NotZero(t, exit)
+	assert.Contains(t, p.Stderr(), "no space left on device")
+	assert.Contains(t, p.Stderr(), "--state-dir")
+	m.Stop()
+	assert.True(t, slices.Equal(g.Holders(), []*lab.Node{holder}), "the address has not moved")
+	require.NoError(t, os.Remove(fill))
+	_, exit, err = trial.Keepvip{}.Command(holder, "hold", "--socket", trial.Socket(holder))
+	require.NoError(t, err)
+	assert.Zero(t, exit)
+	require.Error(t, os.WriteFile(fill, make([]byte, 1<<20), 0o600))
+	p, exit, err = trial.Keepvip{}.Command(holder, "resume", "--socket", trial.Socket(holder))
+	require.NoError(t, err)
+	assert.Zero(t, exit, "the last hold ends on a full disk, too: %s", p.Stderr())
+}
+
+// Raft needs its port. A node that lacks it says so, and takes part within seconds after whoever had it lets go.
+func TestRaftNodeJoinsWhenItsPortIsFreeAgain(t *testing.T) {
+	t.Parallel()
+	g := open(t, trial.RaftConfig(trial.Raft{}))
+	holder := settled(t, g)
+	n := g.Lab.Nodes[holder.ID%len(g.Lab.Nodes)]
+	require.NoError(t, g.Daemon(n).Kill9())
+	_, err := g.Daemon(n).Wait(2 * time.Second)
+	require.NoError(t, err)
+	taker, err := n.StartGreeter(lab.GreeterConfig{Port: 9646, Everywhere: true})
+	require.NoError(t, err)
+	require.NoError(t, g.Start(n))
+	eventually(t, 10*time.Second, "it says why it takes no part", func() bool {
+		p, _, err := trial.Keepvip{}.Command(n, "status", "--socket", trial.Socket(n))
+		return err == nil && strings.Contains(p.Stdout(), "KV383")
+	})
+	taker.Close()
+	require.NoError(t, g.Voters(20*time.Second, g.Lab.Nodes...))
+	assert.Equal(t, 1, strings.Count(g.Daemon(n).Log(), "code=KV383"), "%s", g.Daemon(n).Log())
+}
+
+// A user without a privilege who takes all places of follow.listen, and goes on, leaves the others their connections, and 20 of 20 new ones.
+func TestListenerOfAMemberLeavesTheOthersTheirPlaces(t *testing.T) {
+	t.Parallel()
+	listener := netip.MustParseAddrPort("127.0.0.1:19443")
+	args := []string{"--follow-listen", listener.String(), "--follow-on-members=true", "--follow-connections", "200"}
+	s := spreadStops{t, openSpread(t, trial.SpreadConfig{V4: true, Product: trial.WithSpread{Keepvip: trial.Keepvip{Args: args}}})}
+	n, err := s.SettleAny()
+	require.NoError(t, err)
+	sample := func() int {
+		got, err := s.Lab.Sample(n.Namespace, listener, 20)
+		require.NoError(t, err)
+		return got.Served()
+	}
+	eventually(t, 10*time.Second, "it listens", func() bool { return sample() == 20 })
+	held, err := s.Lab.Hold(n.Namespace, lab.HeldConfig{Target: listener, Count: 60})
+	require.NoError(t, err)
+	eventually(t, 5*time.Second, "60 connections", func() bool { return held.Greeted() == 60 })
+	callers, err := n.StartCallers(lab.CallersConfig{Network: "tcp", Address: listener.String(), User: nobody, Idle: 1000})
+	require.NoError(t, err)
+	eventually(t, 10*time.Second, "all places are taken", func() bool { return strings.Contains(s.Daemon(n).Log(), "KV384") })
+	assert.Equal(t, 20, sample())
+	opened := callers.Stop()
+	r := held.Stop()
+	t.Logf("%d connections of user %d, 20 of 20 others served, %d of 60 older ones lost", opened, nobody, r.Lost())
+	assert.Zero(t, r.Lost())
+	assert.Contains(t, s.Daemon(n).Log(), `owner="user 65534"`)
+}
+
+// A holder that has no descriptor left cannot ask its service, which says nothing about the service: the address stays.
+func TestHolderWithoutDescriptorsKeepsTheAddress(t *testing.T) {
+	t.Parallel()
+	g := open(t, trial.Config{API: true})
+	holder := settled(t, g)
+	pid := g.Daemon(holder).PID()
+	var was unix.Rlimit
+	require.NoError(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &was))
+	require.NoError(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: was.Max}, nil))
+	eventually(t, 10*time.Second, "it says so", func() bool { return strings.Contains(g.Daemon(holder).Log(), "code=KV390") })
+	settleFor(3 * time.Second) // ten probes, of which three that fail would move the address
+	assert.True(t, slices.Equal(g.Holders(), []*lab.Node{holder}), "the address has not moved\n%s", g.Logs())
+	require.NoError(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &was, nil))
+	eventually(t, 10*time.Second, "it asks again", func() bool { return strings.Contains(g.Daemon(holder).Log(), "this host has again") })
+	assert.True(t, slices.Equal(g.Holders(), []*lab.Node{holder}), "%s", g.Logs())
+}
