@@ -25,6 +25,9 @@ type Elector struct {
 	inbox []Arrival
 	mail  []members.Received
 
+	voices   []Voice
+	listened time.Time // when the newest of the voices that were taken was heard
+
 	fitted     chan struct{} // capacity 1: fitness has changed, or the group
 	drained    chan bool     // capacity 1: whether this node drains connections
 	candidates chan bool     // capacity 1: whether this node may hold the addresses
@@ -260,15 +263,50 @@ func (e *Elector) adverts() []Arrival {
 	return out
 }
 
-// step gives an event to the machine and carries out what it asks for, in its order, until it asks for nothing more.
+// listen takes what hosts of the link have said, where somebody was asked: this process does not wake up for it.
+func (e *Elector) listen() []Voice {
+	if e.cfg.Ears == nil {
+		return nil
+	}
+	e.mu.Lock()
+	since := e.machine.hearing.Asked()
+	e.mu.Unlock()
+	if since.IsZero() || time.Since(since) > listenFor {
+		return nil
+	}
+	e.voices = e.cfg.Ears.Heard(e.voices[:0], later(e.listened, since))
+	for _, v := range e.voices {
+		e.listened = later(e.listened, v.At)
+	}
+	return e.voices
+}
+
+// listenFor is how long after a question answers to it are looked for.
+const listenFor = 3 * time.Second
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// step gives an event to the machine, after what was heard beside the election, and carries out what it asks for, in its order, until it asks
+// for nothing more.
 func (e *Elector) step(probes *probes, ev event) {
-	for ev != nil {
-		e.mu.Lock()
-		actions := e.machine.Step(time.Now(), ev)
-		e.mu.Unlock()
-		ev = nil
-		for _, a := range actions {
-			ev = e.carryOut(probes, a)
+	events := []event{ev}
+	if heard := e.listen(); len(heard) > 0 {
+		events = []event{voices{heard}, ev}
+	}
+	for _, ev := range events {
+		for ev != nil {
+			e.mu.Lock()
+			actions := e.machine.Step(time.Now(), ev)
+			e.mu.Unlock()
+			ev = nil
+			for _, a := range actions {
+				ev = e.carryOut(probes, a)
+			}
 		}
 	}
 }
@@ -293,6 +331,8 @@ func (e *Elector) carryOut(probes *probes, a action) event {
 			return response{arrived: arrived{Messages: e.messages(), Adverts: e.adverts()}}
 		}
 		return response{arrived: arrived{Adverts: e.adverts()}}
+	case ask:
+		e.cfg.Ears.Ask(a.Question)
 	case probe:
 		e.mu.Lock()
 		fn, told := e.probe, e.machine.fitness.effective

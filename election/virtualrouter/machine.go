@@ -23,6 +23,7 @@ type machine struct {
 	x      *handoverProtocol // nil: plain VRRP alone
 
 	fitness ownFitness
+	hearing members.Hearing
 	lines   election.Lines
 
 	state    election.State
@@ -52,6 +53,11 @@ func newMachine(cfg Config) (*machine, error) {
 		return nil, err
 	}
 	m := &machine{cfg: cfg, source: cfg.Router.Source, router: r, reason: "not started", fitness: ownFitness{noCandidate: cfg.NoCandidate}}
+	for _, a := range cfg.Peers {
+		if !m.own(a) {
+			m.hearing.Know(a)
+		}
+	}
 	if cfg.Members != nil {
 		m.x = newHandoverProtocol(m, cfg.Members.Machine)
 	}
@@ -71,7 +77,7 @@ func (m *machine) Step(now time.Time, ev event) []action {
 		return m.agenda.actions
 	default:
 		m.contested = false
-		m.agenda.last(m.handle(ev), m.consult, m.x.tell, m.end)
+		m.agenda.last(m.handle(ev), m.judgeHearing, m.consult, m.x.tell, m.end)
 	}
 	return m.agenda.run()
 }
@@ -84,7 +90,9 @@ func (m *machine) handle(ev event) func() {
 		case arrived:
 			m.agenda.first(m.take(ev))
 		case expired:
-			m.agenda.first(m.take(ev.arrived), m.expire)
+			m.agenda.first(m.take(ev.arrived), m.judgeHearing, m.expire)
+		case voices:
+			m.listen(ev.Voices)
 		case refit:
 			m.refit(func(o *ownFitness) { o.told = ev.Fitness })
 		case reconfigure:
@@ -146,7 +154,7 @@ func (m *machine) Deadline(now time.Time) time.Time {
 	if !ok || m.waiting() {
 		next = m.heard.idleUntil(now, m.holder.address)
 	}
-	for _, at := range []time.Time{m.fitness.backoff.Next(), m.x.deadline(), m.holder.due} {
+	for _, at := range []time.Time{m.fitness.backoff.Next(), m.x.deadline(), m.holder.due, m.hearingDue()} {
 		if !at.IsZero() && at.Before(next) {
 			next = at
 		}
@@ -164,6 +172,7 @@ type (
 		Messages []members.Received
 		Adverts  []Arrival
 	}
+	voices      struct{ Voices []Voice }   // who was heard beside the election
 	refit       struct{ election.Fitness } // the newest fitness; or the group has changed
 	reconfigure struct {
 		vrrp.Config
@@ -194,6 +203,7 @@ type (
 func (begin) event()        {}
 func (expired) event()      {}
 func (arrived) event()      {}
+func (voices) event()       {}
 func (refit) event()        {}
 func (reconfigure) event()  {}
 func (setCandidate) event() {}
@@ -223,8 +233,9 @@ type (
 		election.Decision
 		ask bool
 	}
-	drain  struct{ Messages bool } // an ask: look what has arrived
-	probe  struct{ ID uint64 }     // looks afresh at this node's fitness, and answers with confirmed
+	drain  struct{ Messages bool }    // an ask: look what has arrived
+	ask    struct{ members.Question } // asks hosts of the link whether they are there
+	probe  struct{ ID uint64 }        // looks afresh at this node's fitness, and answers with confirmed
 	rename struct{ Group netip.Addr }
 	// membersChanged says that a member is another to those that spread.
 	membersChanged struct{}
@@ -248,6 +259,7 @@ func (message) action()        {}
 func (endLease) action()       {}
 func (apply) action()          {}
 func (drain) action()          {}
+func (ask) action()            {}
 func (probe) action()          {}
 func (rename) action()         {}
 func (answer) action()         {}

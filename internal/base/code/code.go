@@ -26,7 +26,7 @@ func ranges(digit byte) []Entry {
 	case '2':
 		return append(hold(), holdWatched()...)
 	case '3':
-		return append(wire(), wireWatched()...)
+		return slices.Concat(wire(), wireWatched(), wireHearing())
 	case '4':
 		return host()
 	case '5':
