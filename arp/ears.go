@@ -11,7 +11,6 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/mdlayher/arp"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
@@ -85,32 +84,20 @@ func networkOrder(v uint16) uint16 {
 	return binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, v))
 }
 
-// earsFilter passes answers, and questions for the own address: of clients that ask for others' there may be many.
+// earsFilter passes ARP, and questions and answers of neighbour discovery, of whomever: who asks for others is somebody to ask, too.
 func earsFilter(own netip.Addr) []bpf.Instruction {
 	const solicitation, advertisement = 135, 136
 	if own.Is4() {
-		a := own.As4()
-		return append(
-			untagged(),
-			bpf.LoadAbsolute{Off: ethernetLen + 6, Size: 2},
-			bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(arp.OperationReply), SkipTrue: 3},
-			bpf.LoadAbsolute{Off: ethernetLen + 24, Size: 4},
-			bpf.JumpIf{Cond: bpf.JumpEqual, Val: binary.BigEndian.Uint32(a[:]), SkipTrue: 1},
-			bpf.RetConstant{Val: 0},
-			bpf.RetConstant{Val: whole},
-		)
+		return append(untagged(), bpf.RetConstant{Val: whole})
 	}
-	a := own.As16()
 	return append(
 		untagged(),
 		bpf.LoadAbsolute{Off: offNextHeader, Size: 1},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: icmpv6, SkipTrue: 1},
 		bpf.RetConstant{Val: 0},
 		bpf.LoadAbsolute{Off: offICMPType, Size: 1},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: advertisement, SkipTrue: 4},
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: solicitation, SkipTrue: 2},
-		bpf.LoadAbsolute{Off: offTarget, Size: 4},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: binary.BigEndian.Uint32(a[12:]), SkipTrue: 1},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: advertisement, SkipTrue: 2},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: solicitation, SkipTrue: 1},
 		bpf.RetConstant{Val: 0},
 		bpf.RetConstant{Val: whole},
 	)
