@@ -28,6 +28,8 @@ const (
 	mostWitnesses = 6
 	// witnessAgain is when a host that has answered is asked again, and witnessFor is for how long its last answer makes it a witness.
 	witnessAgain, witnessFor = 10 * time.Second, 35 * time.Second
+	// witnessSoon is the former while there are too few witnesses.
+	witnessSoon = 3 * time.Second
 	// witnessPause is the time between two such questions.
 	witnessPause = time.Second
 )
@@ -172,10 +174,14 @@ func (h *Hearing) upkeep(now time.Time) Question {
 	if now.Sub(h.asked) < witnessPause {
 		return Question{}
 	}
+	again := witnessAgain
+	if len(h.witnesses()) < leastWitnesses {
+		again = witnessSoon
+	}
 	var due *witness
 	for i := range h.hosts {
 		w := &h.hosts[i]
-		if now.Sub(w.asked) >= witnessAgain && (due == nil || w.asked.Before(due.asked)) {
+		if now.Sub(w.asked) >= again && (due == nil || w.asked.Before(due.asked)) {
 			due = w
 		}
 	}
@@ -184,7 +190,7 @@ func (h *Hearing) upkeep(now time.Time) Question {
 		q := h.ask(now, false, due.address)
 		q.Named = true
 		return q
-	case now.Sub(h.asked) >= witnessAgain:
+	case now.Sub(h.asked) >= again:
 		h.asked = now
 		return Question{Named: true}
 	}

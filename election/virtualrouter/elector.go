@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -28,10 +29,11 @@ type Elector struct {
 	voices   []Voice
 	listened time.Time // when the newest of the voices that were taken was heard
 
-	fitted     chan struct{} // capacity 1: fitness has changed, or the group
-	drained    chan bool     // capacity 1: whether this node drains connections
-	candidates chan bool     // capacity 1: whether this node may hold the addresses
-	changes    chan change   // capacity 1
+	fitted     chan struct{}   // capacity 1: fitness has changed, or the group
+	drained    chan bool       // capacity 1: whether this node drains connections
+	unanswered chan netip.Addr // capacity 1: which holder does not answer
+	candidates chan bool       // capacity 1: whether this node may hold the addresses
+	changes    chan change     // capacity 1
 	asked      chan *handover
 	abandoned  chan *handover // nobody waits for these any more
 	confirmed  chan members.Confirmed
@@ -52,7 +54,10 @@ type Elector struct {
 	lag      timerLag
 }
 
-var _ election.Elector = (*Elector)(nil)
+var (
+	_ election.Elector    = (*Elector)(nil)
+	_ election.Questioner = (*Elector)(nil)
+)
 
 // New makes an elector on wire, which the caller closes after Run has returned.
 func New(cfg Config, wire Wire, log *slog.Logger) (*Elector, error) {
@@ -63,7 +68,7 @@ func New(cfg Config, wire Wire, log *slog.Logger) (*Elector, error) {
 	return &Elector{
 		cfg: cfg, wire: wire, log: log, machine: m, refused: election.NewRejections("message of a member", actOnMembers, log).Name(memberCodeOf),
 		spreads: make(chan *election.Spread, 1), stirred: make(chan struct{}, 1),
-		fitted: make(chan struct{}, 1), drained: make(chan bool, 1), candidates: make(chan bool, 1), changes: make(chan change, 1),
+		fitted: make(chan struct{}, 1), drained: make(chan bool, 1), unanswered: make(chan netip.Addr, 1), candidates: make(chan bool, 1), changes: make(chan change, 1),
 		asked: make(chan *handover), abandoned: make(chan *handover), confirmed: make(chan members.Confirmed),
 		stills: make(chan still), returns: make(chan bool), ended: make(chan struct{}),
 	}, nil
@@ -175,6 +180,8 @@ func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) 
 			e.step(probes, abandon{h})
 		case on := <-e.drained:
 			e.step(probes, setDraining{on})
+		case a := <-e.unanswered:
+			e.step(probes, setUnanswered{a})
 		case on := <-e.candidates:
 			e.step(probes, setCandidate{on})
 		case s := <-e.spreads:

@@ -20,12 +20,13 @@ type handoverProtocol struct {
 	cfg     members.Config
 	self    members.Self
 
-	claims   claims
-	spread   ownSpread
-	leaving  leaving
-	recall   recall
-	draining bool
-	unnoted  bool // an advertisement was heard since note
+	claims     claims
+	spread     ownSpread
+	leaving    leaving
+	recall     recall
+	draining   bool
+	unanswered netip.Addr // the holder, where it does not answer for the address
+	unnoted    bool       // an advertisement was heard since note
 }
 
 func newHandoverProtocol(m *machine, cfg members.Config) *handoverProtocol {
@@ -61,6 +62,8 @@ func (x *handoverProtocol) handle(ev event) {
 		x.spread.every = ev.spreadEvery
 	case setDraining:
 		x.draining = ev.On
+	case setUnanswered:
+		x.unanswered = ev.Addr
 	case setSpread:
 		if x.spread.become(ev.Spread) {
 			x.agenda.act(membersChanged{}) // nothing was said of changes until now
@@ -202,7 +205,7 @@ func (x *handoverProtocol) tellSelf() {
 		State: s.State, Base: base, Priority: s.Priority,
 		Fit: own.good(base), Reason: own.effective.Reason, Code: own.effective.Code, Draining: x.draining, For: x.leaving.handover.wanted(),
 		NoCandidate: own.noCandidate,
-		Claims:      s.State == vrrp.Active && x.m.now.Before(x.m.leaseEnd), Router: routerOf(x.m.cfg.Router), Spread: x.spread.say(own.takes(base, stops)), Deaf: own.deaf != "",
+		Claims:      s.State == vrrp.Active && x.m.now.Before(x.m.leaseEnd), Router: routerOf(x.m.cfg.Router), Spread: x.spread.say(own.takes(base, stops)), Deaf: own.deaf != "", Unanswered: x.unanswered,
 	})
 }
 

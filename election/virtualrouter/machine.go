@@ -77,7 +77,7 @@ func (m *machine) Step(now time.Time, ev event) []action {
 		return m.agenda.actions
 	default:
 		m.contested = false
-		m.agenda.last(m.handle(ev), m.judgeHearing, m.consult, m.x.tell, m.end)
+		m.agenda.last(m.handle(ev), m.judgeHearing, m.judgeAnswers, m.consult, m.x.tell, m.end)
 	}
 	return m.agenda.run()
 }
@@ -154,7 +154,7 @@ func (m *machine) Deadline(now time.Time) time.Time {
 	if !ok || m.waiting() {
 		next = m.heard.idleUntil(now, m.holder.address)
 	}
-	for _, at := range []time.Time{m.fitness.backoff.Next(), m.x.deadline(), m.holder.due, m.hearingDue()} {
+	for _, at := range []time.Time{m.fitness.backoff.Next(), m.x.deadline(), m.holder.due, m.hearingDue(), m.fitness.unanswered.until} {
 		if !at.IsZero() && at.Before(next) {
 			next = at
 		}
@@ -178,13 +178,14 @@ type (
 		vrrp.Config
 		spreadEvery time.Duration
 	}
-	setCandidate struct{ On bool }
-	setDraining  struct{ On bool }
-	takeBack     struct{ On bool }
-	setSpread    struct{ *election.Spread }  // nil: this node does not spread
-	confirmed    struct{ members.Confirmed } // the result of a probe
-	want         struct{ *handover }         // an operator wants the address elsewhere
-	abandon      struct{ *handover }         // it is to end now
+	setCandidate  struct{ On bool }
+	setDraining   struct{ On bool }
+	setUnanswered struct{ netip.Addr } // the holder that does not answer for the address
+	takeBack      struct{ On bool }
+	setSpread     struct{ *election.Spread }  // nil: this node does not spread
+	confirmed     struct{ members.Confirmed } // the result of a probe
+	want          struct{ *handover }         // an operator wants the address elsewhere
+	abandon       struct{ *handover }         // it is to end now
 	// stop: resign, and end, and why; cut off, there is nobody to whom the address could be passed on.
 	stop struct {
 		CutOff bool
@@ -200,22 +201,23 @@ type (
 	meanwhile struct{}
 )
 
-func (begin) event()        {}
-func (expired) event()      {}
-func (arrived) event()      {}
-func (voices) event()       {}
-func (refit) event()        {}
-func (reconfigure) event()  {}
-func (setCandidate) event() {}
-func (setDraining) event()  {}
-func (takeBack) event()     {}
-func (setSpread) event()    {}
-func (confirmed) event()    {}
-func (want) event()         {}
-func (abandon) event()      {}
-func (stop) event()         {}
-func (response) event()     {}
-func (meanwhile) event()    {}
+func (begin) event()         {}
+func (expired) event()       {}
+func (arrived) event()       {}
+func (voices) event()        {}
+func (refit) event()         {}
+func (reconfigure) event()   {}
+func (setCandidate) event()  {}
+func (setDraining) event()   {}
+func (setUnanswered) event() {}
+func (takeBack) event()      {}
+func (setSpread) event()     {}
+func (confirmed) event()     {}
+func (want) event()          {}
+func (abandon) event()       {}
+func (stop) event()          {}
+func (response) event()      {}
+func (meanwhile) event()     {}
 
 // action is something to carry out. The set is closed.
 type action interface{ action() }
