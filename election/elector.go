@@ -34,6 +34,12 @@ type Elector interface {
 	Status() Status
 }
 
+// Questioner is an Elector that passes on to the holder that it does not answer when it is asked for the addresses.
+type Questioner interface {
+	// SetUnanswered says which holder does not; the zero Addr for none. It is a level, and never blocks.
+	SetUnanswered(holder netip.Addr)
+}
+
 // Extender is an Elector that tells when its lease has become longer. Where the kernel keeps the lease by transaction it is
 // renewed then, and nobody has to ask in between.
 type Extender interface {

@@ -27,6 +27,9 @@ type Self struct {
 	For            netip.Addr
 	Claims         bool
 	Router         Router
+	Deaf           bool
+	// Unanswered tells that the holder has left this node's questions for the address unanswered.
+	Unanswered netip.Addr
 	// Spread is as in PeerState; one that no message can carry counts as nil. A change of its Connections alone is said with the next
 	// message, and not at once.
 	Spread *Spread

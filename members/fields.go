@@ -48,9 +48,11 @@ const (
 	// flags, weight (1 each), MAC (6), length of an address (1), address, number of ports (1); each: protocol, flags (1 each), port (2), connections (4)
 	fieldSpread field = 12
 
+	fieldHearing field = 14 // flags (1)  and with flagUnanswered session of the holder (8)
+
 	fieldClients field = 13 // of each client: length of its address (1), address, its port (2), port of the virtual address (2)
 
-	fields = 14 // one more than the last
+	fields = 15 // one more than the last
 )
 
 const (
@@ -69,6 +71,8 @@ const (
 	servesLen     = 16
 
 	maxClients = 255 // bytes
+	hearingLen = 1
+	sessionLen = 8
 
 	flagFit      = 1 << 0
 	flagProven   = 1 << 1
@@ -82,6 +86,9 @@ const (
 	flagServes     = 1 << 2 // of fieldSpread
 	flagHealthy    = 1 << 0 // of a port there
 
+	flagDeaf       = 1 << 0 // of fieldHearing
+	flagUnanswered = 1 << 1 // of fieldHearing
+
 	maxNode     = 253
 	maxSoftware = 64
 	maxReason   = 200
@@ -89,7 +96,7 @@ const (
 
 // String is the name in errors.
 func (f field) String() string {
-	return [fields]string{"0", "group", "rank", "node", "software", "reason", "for", "to", "transfer", "router", "hears", "code", "spread", "clients"}[f]
+	return [fields]string{"0", "group", "rank", "node", "software", "reason", "for", "to", "transfer", "router", "hears", "code", "spread", "clients", "hearing"}[f]
 }
 
 // text tells whether s may be shown to an operator as it is.
@@ -204,4 +211,31 @@ func parseHears(b []byte) (list []Heard, ok bool) {
 		list = append(list, Heard{Session: binary.BigEndian.Uint64(b[1:]), Missing: b[0]&flagMissing != 0})
 	}
 	return list, len(b) == 0
+}
+
+func appendHearing(b []byte, f PeerState) []byte {
+	var flags uint8
+	if f.Deaf {
+		flags |= flagDeaf
+	}
+	if f.Unanswered == 0 {
+		return append(b, flags)
+	}
+	return binary.BigEndian.AppendUint64(append(b, flags|flagUnanswered), f.Unanswered)
+}
+
+// parseHearing takes what it knows; a later version may have more behind it.
+func (f *PeerState) parseHearing(b []byte) bool {
+	if len(b) < hearingLen {
+		return false
+	}
+	f.Deaf = b[0]&flagDeaf != 0
+	if b[0]&flagUnanswered == 0 {
+		return true
+	}
+	if len(b) < hearingLen+sessionLen {
+		return false
+	}
+	f.Unanswered = binary.BigEndian.Uint64(b[hearingLen:])
+	return true
 }

@@ -120,6 +120,24 @@ func (m *Machine) Unheard(source netip.Addr, at time.Time) bool {
 	return o != nil && m.claimants.unheard(o, at)
 }
 
+// Deaf tells whether the node of that address says that nothing arrives there. Nobody takes part in an election with it: it cannot hear that it
+// has lost. Nor can it answer for the address.
+func (m *Machine) Deaf(source netip.Addr) bool {
+	o := m.table.find(source.WithZone(""))
+	return o != nil && o.Peer.Deaf
+}
+
+// Unanswered lists the members that say that this node, as the holder, has left their questions for the address unanswered. They hear it, and it
+// hears them: so what is broken is how it answers.
+func (m *Machine) Unanswered() (list []Member) {
+	for _, o := range m.table.list {
+		if o.Peer.Unanswered != 0 && o.Peer.Unanswered == m.own.cfg.Session {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
 // Claimants lists the members that claim the address and of which no advertisement arrives, the one that ranks highest first.
 func (m *Machine) Claimants(now time.Time) []Claimant {
 	return m.claimants.all(now, m.table.list, m.own.bounds())

@@ -9,6 +9,9 @@ import (
 func (m *Machine) message(t Type, d Transfer) Message {
 	f := m.own.peerState()
 	f.Hears = m.claimants.hears(m.table.list)
+	if o := m.table.find(m.own.self.Unanswered); o != nil {
+		f.Unanswered = o.Session
+	}
 	return Message{Type: t, Session: m.own.cfg.Session, Peer: f, Transfer: d}
 }
 

@@ -14,7 +14,7 @@ import (
 const Version = 1
 
 // Revision is what this software can do within Version. It grows with every addition.
-const Revision = 6
+const Revision = 7
 
 // Type is a message's type.
 type Type uint8
@@ -78,7 +78,11 @@ type PeerState struct {
 	Claims bool
 	Router Router  // its Virtual Router; the zero Router if it does not say
 	Hears  []Heard // the members whose messages it hears, at most 28
-	Spread *Spread // its part in spreading the load of the address; nil: none
+	// Deaf tells that nothing arrives at the node, as far as it knows: what it sends still does. Nobody yields to it.
+	Deaf bool
+	// Unanswered is the session of the holder, as the node knows it, that has left its questions for the address unanswered; 0 for none.
+	Unanswered uint64
+	Spread     *Spread // its part in spreading the load of the address; nil: none
 	// Clients are some of those that the node serves, whose load is spread: those whose turn it is in this HELLO. A message has as many of them as
 	// there is room for.
 	Clients []Client

@@ -96,6 +96,8 @@ func (m *Message) parseField(f field, value []byte) (ok bool) {
 		state.Hears, ok = parseHears(value)
 	case fieldSpread:
 		state.Spread, ok = parseSpread(value)
+	case fieldHearing:
+		ok = state.parseHearing(value)
 	case fieldClients:
 		state.Clients, ok = parseClients(value)
 	}

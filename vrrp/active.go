@@ -90,7 +90,7 @@ func (m *Machine) frozen(now time.Time) bool {
 
 // activeReceived is RFC 9568, section 6.4.3, for an advertisement.
 func (m *Machine) activeReceived(now time.Time, r Received) {
-	if reason, lost := m.loses(r); lost {
+	if reason, lost := m.loses(r); lost && !r.Deaf {
 		m.yield(now, r, reason)
 		return
 	}

@@ -11,7 +11,8 @@ type backup struct {
 	start    time.Time     // the Active_Down_Timer runs from here
 	hold     time.Time     // and from here at the earliest (StartupDelay)
 	interval time.Duration // Active_Adver_Interval
-	gaveUp   bool          // priority 0 was heard: the timer is Skew_Time alone
+	gaveUp   bool          // priority 0 was heard, or the Active is deaf: the timer is Skew_Time alone
+	deaf     bool          // it is the latter
 	ready    Reason        // why it would be Active if it were not Grouped; empty while the timer runs
 	late     bool          // the timer was served much too late, and started again
 	ahead    bool          // start is in the future because of a claim
@@ -37,7 +38,7 @@ func (b *backup) restart(from time.Time) {
 	if from.Before(b.hold) {
 		from = b.hold
 	}
-	b.start, b.gaveUp, b.lower, b.late, b.ahead, b.asked, b.ready = from, false, false, false, false, false, ""
+	b.start, b.gaveUp, b.deaf, b.lower, b.late, b.ahead, b.asked, b.ready = from, false, false, false, false, false, false, ""
 }
 
 // backupDeadline is when the Active_Down_Timer expires.
@@ -79,6 +80,8 @@ func (m *Machine) backupExpired(now time.Time) {
 	}
 	reason := ReasonSilence
 	switch {
+	case m.backup.deaf:
+		reason = ReasonDeaf
 	case m.backup.gaveUp:
 		reason = ReasonPriorityZero
 	case m.backup.lower:
@@ -110,8 +113,8 @@ func (m *Machine) listenAgain(now time.Time) {
 // backupReceived is RFC 9568, section 6.4.2, for an advertisement.
 func (m *Machine) backupReceived(now time.Time, r Received) {
 	switch {
-	case r.Advertisement.Priority == priorityGiveUp:
-		m.activeGaveUp(now, r.Source)
+	case r.Advertisement.Priority == priorityGiveUp, r.Deaf:
+		m.activeGaveUp(now, r.Source, r.Deaf)
 	case m.preempts(now, r.Advertisement.Priority) && !r.Deferred:
 		m.backup.lower = true
 	default:
@@ -120,13 +123,13 @@ func (m *Machine) backupReceived(now time.Time, r Received) {
 }
 
 // activeGaveUp sets the timer to Skew_Time. Priority 0 from anybody but the Active that is followed says nothing about
-// that Active, and is ignored: a third router that stops, or a forger, must not start a takeover.
-func (m *Machine) activeGaveUp(now time.Time, source netip.Addr) {
+// that Active, and is ignored: a third router that stops, or a forger, must not start a takeover. So it is with an Active that is deaf.
+func (m *Machine) activeGaveUp(now time.Time, source netip.Addr, deaf bool) {
 	if source != m.backup.followed {
 		return
 	}
 	m.backup.restart(now)
-	m.backup.gaveUp, m.backup.bounded = true, false
+	m.backup.gaveUp, m.backup.deaf, m.backup.bounded = true, deaf, false
 	m.backup.followed = netip.Addr{}
 	m.backup.preemptSince = time.Time{}
 }

@@ -29,6 +29,10 @@ type Received struct {
 	// Active was last alive.
 	Age time.Duration
 
+	// Deaf says that the router hears nothing, as it says itself by other means: it holds nothing that anybody could use. It is not yielded to,
+	// and a Backup that follows it takes over as if it had given up.
+	Deaf bool
+
 	// Deferred says that the Active of lower priority that this came from is about to pass the addresses on in some
 	// better way: it is followed, not preempted.
 	Deferred bool

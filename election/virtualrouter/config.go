@@ -20,6 +20,8 @@ type Config struct {
 	Members *MembersConfig
 	// GroupMember is the instance as one of a group; nil: it moves alone. With one, Router.Grouped is set.
 	GroupMember *GroupMember
+	// Ears tell whether this node hears anything; nil: it is taken for granted.
+	Ears Ears
 	// NoCandidate keeps the node from ever holding the addresses, until SetCandidate says otherwise: it is a member, and no more.
 	NoCandidate bool
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -25,10 +26,14 @@ type Elector struct {
 	inbox []Arrival
 	mail  []members.Received
 
-	fitted     chan struct{} // capacity 1: fitness has changed, or the group
-	drained    chan bool     // capacity 1: whether this node drains connections
-	candidates chan bool     // capacity 1: whether this node may hold the addresses
-	changes    chan change   // capacity 1
+	voices   []Voice
+	listened time.Time // when the newest of the voices that were taken was heard
+
+	fitted     chan struct{}   // capacity 1: fitness has changed, or the group
+	drained    chan bool       // capacity 1: whether this node drains connections
+	unanswered chan netip.Addr // capacity 1: which holder does not answer
+	candidates chan bool       // capacity 1: whether this node may hold the addresses
+	changes    chan change     // capacity 1
 	asked      chan *handover
 	abandoned  chan *handover // nobody waits for these any more
 	confirmed  chan members.Confirmed
@@ -49,7 +54,10 @@ type Elector struct {
 	lag      timerLag
 }
 
-var _ election.Elector = (*Elector)(nil)
+var (
+	_ election.Elector    = (*Elector)(nil)
+	_ election.Questioner = (*Elector)(nil)
+)
 
 // New makes an elector on wire, which the caller closes after Run has returned.
 func New(cfg Config, wire Wire, log *slog.Logger) (*Elector, error) {
@@ -60,7 +68,7 @@ func New(cfg Config, wire Wire, log *slog.Logger) (*Elector, error) {
 	return &Elector{
 		cfg: cfg, wire: wire, log: log, machine: m, refused: election.NewRejections("message of a member", actOnMembers, log).Name(memberCodeOf),
 		spreads: make(chan *election.Spread, 1), stirred: make(chan struct{}, 1),
-		fitted: make(chan struct{}, 1), drained: make(chan bool, 1), candidates: make(chan bool, 1), changes: make(chan change, 1),
+		fitted: make(chan struct{}, 1), drained: make(chan bool, 1), unanswered: make(chan netip.Addr, 1), candidates: make(chan bool, 1), changes: make(chan change, 1),
 		asked: make(chan *handover), abandoned: make(chan *handover), confirmed: make(chan members.Confirmed),
 		stills: make(chan still), returns: make(chan bool), ended: make(chan struct{}),
 	}, nil
@@ -172,6 +180,8 @@ func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) 
 			e.step(probes, abandon{h})
 		case on := <-e.drained:
 			e.step(probes, setDraining{on})
+		case a := <-e.unanswered:
+			e.step(probes, setUnanswered{a})
 		case on := <-e.candidates:
 			e.step(probes, setCandidate{on})
 		case s := <-e.spreads:
@@ -262,15 +272,50 @@ func (e *Elector) adverts() []Arrival {
 	return out
 }
 
-// step gives an event to the machine and carries out what it asks for, in its order, until it asks for nothing more.
+// listen takes what hosts of the link have said, where somebody was asked: this process does not wake up for it.
+func (e *Elector) listen() []Voice {
+	if e.cfg.Ears == nil {
+		return nil
+	}
+	e.mu.Lock()
+	since := e.machine.hearing.Asked()
+	e.mu.Unlock()
+	if since.IsZero() || time.Since(since) > listenFor {
+		return nil
+	}
+	e.voices = e.cfg.Ears.Heard(e.voices[:0], later(e.listened, since))
+	for _, v := range e.voices {
+		e.listened = later(e.listened, v.At)
+	}
+	return e.voices
+}
+
+// listenFor is how long after a question answers to it are looked for.
+const listenFor = 3 * time.Second
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// step gives an event to the machine, after what was heard beside the election, and carries out what it asks for, in its order, until it asks
+// for nothing more.
 func (e *Elector) step(probes *probes, ev event) {
-	for ev != nil {
-		e.mu.Lock()
-		actions := e.machine.Step(time.Now(), ev)
-		e.mu.Unlock()
-		ev = nil
-		for _, a := range actions {
-			ev = e.carryOut(probes, a)
+	events := []event{ev}
+	if heard := e.listen(); len(heard) > 0 {
+		events = []event{voices{heard}, ev}
+	}
+	for _, ev := range events {
+		for ev != nil {
+			e.mu.Lock()
+			actions := e.machine.Step(time.Now(), ev)
+			e.mu.Unlock()
+			ev = nil
+			for _, a := range actions {
+				ev = e.carryOut(probes, a)
+			}
 		}
 	}
 }
@@ -295,6 +340,8 @@ func (e *Elector) carryOut(probes *probes, a action) event {
 			return response{arrived: arrived{Messages: e.messages(), Adverts: e.adverts()}}
 		}
 		return response{arrived: arrived{Adverts: e.adverts()}}
+	case ask:
+		e.cfg.Ears.Ask(a.Question)
 	case probe:
 		e.mu.Lock()
 		fn, told := e.probe, e.machine.fitness.effective

@@ -11,6 +11,8 @@ type ownFitness struct {
 	told        election.Fitness
 	effective   election.Fitness // as it counts in the election
 	noCandidate bool
+	unanswered  unanswered
+	deaf        string // why this node counts as deaf; empty: it hears
 	backoff     election.BindBackoff
 }
 
@@ -19,7 +21,7 @@ type ownFitness struct {
 func (o *ownFitness) alone(base uint8, cannotWait bool) election.Fitness {
 	f := o.backoff.Worsen(o.told)
 	f.Out = f.Out || o.backoff.Pausing() || f.Wait && cannotWait
-	return o.candidacy(f, base)
+	return o.candidacy(o.unanswered.worsen(o.deafness(f, base), base), base)
 }
 
 // waits tells whether the node must not become Active if it is Backup.
@@ -29,11 +31,11 @@ func (o *ownFitness) waits() bool { return o.effective.Wait || o.noCandidate }
 func (o *ownFitness) good(base uint8) bool { return good(o.effective, effective(base, o.effective)) }
 
 // takes tells whether the node takes new connections: as fit as it was told, also while it passes the address on, or cannot bind it. That
-// changes nothing for the service, and may be over in a moment. One that is about to stop takes none.
+// changes nothing for the service, and may be over in a moment. One that is about to stop takes none, nor does one that is deaf.
 func (o *ownFitness) takes(base uint8, stops bool) bool {
 	f := o.told
 	f.Wait = false
-	return !stops && good(f, effective(base, f))
+	return !stops && o.deaf == "" && good(f, effective(base, f))
 }
 
 // effective is the priority that a node of this fitness advertises: less than base, or more of one that wants the address back. 255 is

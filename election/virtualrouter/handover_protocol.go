@@ -20,12 +20,13 @@ type handoverProtocol struct {
 	cfg     members.Config
 	self    members.Self
 
-	claims   claims
-	spread   ownSpread
-	leaving  leaving
-	recall   recall
-	draining bool
-	unnoted  bool // an advertisement was heard since note
+	claims     claims
+	spread     ownSpread
+	leaving    leaving
+	recall     recall
+	draining   bool
+	unanswered netip.Addr // the holder, where it does not answer for the address
+	unnoted    bool       // an advertisement was heard since note
 }
 
 func newHandoverProtocol(m *machine, cfg members.Config) *handoverProtocol {
@@ -61,6 +62,8 @@ func (x *handoverProtocol) handle(ev event) {
 		x.spread.every = ev.spreadEvery
 	case setDraining:
 		x.draining = ev.On
+	case setUnanswered:
+		x.unanswered = ev.Addr
 	case setSpread:
 		if x.spread.become(ev.Spread) {
 			x.agenda.act(membersChanged{}) // nothing was said of changes until now
@@ -142,6 +145,7 @@ func (x *handoverProtocol) follow(a members.Action) {
 func (x *handoverProtocol) receive(r members.Received) func() {
 	return func() {
 		p := &r.Message.Peer
+		x.m.hearMessage(r)
 		ours := r.Refused == "" && p.Group == x.cfg.Group
 		if ours && (p.Lifetime <= 0 || !p.Fit && p.Reason != "") {
 			x.m.roster.keepWord(x.m.now, r)
@@ -201,7 +205,7 @@ func (x *handoverProtocol) tellSelf() {
 		State: s.State, Base: base, Priority: s.Priority,
 		Fit: own.good(base), Reason: own.effective.Reason, Code: own.effective.Code, Draining: x.draining, For: x.leaving.handover.wanted(),
 		NoCandidate: own.noCandidate,
-		Claims:      s.State == vrrp.Active && x.m.now.Before(x.m.leaseEnd), Router: routerOf(x.m.cfg.Router), Spread: x.spread.say(own.takes(base, stops)),
+		Claims:      s.State == vrrp.Active && x.m.now.Before(x.m.leaseEnd), Router: routerOf(x.m.cfg.Router), Spread: x.spread.say(own.takes(base, stops)), Deaf: own.deaf != "", Unanswered: x.unanswered,
 	})
 }
 
@@ -295,7 +299,7 @@ func (x *handoverProtocol) take(t members.Take) {
 
 // claimed takes what a member says for its advertisement, unless that has come, too: this process may be late.
 func (x *handoverProtocol) claimed(c members.Claim) {
-	if !x.members.Unheard(c.From, c.At) {
+	if !x.members.Unheard(c.From, c.At) || x.isDeaf(c.From) {
 		return
 	}
 	x.agenda.first(x.m.routerStep(vrrp.Claimed{
@@ -310,6 +314,9 @@ func (x *handoverProtocol) hear(a Arrival) {
 		x.unnoted = true
 	}
 }
+
+// isDeaf tells whether a node is deaf, as it says itself.
+func (x *handoverProtocol) isDeaf(source netip.Addr) bool { return x != nil && x.members.Deaf(source) }
 
 // defers tells whether the Active of lower priority that source is should be followed for now.
 func (x *handoverProtocol) defers(source netip.Addr) bool {
@@ -337,6 +344,14 @@ func (x *handoverProtocol) report(n news) {
 		x.m.say(slog.LevelWarn, "a member is silent", "member", o.Address.String(), "node", o.Peer.Node, "was", o.Peer.State.String())
 	}
 	x.wake(n.changed)
+	for i := range n.deaf {
+		o := &n.deaf[i]
+		x.m.say(slog.LevelError, "DEAF: nothing arrives at a member; nobody yields to it", "member", o.Address.String(), "node", o.Peer.Node)
+	}
+	for i := range n.hears {
+		o := &n.hears[i]
+		x.m.say(slog.LevelInfo, "a member that was deaf hears again", "member", o.Address.String(), "node", o.Peer.Node)
+	}
 	for i := range n.back {
 		o := &n.back[i]
 		after := x.m.now.Sub(o.Heard).Round(time.Millisecond)

@@ -49,7 +49,7 @@ func (w *messageWire) Send(m members.Message) error {
 		return nil
 	}
 	for _, o := range w.lan.mail {
-		if o != w && !w.lan.cut[o.self] && o.deaf != m.Type && o.group == m.Peer.Group {
+		if o != w && !w.lan.cut[o.self] && !w.lan.nothing[o.self] && o.deaf != m.Type && o.group == m.Peer.Group {
 			r := members.Received{Source: w.self, Message: m}
 			if w.lan.deaf[[2]netip.Addr{w.self, o.self}] {
 				r = members.Received{Source: w.self, Refused: members.RejectUnsigned}

@@ -44,6 +44,11 @@ type lan struct {
 	deaf  map[[2]netip.Addr]bool // messages are refused
 	log   []entry
 
+	nothing map[netip.Addr]bool // nothing arrives at the node
+	ask     bool                // the nodes that start have ears
+	ears    []*lanEars
+	hosts   []netip.Addr // that answer beside the nodes
+
 	bound  int          // addresses that the nodes that start bind; 0: those that they advertise
 	logger *slog.Logger // of the nodes that start; nil: quiet
 	none   bool         // the nodes that start are no candidates
@@ -57,7 +62,7 @@ type entry struct {
 }
 
 func newLAN() *lan {
-	return &lan{cut: map[netip.Addr]bool{}, mute: map[[2]netip.Addr]bool{}, deaf: map[[2]netip.Addr]bool{}}
+	return &lan{cut: map[netip.Addr]bool{}, mute: map[[2]netip.Addr]bool{}, deaf: map[[2]netip.Addr]bool{}, nothing: map[netip.Addr]bool{}}
 }
 
 func (l *lan) note(node netip.Addr, what string) {
@@ -119,7 +124,7 @@ func (w *lanWire) Send(adv vrrp.Advertisement) error {
 		return nil
 	}
 	for _, o := range w.lan.wires {
-		if o != w && !w.lan.cut[o.self] && !w.lan.mute[[2]netip.Addr{w.self, o.self}] {
+		if o != w && !w.lan.cut[o.self] && !w.lan.nothing[o.self] && !w.lan.mute[[2]netip.Addr{w.self, o.self}] {
 			o.way = append(o.way, Arrival{Source: w.self, Advertisement: adv})
 			time.AfterFunc(time.Millisecond, o.arrive)
 		}
@@ -279,6 +284,13 @@ func (l *lan) startGrouped(t *testing.T, self netip.Addr, in *GroupMember, chang
 	}
 	wire := l.join(self)
 	vc := Config{Router: cfg, Bound: l.bound, GroupMember: in, NoCandidate: l.none}
+	if l.ask {
+		ears := &lanEars{lan: l, self: self}
+		l.mu.Lock()
+		l.ears = append(l.ears, ears)
+		l.mu.Unlock()
+		vc.Ears = ears
+	}
 	if l.talk {
 		vc.Members = l.meet(self)
 	}

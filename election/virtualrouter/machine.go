@@ -24,6 +24,7 @@ type machine struct {
 
 	fitness ownFitness
 	kept    election.Fitness // what kept this node out, until it takes part again
+	hearing members.Hearing
 	lines   election.Lines
 
 	state    election.State
@@ -54,6 +55,11 @@ func newMachine(cfg Config) (*machine, error) {
 		return nil, err
 	}
 	m := &machine{cfg: cfg, source: cfg.Router.Source, router: r, reason: "not started", fitness: ownFitness{noCandidate: cfg.NoCandidate}}
+	for _, a := range cfg.Peers {
+		if !m.own(a) {
+			m.hearing.Know(a)
+		}
+	}
 	if cfg.Members != nil {
 		m.x = newHandoverProtocol(m, cfg.Members.Machine)
 	}
@@ -73,7 +79,7 @@ func (m *machine) Step(now time.Time, ev event) []action {
 		return m.agenda.actions
 	default:
 		m.contested = false
-		m.agenda.last(m.handle(ev), m.consult, m.x.tell, m.end)
+		m.agenda.last(m.handle(ev), m.judgeHearing, m.judgeAnswers, m.consult, m.x.tell, m.end)
 	}
 	return m.agenda.run()
 }
@@ -86,7 +92,9 @@ func (m *machine) handle(ev event) func() {
 		case arrived:
 			m.agenda.first(m.take(ev))
 		case expired:
-			m.agenda.first(m.take(ev.arrived), m.expire)
+			m.agenda.first(m.take(ev.arrived), m.judgeHearing, m.expire)
+		case voices:
+			m.listen(ev.Voices)
 		case refit:
 			m.refit(func(o *ownFitness) { o.told = ev.Fitness })
 		case reconfigure:
@@ -148,7 +156,7 @@ func (m *machine) Deadline(now time.Time) time.Time {
 	if !ok || m.waiting() {
 		next = m.heard.idleUntil(now, m.holder.address)
 	}
-	for _, at := range []time.Time{m.fitness.backoff.Next(), m.x.deadline(), m.holder.due} {
+	for _, at := range []time.Time{m.fitness.backoff.Next(), m.x.deadline(), m.holder.due, m.hearingDue(), m.fitness.unanswered.until} {
 		if !at.IsZero() && at.Before(next) {
 			next = at
 		}
@@ -166,18 +174,20 @@ type (
 		Messages []members.Received
 		Adverts  []Arrival
 	}
+	voices      struct{ Voices []Voice }   // who was heard beside the election
 	refit       struct{ election.Fitness } // the newest fitness; or the group has changed
 	reconfigure struct {
 		vrrp.Config
 		spreadEvery time.Duration
 	}
-	setCandidate struct{ On bool }
-	setDraining  struct{ On bool }
-	takeBack     struct{ On bool }
-	setSpread    struct{ *election.Spread }  // nil: this node does not spread
-	confirmed    struct{ members.Confirmed } // the result of a probe
-	want         struct{ *handover }         // an operator wants the address elsewhere
-	abandon      struct{ *handover }         // it is to end now
+	setCandidate  struct{ On bool }
+	setDraining   struct{ On bool }
+	setUnanswered struct{ netip.Addr } // the holder that does not answer for the address
+	takeBack      struct{ On bool }
+	setSpread     struct{ *election.Spread }  // nil: this node does not spread
+	confirmed     struct{ members.Confirmed } // the result of a probe
+	want          struct{ *handover }         // an operator wants the address elsewhere
+	abandon       struct{ *handover }         // it is to end now
 	// stop: resign, and end, and why; cut off, there is nobody to whom the address could be passed on.
 	stop struct {
 		CutOff bool
@@ -193,21 +203,23 @@ type (
 	meanwhile struct{}
 )
 
-func (begin) event()        {}
-func (expired) event()      {}
-func (arrived) event()      {}
-func (refit) event()        {}
-func (reconfigure) event()  {}
-func (setCandidate) event() {}
-func (setDraining) event()  {}
-func (takeBack) event()     {}
-func (setSpread) event()    {}
-func (confirmed) event()    {}
-func (want) event()         {}
-func (abandon) event()      {}
-func (stop) event()         {}
-func (response) event()     {}
-func (meanwhile) event()    {}
+func (begin) event()         {}
+func (expired) event()       {}
+func (arrived) event()       {}
+func (voices) event()        {}
+func (refit) event()         {}
+func (reconfigure) event()   {}
+func (setCandidate) event()  {}
+func (setDraining) event()   {}
+func (setUnanswered) event() {}
+func (takeBack) event()      {}
+func (setSpread) event()     {}
+func (confirmed) event()     {}
+func (want) event()          {}
+func (abandon) event()       {}
+func (stop) event()          {}
+func (response) event()      {}
+func (meanwhile) event()     {}
 
 // action is something to carry out. The set is closed.
 type action interface{ action() }
@@ -225,8 +237,9 @@ type (
 		election.Decision
 		ask bool
 	}
-	drain  struct{ Messages bool } // an ask: look what has arrived
-	probe  struct{ ID uint64 }     // looks afresh at this node's fitness, and answers with confirmed
+	drain  struct{ Messages bool }    // an ask: look what has arrived
+	ask    struct{ members.Question } // asks hosts of the link whether they are there
+	probe  struct{ ID uint64 }        // looks afresh at this node's fitness, and answers with confirmed
 	rename struct{ Group netip.Addr }
 	// membersChanged says that a member is another to those that spread.
 	membersChanged struct{}
@@ -250,6 +263,7 @@ func (message) action()        {}
 func (endLease) action()       {}
 func (apply) action()          {}
 func (drain) action()          {}
+func (ask) action()            {}
 func (probe) action()          {}
 func (rename) action()         {}
 func (answer) action()         {}

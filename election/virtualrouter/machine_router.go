@@ -144,6 +144,7 @@ func (m *machine) giveUp(err error) {
 // hear takes an advertisement into account.
 func (m *machine) hear(a Arrival) {
 	adv, before := a.Advertisement, len(m.heard.list)
+	m.hearing.Hear(a.Source, a.At, false)
 	m.x.hear(a)
 	m.heard.hear(a.Source, adv.Priority, silence(m.cfg.Router, m.router.Snapshot(), a), a.At)
 	if note := odd(m.cfg.Router, adv); m.heard.remark(a.Source, note, a.At) {
@@ -154,7 +155,7 @@ func (m *machine) hear(a Arrival) {
 		m.counters.Resignations++
 	}
 	received := func() {
-		m.stepRouter(vrrp.Received{Source: a.Source, Advertisement: adv, Age: m.now.Sub(a.At), Deferred: m.x.defers(a.Source)})
+		m.stepRouter(vrrp.Received{Source: a.Source, Advertisement: adv, Age: m.now.Sub(a.At), Deaf: m.x.isDeaf(a.Source), Deferred: m.x.defers(a.Source)})
 	}
 	if len(m.heard.list) != before {
 		m.agenda.first(m.tieBreak, received)

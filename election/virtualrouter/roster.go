@@ -23,6 +23,8 @@ type roster struct {
 type news struct {
 	lost    []members.Member // that are silent now
 	back    []members.Member // that were silent, as they were heard last
+	deaf    []members.Member // that say since this update that nothing arrives there
+	hears   []members.Member // that do not say so any more
 	changed bool             // one is another to those that spread
 	others  bool             // there are others than before
 }
@@ -33,6 +35,15 @@ func (r *roster) update(now time.Time, list []members.Member) news {
 	for i := range r.list {
 		if o := &r.list[i]; !has(list, o.Address) {
 			n.lost = append(n.lost, *o)
+		}
+	}
+	for _, o := range list {
+		was := find(r.list, o.Address)
+		switch before := was != nil && was.Peer.Deaf; {
+		case o.Peer.Deaf && !before:
+			n.deaf = append(n.deaf, o)
+		case before && !o.Peer.Deaf:
+			n.hears = append(n.hears, o)
 		}
 	}
 	r.list, r.silent = list, append(r.silent, n.lost...)

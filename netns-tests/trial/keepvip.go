@@ -136,6 +136,7 @@ type VIPStatus struct {
 		State   string `json:"state"`
 		Was     string `json:"was"`
 		Node    string `json:"node"`
+		Unfit   string `json:"unfit"`
 		Version string `json:"version"` // of its software; empty while it has not said anything itself
 	} `json:"members"`
 }

@@ -25,6 +25,7 @@ import (
 type builder struct {
 	memberSockets *memberSockets
 	vrrpSockets   *vrrpSockets
+	earSockets    *earSockets
 	fences        *fence.Links
 	host          *host
 	near          neighbours
@@ -224,10 +225,11 @@ func (b *builder) elect(v config.VIP, p instance.Place, crowd, many int, pause t
 		log.Warn("the other members are not heard: plain VRRP alone", "error", err)
 		known, quit = nil, func() {}
 	}
-	giveBack := func() { quit(); leave() }
+	hearing, deafen := b.earSockets.at(p)
+	giveBack := func() { deafen(); quit(); leave() }
 	e, err := virtualrouter.New(virtualrouter.Config{
 		Router: router, Bound: len(v.Addresses), Peers: v.VRRP.Peers, Members: known, GroupMember: b.groups.member(v),
-		NoCandidate: !b.host.seen.candidate(v),
+		Ears: hearing, NoCandidate: !b.host.seen.candidate(v),
 	}, wire, log)
 	if err != nil {
 		giveBack()

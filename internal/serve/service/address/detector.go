@@ -39,6 +39,8 @@ type detector struct {
 	foreignHosts
 	overhearing
 	probes         probeSchedule
+	answers        answering
+	told           netip.Addr // the holder that does not answer, as the elector was told
 	heard          chan Claim
 	virtual        listener
 	members        listener
@@ -131,7 +133,9 @@ func changes(report func(Claim) bool) func(Claim) bool {
 // that is not heard any more.
 func (d *detector) updateMembers(now time.Time) {
 	var addresses []netip.Addr
-	members := d.elector.Status().Members
+	status := d.elector.Status()
+	members := status.Members
+	d.followHolder(status)
 	for _, m := range members {
 		if m.Self || m.Silent || m.Unheard || m.State == election.Initialize {
 			continue
@@ -193,6 +197,10 @@ func (d *detector) claimHeard(c Claim) {
 	d.updateMembers(now)
 	_, suspected := d.suspect()
 	foreign, member := d.hear(now, c)
+	if slices.Contains(d.virtual.addresses, c.Address) {
+		d.answers.answer()
+		d.tellAnswers()
+	}
 	_, suspect := d.suspect()
 	if cleared := d.cleared(); cleared || suspect != suspected {
 		d.show(d.conflicts())
@@ -294,7 +302,13 @@ func (d *detector) probeDue(now time.Time) {
 	if due := d.probes.due(now, rand.Float64(), len(d.conflicts()) > 0); len(due) > 0 {
 		d.updateMembers(now)
 		ask = append(ask, due...)
+		d.answers.ask(now)
+	} else if d.answers.due(now) {
+		d.updateMembers(now)
+		ask = append(ask, d.virtual.addresses[:min(len(d.virtual.addresses), perProbe)]...)
+		d.answers.ask(now)
 	}
+	d.tellAnswers()
 	if d.refuse() != nil && !now.Before(d.again) {
 		d.again = now.Add(probeToBind)
 		ask = append(ask, d.suspects()...)
@@ -309,7 +323,7 @@ func (d *detector) probeDue(now time.Time) {
 
 // nextDue is when due has something to do; zero for never.
 func (d *detector) nextDue() time.Time {
-	due := sooner(d.probes.next, d.next(foreignForget), d.until, d.membersDue, d.formerDue)
+	due := sooner(d.probes.next, d.next(foreignForget), d.until, d.membersDue, d.formerDue, d.answers.next)
 	if d.refuse() != nil {
 		due = sooner(due, d.again, d.next(vacantAfter))
 	}

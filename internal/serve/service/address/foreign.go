@@ -24,6 +24,8 @@ const (
 	// a member with each packet. The members of a real group are asked at once.
 	questionEvery = 100 * time.Millisecond
 	questionBurst = 16
+	// questionsAgain is how often a member whose MAC is known is asked anew before a claim is a stranger's: all within foreignGrace.
+	questionsAgain = 4
 )
 
 // foreignHosts tells hosts that take no part in the election from those that do. It is pure.
@@ -48,6 +50,7 @@ type foreignHosts struct {
 type knownMember struct {
 	address netip.Addr
 	found   bool      // a MAC of it is known
+	again   int       // questions left for another one
 	tries   int       // questions asked so far
 	ask     time.Time // the next one
 }
@@ -56,6 +59,9 @@ type claimed struct {
 	instance.Conflict
 	reported bool
 }
+
+// unsure tells that a MAC of the member is to be asked for.
+func (m *knownMember) unsure() bool { return !m.found || m.again > 0 }
 
 // memberRetries are the waits between two questions for a member's MAC; the last one repeats.
 var memberRetries = []time.Duration{20 * time.Millisecond, 80 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, 15 * time.Second}
@@ -89,7 +95,7 @@ func (s *foreignHosts) setMembers(now time.Time, addresses []netip.Addr) bool {
 // hear takes in a claim, and reports whether it is that of a known foreign host, or else which known member claims a virtual address.
 func (s *foreignHosts) hear(now time.Time, c Claim) (foreign bool, member netip.Addr) {
 	if i := s.index(c.Address); i >= 0 {
-		s.members[i].found = true
+		s.members[i].found, s.members[i].again = true, 0
 		s.learn(c.MAC, c.Address)
 		return false, netip.Addr{}
 	}
@@ -99,12 +105,23 @@ func (s *foreignHosts) hear(now time.Time, c Claim) (foreign bool, member netip.
 	i := slices.IndexFunc(s.claims, func(o claimed) bool { return o.Address == c.Address && o.MAC == c.MAC })
 	if i >= 0 {
 		s.claims[i].LastSeen = now
+		s.askAgain(now)
 		return s.claims[i].reported, netip.Addr{}
 	}
 	if len(s.claims) < mostForeign {
+		s.askAgain(now)
 		s.claims = append(s.claims, claimed{Conflict: instance.Conflict{Address: c.Address, MAC: c.MAC, Since: now, LastSeen: now}})
 	}
 	return false, netip.Addr{}
+}
+
+// askAgain has the members asked for their MACs whose MAC is known: one may have another by now, as by a bond whose active port has changed.
+func (s *foreignHosts) askAgain(now time.Time) {
+	for i := range s.members {
+		if m := &s.members[i]; m.found && m.again == 0 && !now.Before(m.ask) {
+			m.again, m.tries, m.ask = questionsAgain, 0, now
+		}
+	}
 }
 
 // tell notes what the host of a MAC says by VRRP, and reports whether that is news.
@@ -187,7 +204,7 @@ func (s *foreignHosts) next(forget time.Duration) time.Time {
 		}
 	}
 	for _, m := range s.members {
-		if !m.found {
+		if m.unsure() {
 			sooner(later(m.ask, s.asked.Add(-(questionBurst-1)*questionEvery)))
 		}
 	}
@@ -205,7 +222,7 @@ func later(a, b time.Time) time.Time {
 func (s *foreignHosts) question(now time.Time) []netip.Addr {
 	var due []*knownMember
 	for i := range s.members {
-		if m := &s.members[i]; !m.found && !now.Before(m.ask) {
+		if m := &s.members[i]; m.unsure() && !now.Before(m.ask) {
 			due = append(due, m)
 		}
 	}
@@ -217,6 +234,7 @@ func (s *foreignHosts) question(now time.Time) []netip.Addr {
 		}
 		s.asked = later(s.asked, now).Add(questionEvery)
 		m.tries++
+		m.again = max(m.again-1, 0)
 		m.ask = now.Add(memberRetries[min(m.tries, len(memberRetries)-1)])
 		out = append(out, m.address)
 	}

@@ -265,3 +265,41 @@ func TestForeignHostsAskSeldomUnderAFlood(t *testing.T) {
 	assert.LessOrEqual(t, questions, 70)
 	assert.GreaterOrEqual(t, asked[nodeB], 3, "a real member is asked for as well")
 }
+
+// A bond with fail_over_mac, or a virtual NIC that was replaced, changes the MAC of a member.
+func TestMemberWithAnotherMACIsAskedBeforeItIsAStranger(t *testing.T) {
+	const another = "02:00:00:00:00:0c"
+	now, virtual := time.Unix(1000, 0), vip4.Addr()
+	s := newForeignHosts(51, time.Time{}, outlives)
+	s.setMembers(now, []netip.Addr{nodeB})
+	s.hear(now, Claim{nodeB, memberMAC, 0})
+	now = now.Add(time.Minute)
+	assert.Empty(t, s.question(now), "its MAC is known")
+
+	s.hear(now, Claim{virtual, another, 0})
+	assert.Equal(t, []netip.Addr{nodeB}, s.question(s.next(foreignForget)))
+	_, member := s.hear(now.Add(time.Millisecond), Claim{nodeB, another, 0})
+	assert.False(t, member.IsValid())
+	_, member = s.hear(now.Add(time.Second), Claim{virtual, another, 0})
+	assert.Equal(t, nodeB, member)
+	begun, _ := s.review(now.Add(time.Second), foreignForget)
+	assert.Empty(t, begun)
+	assert.Empty(t, s.question(now.Add(time.Second)))
+}
+
+func TestStrangerBesideMembersIsReported(t *testing.T) {
+	now, virtual := time.Unix(1000, 0), vip4.Addr()
+	s := newForeignHosts(51, time.Time{}, outlives)
+	s.setMembers(now, []netip.Addr{nodeB})
+	s.hear(now, Claim{nodeB, memberMAC, 0})
+	now = now.Add(time.Minute)
+	s.hear(now, Claim{virtual, foreignMAC, 0})
+	asked := 0
+	for at := now; at.Before(now.Add(foreignGrace)); at = at.Add(10 * time.Millisecond) {
+		asked += len(s.question(at))
+	}
+	assert.Equal(t, questionsAgain, asked, "all questions come before it is a stranger")
+	begun, _ := s.review(now.Add(foreignGrace), foreignForget)
+	assert.Len(t, begun, 1)
+	assert.Empty(t, s.question(now.Add(time.Minute)), "and no more")
+}

@@ -28,8 +28,15 @@ func (i *reannouncing) hear(now time.Time, every time.Duration) (announce, first
 	}
 	announce = first || now.Sub(i.last) >= reannounceGap && i.drawn < reannounceBurst
 	i.every, i.until = every, now.Add(reannounceRounds*every)
-	if announce {
+	switch {
+	case announce:
 		i.last = now
+		i.drawn++
+		if i.next.Before(now) {
+			i.next = now.Add(every)
+		}
+	case i.drawn < reannounceBurst: // the rival may have spoken after the last announcement
+		i.next = sooner(i.next, i.last.Add(reannounceGap))
 		i.drawn++
 	}
 	return announce, first

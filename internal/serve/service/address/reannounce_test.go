@@ -27,10 +27,20 @@ func TestReannouncingRepeatsUntilItIsQuiet(t *testing.T) {
 			repeats = append(repeats, at)
 		}
 	}
-	assert.Equal(t, []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 300 * time.Millisecond}, repeats)
+	assert.Equal(t, []time.Duration{120 * time.Millisecond, 220 * time.Millisecond, 320 * time.Millisecond}, repeats)
 
 	_, first = i.hear(start.Add(2*time.Second), every)
 	assert.True(t, first, "a new episode")
+}
+
+// An advertisement of a rival draws an announcement, and the rival's own announcement comes a moment later: a client would go by that.
+func TestReannouncingComesAfterWhatFollowsTheFirstWord(t *testing.T) {
+	var i reannouncing
+	start := time.Now()
+	i.hear(start, 100*time.Millisecond)
+	announce, _ := i.hear(start.Add(2*time.Millisecond), 100*time.Millisecond)
+	assert.False(t, announce)
+	assert.True(t, i.due(start.Add(reannounceGap)))
 }
 
 // A rival that never ends draws a burst, and then the repeats, of which the last comes after the rival's last word.

@@ -2,6 +2,7 @@ package address
 
 import (
 	"errors"
+	"net/netip"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -182,8 +183,18 @@ func (s *server) moved(p instance.Place) {
 	if p.Stay != old.Stay {
 		s.announcer.listenFirst()
 	}
+	if p.MAC != old.MAC && p.Source.IsValid() {
+		s.announceItself(p)
+	}
 	if s.holdsLease() {
 		s.announcer.restart()
+	}
+}
+
+// announceItself tells the members the new MAC of this node's own address: by the old one they would take the node for a stranger.
+func (s *server) announceItself(p instance.Place) {
+	if err := s.host.Announce(p, []netip.Addr{p.Source.WithZone("")}); err != nil {
+		s.log.Warn("the new MAC is not announced", "interface", p.Name, "error", err)
 	}
 }
 

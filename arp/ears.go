@@ -1,0 +1,213 @@
+package arp
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"time"
+	"unsafe"
+
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// mostVoices bounds what a flood can make Ears remember, and mostRead how many frames are read at once.
+	mostVoices, mostRead = 128, 256
+	// earsBuffer is for the frames that wait until somebody looks: they are few, and those of a flood are lost.
+	earsBuffer = 64 << 10
+	// askGap is the least time between two questions to one host, whoever asks.
+	askGap = 30 * time.Millisecond
+)
+
+// Ears ask hosts of a link whether they are there, and hear them, without ever waiting: what has come in stays with the kernel until somebody
+// looks, and wakes nobody. Safe for concurrent use.
+type Ears struct {
+	ifi  net.Interface
+	from netip.Addr
+
+	mu     sync.Mutex // guards what follows
+	fd     int        // -1: closed
+	voices map[netip.Addr]voice
+	asked  map[netip.Addr]time.Time
+	buf    []byte
+}
+
+// voice is a host that was heard.
+type voice struct {
+	mac net.HardwareAddr
+	at  time.Time
+}
+
+// OpenEars makes Ears on ifi, of which Index and Name are used; from is an own address there. It needs CAP_NET_RAW.
+func OpenEars(ifi *net.Interface, from netip.Addr) (*Ears, error) {
+	fd, err := openEars(ifi.Index, from.WithZone(""))
+	if err != nil {
+		return nil, fmt.Errorf("arp: listen on %s: %w", ifi.Name, privilege(err))
+	}
+	return &Ears{
+		ifi: *ifi, from: from.WithZone(""), fd: fd, voices: map[netip.Addr]voice{}, asked: map[netip.Addr]time.Time{}, buf: make([]byte, frameLen),
+	}, nil
+}
+
+func openEars(index int, from netip.Addr) (fd int, err error) {
+	f := familyOf(from)
+	filter, err := bpf.Assemble(earsFilter(from))
+	if err != nil {
+		return 0, err
+	}
+	// The runtime would wake up for each frame of a socket that it knows.
+	if fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0); err != nil {
+		return 0, os.NewSyscallError("socket", err)
+	}
+	prog := &unix.SockFprog{Len: uint16(len(filter)), Filter: (*unix.SockFilter)(unsafe.Pointer(&filter[0]))}
+	err = os.NewSyscallError("setsockopt", errors.Join(
+		unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, prog),
+		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, earsBuffer),
+	))
+	if err == nil {
+		err = os.NewSyscallError("bind", unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: index, Protocol: networkOrder(uint16(f))}))
+	}
+	if err != nil {
+		_ = unix.Close(fd) // of no use
+		return 0, err
+	}
+	return fd, nil
+}
+
+// networkOrder is the number whose bytes in memory are v in network order.
+func networkOrder(v uint16) uint16 {
+	return binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, v))
+}
+
+// earsFilter passes ARP, and questions and answers of neighbour discovery, of whomever: who asks for others is somebody to ask, too.
+func earsFilter(own netip.Addr) []bpf.Instruction {
+	const solicitation, advertisement = 135, 136
+	if own.Is4() {
+		return append(untagged(), bpf.RetConstant{Val: whole})
+	}
+	return append(
+		untagged(),
+		bpf.LoadAbsolute{Off: offNextHeader, Size: 1},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: icmpv6, SkipTrue: 1},
+		bpf.RetConstant{Val: 0},
+		bpf.LoadAbsolute{Off: offICMPType, Size: 1},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: advertisement, SkipTrue: 2},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: solicitation, SkipTrue: 1},
+		bpf.RetConstant{Val: 0},
+		bpf.RetConstant{Val: whole},
+	)
+}
+
+// Ask asks each of these hosts once. With named the question says who asks, as any host's does, and so lets others learn this one; without it
+// an ARP probe has no sender (RFC 5227 2.1.1), and goes to a host that has spoken alone, which nobody takes note of. What cannot be sent counts as lost.
+func (e *Ears) Ask(to []netip.Addr, named bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.read()
+	own, ok := e.mac()
+	if !ok {
+		return
+	}
+	now := time.Now()
+	if len(e.asked) > mostVoices {
+		clear(e.asked)
+	}
+	for _, a := range to {
+		a = a.WithZone("")
+		if a.Is4() != e.from.Is4() || now.Sub(e.asked[a]) < askGap {
+			continue
+		}
+		e.asked[a] = now
+		from, mac := e.from, net.HardwareAddr(nil) // of a host that has another one by now, nobody else would hear
+		if !named {
+			mac = e.voices[a].mac
+		}
+		if !named && a.Is4() {
+			from = netip.IPv4Unspecified()
+		}
+		if frame, err := question(own, mac, from, a); err == nil {
+			e.send(frame)
+		}
+	}
+}
+
+func (e *Ears) send(frame []byte) {
+	to := &unix.SockaddrLinklayer{Ifindex: e.ifi.Index, Protocol: binary.NativeEndian.Uint16(frame[12:]), Halen: 6}
+	copy(to.Addr[:], frame[:6])
+	_ = unix.Sendto(e.fd, frame, unix.MSG_DONTWAIT, to) // as one that is lost
+}
+
+// mac is the interface's Ethernet address at this moment.
+func (e *Ears) mac() (net.HardwareAddr, bool) {
+	if e.fd < 0 {
+		return nil, false
+	}
+	sa, err := unix.Getsockname(e.fd)
+	ll, ok := sa.(*unix.SockaddrLinklayer)
+	if err != nil || !ok || ll.Halen != 6 || ll.Hatype != unix.ARPHRD_ETHER {
+		return nil, false
+	}
+	return net.HardwareAddr(ll.Addr[:6]), true
+}
+
+// Heard calls fn for each host that has spoken since then, and when: at the latest then.
+func (e *Ears) Heard(since time.Time, fn func(host netip.Addr, at time.Time)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.read()
+	for a, v := range e.voices {
+		if v.at.After(since) {
+			fn(a, v.at)
+		}
+	}
+}
+
+// read takes in what has come in. The caller holds the lock.
+func (e *Ears) read() {
+	if e.fd < 0 {
+		return
+	}
+	for range mostRead {
+		n, _, err := unix.Recvfrom(e.fd, e.buf, unix.MSG_DONTWAIT)
+		if err != nil {
+			if errors.Is(err, unix.EINTR) || errors.Is(err, unix.ENETDOWN) {
+				continue
+			}
+			return
+		}
+		if c, ok := parseClaim(e.buf[:n]); ok {
+			e.note(c)
+		}
+	}
+}
+
+// note keeps who was heard. With the list full, the one that was heard longest ago makes room.
+func (e *Ears) note(c Claim) {
+	if _, known := e.voices[c.Addr]; !known && len(e.voices) >= mostVoices {
+		var oldest netip.Addr
+		for a, v := range e.voices {
+			if !oldest.IsValid() || v.at.Before(e.voices[oldest].at) {
+				oldest = a
+			}
+		}
+		delete(e.voices, oldest)
+	}
+	e.voices[c.Addr] = voice{mac: c.MAC, at: time.Now()}
+}
+
+// Close ends it.
+func (e *Ears) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.fd < 0 {
+		return nil
+	}
+	err := unix.Close(e.fd)
+	e.fd = -1
+	return err
+}

@@ -1,0 +1,232 @@
+package virtualrouter
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/bubble"
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/vrrp"
+)
+
+var gatewayAddr = netip.MustParseAddr("10.77.0.1")
+
+// lanEars are Ears on a lan, whose hosts answer within a millisecond.
+type lanEars struct {
+	lan  *lan
+	self netip.Addr
+	list []Voice // guarded by lan.mu
+}
+
+func (e *lanEars) Ask(q members.Question) {
+	e.lan.mu.Lock()
+	defer e.lan.mu.Unlock()
+	at := time.Now().Add(time.Millisecond)
+	for _, o := range e.lan.ears {
+		if q.Named && o != e && e.lan.arrives(e.self, o.self) {
+			o.list = append(o.list, Voice{e.self, at})
+		}
+		if slices.Contains(q.To, o.self) && e.lan.arrives(e.self, o.self) && e.lan.arrives(o.self, e.self) {
+			e.list = append(e.list, Voice{o.self, at})
+		}
+	}
+	for _, a := range e.lan.hosts {
+		if (q.Named || q.Wide) && e.lan.arrives(a, e.self) && e.lan.arrives(e.self, a) {
+			e.list = append(e.list, Voice{a, at})
+		}
+	}
+}
+
+// arrives tells whether what one host sends gets to another.
+func (l *lan) arrives(from, to netip.Addr) bool {
+	return !l.cut[from] && !l.cut[to] && !l.nothing[to] && !l.mute[[2]netip.Addr{from, to}]
+}
+
+func (e *lanEars) Heard(dst []Voice, since time.Time) []Voice {
+	e.lan.mu.Lock()
+	defer e.lan.mu.Unlock()
+	for _, v := range e.list {
+		if v.At.After(since) && !v.At.After(time.Now()) && e.lan.arrives(v.From, e.self) {
+			dst = append(dst, v)
+		}
+	}
+	return dst
+}
+
+// noArrivals lets nothing arrive at a node any more, or everything again.
+func (l *lan) noArrivals(node netip.Addr, deaf bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.nothing[node] = deaf
+}
+
+// watched is what a client sees.
+type watched struct {
+	longest time.Duration // without an answer
+	two     time.Duration // with more than one node that answers
+}
+
+// watch looks for so long who answers: whoever holds the address and hears the question.
+func (l *lan) watch(d time.Duration, nodes ...*member) (w watched) {
+	const step = time.Millisecond
+	var none time.Duration
+	for range d / step {
+		n := 0
+		for _, o := range nodes {
+			l.mu.Lock()
+			deaf := l.nothing[o.self] || l.cut[o.self]
+			l.mu.Unlock()
+			if o.holds() && !deaf {
+				n++
+			}
+		}
+		switch n {
+		case 0:
+			none += step
+			w.longest = max(w.longest, none)
+		case 1:
+			none = 0
+		default:
+			w.two += step
+		}
+		time.Sleep(step)
+	}
+	return w
+}
+
+// startThree starts nodes whose holder is the given one.
+func (l *lan) startThree(t *testing.T, first netip.Addr, change func(*vrrp.Config)) map[netip.Addr]*member {
+	t.Helper()
+	all := map[netip.Addr]*member{first: l.start(t, first, change)}
+	time.Sleep(2 * time.Second)
+	for _, a := range []netip.Addr{nodeA, nodeB, nodeC} {
+		if a != first {
+			all[a] = l.start(t, a, change)
+		}
+	}
+	time.Sleep(30 * time.Second)
+	require.True(t, all[first].holds())
+	return all
+}
+
+func TestDeafNodeNeitherTakesNorKeepsTheAddress(t *testing.T) {
+	wait := func(c *vrrp.Config) { c.Preempt = false }
+	for _, c := range []struct {
+		name        string
+		first, deaf netip.Addr
+		plain       bool
+		change      func(*vrrp.Config)
+	}{
+		{"a backup with the highest address", nodeA, nodeC, false, nil},
+		{"the holder", nodeA, nodeA, false, nil},
+		{"the holder with the highest address", nodeC, nodeC, false, nil},
+		{"a backup without preemption", nodeA, nodeC, false, wait},
+		{"the holder without preemption", nodeC, nodeC, false, wait},
+		{"a backup in plain VRRP", nodeA, nodeC, true, nil},
+		{"the holder in plain VRRP", nodeC, nodeC, true, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				l := newLAN()
+				l.ask, l.talk = true, !c.plain
+				all := l.startThree(t, c.first, c.change)
+				nodes := []*member{all[nodeA], all[nodeB], all[nodeC]}
+
+				l.noArrivals(c.deaf, true)
+				w := l.watch(10*time.Second, nodes...)
+
+				assert.Less(t, w.longest, time.Second)
+				assert.Zero(t, w.two)
+				assert.Equal(t, code.Deaf, all[c.deaf].Status().Fitness.Code)
+				for _, o := range nodes {
+					if o.self == c.deaf || c.plain {
+						continue
+					}
+					i := slices.IndexFunc(o.Status().Members, func(m election.Member) bool { return m.Address == c.deaf })
+					require.GreaterOrEqual(t, i, 0)
+					assert.Equal(t, code.Deaf, o.Status().Members[i].Code, "named on %s", o.self)
+				}
+
+				l.noArrivals(c.deaf, false)
+				w = l.watch(10*time.Second, nodes...)
+				assert.Less(t, w.longest, 100*time.Millisecond)
+				assert.Len(t, holders(nodes...), 1)
+				assert.Empty(t, all[c.deaf].Status().Fitness.Reason)
+				stopAll(t, nodes...)
+			})
+		})
+	}
+}
+
+func TestNodeThatIsAloneIsNotDeaf(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLAN()
+		l.ask, l.talk = true, true
+		first := l.start(t, nodeA, nil)
+		time.Sleep(time.Minute)
+		assert.True(t, first.holds())
+		assert.Zero(t, first.Status().Fitness, "a first node hears nobody")
+
+		second := l.start(t, nodeB, nil)
+		time.Sleep(time.Minute)
+		l.isolate(nodeB, true)
+		time.Sleep(time.Minute)
+		assert.True(t, first.holds())
+		assert.Zero(t, first.Status().Fitness, "of two, either may be the one that is broken")
+		stopAll(t, first, second)
+	})
+}
+
+func TestNodeWhoseOthersAreDeadGoesOn(t *testing.T) {
+	for _, first := range []netip.Addr{nodeA, nodeB} {
+		t.Run("node A, where the holder was "+first.String(), func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				l := newLAN()
+				l.ask, l.talk = true, true
+				all := l.startThree(t, first, nil)
+				l.isolate(nodeB, true)
+				l.isolate(nodeC, true)
+				w := l.watch(10*time.Second, all[nodeA])
+				assert.True(t, all[nodeA].holds())
+				assert.Less(t, w.longest, 500*time.Millisecond)
+				stopAll(t, all[nodeA], all[nodeB], all[nodeC])
+			})
+		})
+	}
+}
+
+func TestHolderThatOnlyTheRouterReachesStays(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLAN()
+		l.ask, l.talk, l.hosts = true, true, []netip.Addr{gatewayAddr}
+		all := l.startThree(t, nodeC, nil)
+		l.isolate(nodeA, true)
+		l.isolate(nodeB, true)
+		time.Sleep(20 * time.Second)
+		assert.True(t, all[nodeC].holds())
+		assert.Zero(t, all[nodeC].Status().Fitness)
+		stopAll(t, all[nodeA], all[nodeB], all[nodeC])
+	})
+}
+
+func TestOneWayBetweenTwoIsNoDeafness(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLAN()
+		l.ask, l.talk = true, true
+		all := l.startThree(t, nodeA, nil)
+		l.mu.Lock()
+		l.mute[[2]netip.Addr{nodeA, nodeC}] = true // advertisements and ARP; messages arrive
+		l.mu.Unlock()
+		time.Sleep(10 * time.Second)
+		assert.Equal(t, []netip.Addr{nodeA}, holders(all[nodeA], all[nodeB], all[nodeC]))
+		assert.Zero(t, all[nodeC].Status().Fitness)
+		stopAll(t, all[nodeA], all[nodeB], all[nodeC])
+	})
+}

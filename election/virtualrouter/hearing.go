@@ -1,0 +1,137 @@
+package virtualrouter
+
+import (
+	"log/slog"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/members"
+)
+
+// Ears ask the hosts of a link, by ARP or neighbour discovery, whether they are there, and hear them. All methods return immediately, and are
+// safe from any goroutine.
+type Ears interface {
+	// Ask asks each of these hosts once; with Wide the neighbours, too, that the kernel knows on the link, and with Named its routers.
+	Ask(q members.Question)
+	// Heard appends who has said something since then.
+	Heard(dst []Voice, since time.Time) []Voice
+}
+
+// Voice is a host that was heard by ARP or neighbour discovery.
+type Voice struct {
+	From netip.Addr
+	At   time.Time
+}
+
+const (
+	// quietHolder is after how long without a sound a holder asks whether it hears. Backups say nothing but a HELLO each second.
+	quietHolder = 400 * time.Millisecond
+	// quietLeast is the least such time of a Backup: advertisements may be late.
+	quietLeast = 50 * time.Millisecond
+	// quietOut is that of a node that takes no part.
+	quietOut = time.Second
+)
+
+// pace is what this node's part makes of silence. A Backup misses an advertisement after one interval, and takes over after three.
+func (m *machine) pace() members.Pace {
+	interval := m.router.Snapshot().ActiveAdverInterval
+	p := members.Pace{Settle: 5 * interval}
+	switch m.state {
+	case election.Active:
+		p.Quiet, p.Usual = max(quietHolder, interval), true
+	case election.Backup:
+		p.Quiet = max(interval*3/2, quietLeast)
+	default:
+		p.Quiet, p.Usual = quietOut, true
+	}
+	return p
+}
+
+// listen takes in who was heard by ARP or neighbour discovery.
+func (m *machine) listen(list []Voice) {
+	for _, v := range list {
+		if !m.own(v.From) {
+			m.hearing.Hear(v.From, v.At, true)
+		}
+	}
+}
+
+// hearMessage takes in that a message has arrived. The sender of one that is refused is nobody to ask.
+func (m *machine) hearMessage(r members.Received) {
+	at := r.At
+	if at.IsZero() {
+		at = m.now
+	}
+	if r.Refused != "" {
+		m.hearing.Sound(at)
+		return
+	}
+	m.hearing.Hear(r.Source, at, false)
+}
+
+// own tells whether the address is this node's, or a virtual one: who answers for that is nobody in particular.
+func (m *machine) own(a netip.Addr) bool {
+	return a.WithZone("") == m.source.WithZone("") || slices.Contains(m.cfg.Router.Addresses, a)
+}
+
+// judgeHearing finds out whether this node is deaf, and asks what has to be asked for that.
+func (m *machine) judgeHearing() {
+	if m.cfg.Ears == nil {
+		return
+	}
+	was := m.hearing.Deaf()
+	q := m.hearing.Step(m.now, m.pace())
+	if !q.None() {
+		m.agenda.act(ask{q})
+	}
+	if m.hearing.Deaf() == was {
+		return
+	}
+	m.fitness.deaf = ""
+	if !was {
+		m.fitness.deaf = deafReason(q.To)
+		m.agenda.act(line{slog.LevelError, "DEAF: nothing arrives at this node; it comes last until something does", []any{"silent", join(q.To)}})
+	} else {
+		m.agenda.act(line{slog.LevelInfo, "this node hears again", nil})
+	}
+	m.agenda.first(m.fit)
+}
+
+// mostNamed is how many silent hosts a reason names.
+const mostNamed = 3
+
+func deafReason(silent []netip.Addr) string {
+	return "DEAF: nothing arrives here; " + join(silent[:min(len(silent), mostNamed)]) + " do not answer its questions"
+}
+
+func join(list []netip.Addr) string {
+	var out []string
+	for _, a := range list {
+		out = append(out, a.String())
+	}
+	return strings.Join(out, ", ")
+}
+
+// hearingDue is when judgeHearing has something to find out; zero for never.
+func (m *machine) hearingDue() time.Time {
+	if m.cfg.Ears == nil {
+		return time.Time{}
+	}
+	return m.hearing.Deadline(m.pace())
+}
+
+// deafness is the fitness f of a node that is deaf: it comes last. It may be alone, so it is not out.
+func (o *ownFitness) deafness(f election.Fitness, base uint8) election.Fitness {
+	if o.deaf == "" || f.Out {
+		return f
+	}
+	if f.Wait || good(f, effective(base, f)) {
+		f.Reason, f.Code = o.deaf, code.Deaf
+	}
+	f.Less = 255
+	return f
+}

@@ -1,0 +1,22 @@
+package code
+
+// KV340 to KV349: what arrives at a node, and how a holder answers.
+const (
+	Deaf       Code = "KV340"
+	Unanswered Code = "KV341"
+)
+
+func wireHearing() []Entry {
+	return []Entry{
+		{
+			Deaf, "deaf", "Nothing arrives at the node, although what it sends does: the other members and the router all leave its questions unanswered.",
+			"Look at the counters of its interface (ip -s link), at its nftables and tc rules for ingress, and at the port of the switch.",
+			"Let the frames for the node in again. Until then it comes last, and nobody yields to it.",
+		},
+		{
+			Unanswered, "unanswered", "Members ask for the address, and its holder does not answer, although they hear each other.",
+			"Look on the holder whether ARP is off (ip link shows NOARP), at arp_ignore (sysctl net.ipv4.conf), and at rules for ARP or neighbour discovery.",
+			"Switch ARP on (ip link set arp on), or set arp_ignore to 0 or 1.",
+		},
+	}
+}

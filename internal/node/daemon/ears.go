@@ -1,0 +1,106 @@
+package daemon
+
+import (
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/keepvip/keepvip/arp"
+	"github.com/keepvip/keepvip/election/virtualrouter"
+	"github.com/keepvip/keepvip/internal/kernel/link"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+	"github.com/keepvip/keepvip/members"
+)
+
+const (
+	// mostNeighbours is how many of the kernel's neighbours are asked in one round.
+	mostNeighbours = 16
+	// routersAge is how long the routers of a link are believed: listing the routes of a node may be dear.
+	routersAge = time.Minute
+)
+
+// earSockets share what listens on a link among the instances there.
+type earSockets struct {
+	links *link.Handle
+	log   *slog.Logger
+	all   pool[earsKey, *ears]
+}
+
+type earsKey struct {
+	index  int
+	source netip.Addr
+}
+
+// at are the ears of the instances at a place; nil where there can be none, as on a link without Ethernet.
+func (s *earSockets) at(p instance.Place) (virtualrouter.Ears, func()) {
+	e, release, err := s.all.get(earsKey{p.Index, p.Source}, func() (*ears, error) {
+		a, err := arp.OpenEars(&net.Interface{Index: p.Index, Name: p.Name}, p.Source)
+		return &ears{arp: a, links: s.links, index: p.Index, v6: p.Source.Is6()}, err
+	})
+	if err != nil {
+		s.log.Debug("this node does not find out whether it hears", "interface", p.Name, "error", err)
+		return nil, func() {}
+	}
+	return e, release
+}
+
+// ears are virtualrouter.Ears. What takes the kernel a while is done beside.
+type ears struct {
+	arp   *arp.Ears
+	links *link.Handle
+	index int
+	v6    bool
+
+	beside  sync.WaitGroup
+	mu      sync.Mutex // guards what follows
+	busy    bool       // beside
+	routers []netip.Addr
+	sought  time.Time // when the routers were
+}
+
+// Ask implements virtualrouter.Ears.
+func (e *ears) Ask(q members.Question) {
+	e.arp.Ask(q.To, q.Named || q.Wide)
+	if !q.Named && !q.Wide {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if q.Named && time.Since(e.sought) < routersAge {
+		e.arp.Ask(e.routers, true)
+		return
+	}
+	if e.busy {
+		return
+	}
+	e.busy = true
+	e.beside.Go(func() { e.look(q) })
+}
+
+// look asks whom the kernel knows: an answer of any of them will do.
+func (e *ears) look(q members.Question) {
+	routers, _ := e.links.DefaultRouters(e.index, e.v6) // with an error nobody is asked
+	var known []netip.Addr
+	if q.Wide {
+		known, _ = e.links.Neighbours(e.index, e.v6)
+		known = known[:min(len(known), mostNeighbours)]
+	}
+	e.arp.Ask(append(known, routers...), true)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.routers, e.sought, e.busy = routers, time.Now(), false
+}
+
+// Heard implements virtualrouter.Ears.
+func (e *ears) Heard(dst []virtualrouter.Voice, since time.Time) []virtualrouter.Voice {
+	e.arp.Heard(since, func(host netip.Addr, at time.Time) { dst = append(dst, virtualrouter.Voice{From: host, At: at}) })
+	return dst
+}
+
+// Close ends it.
+func (e *ears) Close() error {
+	e.beside.Wait()
+	return e.arp.Close()
+}

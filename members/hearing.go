@@ -1,0 +1,238 @@
+package members
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+)
+
+// A deaf node receives nothing, and what it sends arrives: the receiving side of its NIC hangs, or a switch or a filter drops what is for it. It
+// would take the address, because it hears no holder, and would keep it. Nobody hears a deaf node's silence, so it has to look by itself.
+//
+// Silence alone proves nothing: a first node, and one whose others are dead, hear nobody either. A node counts as deaf when hosts of the link
+// that answer its questions as a rule, two at least, all stop at the same time, and nothing else arrives. That is no proof: both may have died.
+// So a deaf node comes last in the election, and goes on where nobody else serves.
+
+const (
+	// roundGap is the time between two questions to the same host while nothing is heard, and for how long an answer is waited for.
+	roundGap = 40 * time.Millisecond
+	// deafRounds is how many questions each witness leaves unanswered: packets are lost, and a taker must not be.
+	deafRounds = 4
+	// askDeafEvery is the time between two questions of a node that is deaf.
+	askDeafEvery = 250 * time.Millisecond
+	// leastWitnesses is how many hosts have to be silent: of two nodes, either may be the one that is broken.
+	leastWitnesses = 2
+	// dropAfter is how many questions a host leaves unanswered that is no witness any more.
+	dropAfter = 2
+	// mostWitnesses bounds the questions, and what others can make a node remember.
+	mostWitnesses = 6
+	// witnessAgain is when a host that has answered is asked again, and witnessFor is for how long its last answer makes it a witness.
+	witnessAgain, witnessFor = 10 * time.Second, 35 * time.Second
+	// witnessSoon is the former while there are too few witnesses.
+	witnessSoon = 3 * time.Second
+	// witnessPause is the time between two such questions.
+	witnessPause = time.Second
+)
+
+// Hearing judges whether this node is deaf, from all that it hears. It is pure, and belongs to one goroutine. The zero Hearing has heard nothing,
+// and is not deaf.
+type Hearing struct {
+	hosts []witness
+	heard time.Time // when anything was heard last; zero: never
+	since time.Time // since when something is heard again by a node that was deaf; zero: nothing is
+
+	rounds int       // how often questions were asked since then
+	asked  time.Time // when the last one was
+	turn   int       // of the hosts
+	deaf   bool
+}
+
+// witness is a host of the link that may be asked whether it is there.
+type witness struct {
+	address  netip.Addr
+	answered time.Time // when it answered last; zero: not, or not any more
+	asked    time.Time // when it was asked last
+	missed   int       // questions since it answered
+}
+
+// Pace is what a node's part in the election makes of silence.
+type Pace struct {
+	Quiet  time.Duration // after so long without a sound the node asks whether it hears
+	Usual  bool          // such a silence is nothing unusual: one question will do at first, and may wait for the next Step
+	Settle time.Duration // for how long a node that was deaf has to hear before it is not deaf any more
+}
+
+// Question is what to ask, in one round. The zero Question is none.
+type Question struct {
+	To    []netip.Addr
+	Wide  bool // ask the neighbours of the kernel, too: any answer will do
+	Named bool // say who asks, so that others get to know this node; and ask the routers of the link
+}
+
+// None tells that nothing is to be asked.
+func (q Question) None() bool { return len(q.To) == 0 && !q.Named }
+
+// Hear takes in that something of a host has arrived: an advertisement, a message, or a word of ARP or neighbour discovery. The latter answers
+// a question, if the host was asked.
+func (h *Hearing) Hear(from netip.Addr, at time.Time, answer bool) {
+	h.Sound(at)
+	h.Know(from)
+	if w := h.find(from); w != nil && answer && !w.asked.IsZero() {
+		w.answered, w.missed = later(w.answered, at), 0
+	}
+}
+
+// Sound takes in that something has arrived, of whomever.
+func (h *Hearing) Sound(at time.Time) {
+	h.heard = later(h.heard, at)
+	if h.deaf && h.since.IsZero() {
+		h.since = at
+	}
+}
+
+// Know takes in that there is a host of the link that may answer. A host that has never answered makes room for another.
+func (h *Hearing) Know(a netip.Addr) {
+	a = a.WithZone("")
+	if !a.IsValid() || h.find(a) != nil {
+		return
+	}
+	if len(h.hosts) < mostWitnesses {
+		h.hosts = append(h.hosts, witness{address: a})
+		return
+	}
+	if i := slices.IndexFunc(h.hosts, func(w witness) bool { return w.answered.IsZero() && w.missed >= dropAfter }); i >= 0 {
+		h.hosts[i] = witness{address: a}
+	}
+}
+
+func (h *Hearing) find(a netip.Addr) *witness {
+	a = a.WithZone("")
+	if i := slices.IndexFunc(h.hosts, func(w witness) bool { return w.address == a }); i >= 0 {
+		return &h.hosts[i]
+	}
+	return nil
+}
+
+// Deaf tells what Step has found.
+func (h *Hearing) Deaf() bool { return h.deaf }
+
+// Asked is when the last question was asked; zero for never.
+func (h *Hearing) Asked() time.Time { return h.asked }
+
+// Step judges, and returns what is to be asked now. What has arrived is to be heard before.
+func (h *Hearing) Step(now time.Time, p Pace) Question {
+	if h.heard.IsZero() || now.Sub(h.heard) < p.Quiet {
+		return h.well(now, p)
+	}
+	h.since = time.Time{}
+	if now.Sub(h.asked) < h.gap() {
+		return Question{}
+	}
+	witnesses := h.witnesses()
+	if len(witnesses) < leastWitnesses {
+		h.deaf, h.rounds = false, 0
+		return h.upkeep(now)
+	}
+	if h.rounds >= deafRounds {
+		h.deaf = true
+	}
+	h.rounds++
+	if h.rounds == 1 && p.Usual { // as a rule it answers
+		h.turn++
+		return h.ask(now, false, witnesses[h.turn%len(witnesses)])
+	}
+	return h.ask(now, true, witnesses...)
+}
+
+// well is a Step of a node that hears something. A deaf one goes on asking until it has heard for a while: by then it has heard of another
+// holder, too.
+func (h *Hearing) well(now time.Time, p Pace) Question {
+	if h.deaf && now.Sub(h.since) < p.Settle {
+		if now.Sub(h.asked) < askDeafEvery {
+			return Question{}
+		}
+		return h.ask(now, true, h.witnesses()...)
+	}
+	if h.rounds > 0 {
+		h.drop()
+	}
+	h.deaf, h.since, h.rounds = false, time.Time{}, 0
+	return h.upkeep(now)
+}
+
+// drop makes a host that was asked in vain while others were heard no witness any more.
+func (h *Hearing) drop() {
+	for i := range h.hosts {
+		if w := &h.hosts[i]; w.missed >= dropAfter {
+			w.answered = time.Time{}
+		}
+	}
+}
+
+// upkeep asks one of the hosts whose answer is long ago. With none there may be routers.
+func (h *Hearing) upkeep(now time.Time) Question {
+	if now.Sub(h.asked) < witnessPause {
+		return Question{}
+	}
+	again := witnessAgain
+	if len(h.witnesses()) < leastWitnesses {
+		again = witnessSoon
+	}
+	var due *witness
+	for i := range h.hosts {
+		w := &h.hosts[i]
+		if now.Sub(w.asked) >= again && (due == nil || w.asked.Before(due.asked)) {
+			due = w
+		}
+	}
+	switch {
+	case due != nil:
+		q := h.ask(now, false, due.address)
+		q.Named = true
+		return q
+	case now.Sub(h.asked) >= again:
+		h.asked = now
+		return Question{Named: true}
+	}
+	return Question{}
+}
+
+func (h *Hearing) ask(now time.Time, wide bool, to ...netip.Addr) Question {
+	h.asked = now
+	for _, a := range to {
+		w := h.find(a)
+		w.asked = now
+		w.missed++
+	}
+	return Question{To: to, Wide: wide}
+}
+
+func (h *Hearing) gap() time.Duration {
+	if h.deaf {
+		return askDeafEvery
+	}
+	return roundGap
+}
+
+// witnesses are the hosts that answered as long as anything was heard.
+func (h *Hearing) witnesses() (list []netip.Addr) {
+	for _, w := range h.hosts {
+		if !w.answered.IsZero() && h.heard.Sub(w.answered) < witnessFor {
+			list = append(list, w.address)
+		}
+	}
+	return list
+}
+
+// Deadline is when Step has something to find out; zero for never.
+func (h *Hearing) Deadline(p Pace) time.Time {
+	switch {
+	case h.heard.IsZero(), len(h.witnesses()) < leastWitnesses:
+		return time.Time{}
+	case p.Usual && h.rounds == 0:
+		return time.Time{}
+	case h.deaf && !h.since.IsZero():
+		return sooner(h.since.Add(p.Settle), h.asked.Add(askDeafEvery))
+	}
+	return later(h.heard.Add(p.Quiet), h.asked.Add(h.gap()))
+}

@@ -1,0 +1,111 @@
+package members
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// hearingLink is a link on which hosts answer.
+type hearingLink struct {
+	h     Hearing
+	now   time.Time
+	hosts []netip.Addr
+	pace  Pace
+	asked int
+}
+
+// run steps each 10 ms; the hosts that are there answer within that.
+func (l *hearingLink) run(d time.Duration) {
+	for end := l.now.Add(d); l.now.Before(end); l.now = l.now.Add(10 * time.Millisecond) {
+		q := l.h.Step(l.now, l.pace)
+		l.asked += len(q.To)
+		for _, a := range l.hosts {
+			for _, to := range q.To {
+				if a == to {
+					l.h.Hear(a, l.now.Add(time.Millisecond), true)
+				}
+			}
+		}
+	}
+}
+
+func newHearingLink(hosts ...string) *hearingLink {
+	l := &hearingLink{now: time.Unix(1000, 0), pace: Pace{Quiet: 400 * time.Millisecond, Usual: true, Settle: 500 * time.Millisecond}}
+	for _, a := range hosts {
+		l.hosts = append(l.hosts, netip.MustParseAddr(a))
+		l.h.Know(l.hosts[len(l.hosts)-1])
+	}
+	return l
+}
+
+func TestHearingIsDeafWhenAllWitnessesAreSilent(t *testing.T) {
+	for name, hosts := range map[string][]string{"IPv4": {"10.77.0.12", "10.77.0.13"}, "IPv6": {"fe80::12", "fe80::13"}} {
+		t.Run(name, func(t *testing.T) {
+			l := newHearingLink(hosts...)
+			l.run(20 * time.Second)
+			require.False(t, l.h.Deaf())
+
+			all := l.hosts
+			l.hosts = nil
+			l.run(700 * time.Millisecond)
+			assert.True(t, l.h.Deaf())
+
+			l.hosts = all
+			l.run(300 * time.Millisecond)
+			assert.True(t, l.h.Deaf(), "it has not heard of other holders yet")
+			l.run(time.Second)
+			assert.False(t, l.h.Deaf())
+		})
+	}
+}
+
+func TestHearingTakesSilenceOfOneForItsDeath(t *testing.T) {
+	l := newHearingLink("10.77.0.12", "10.77.0.13")
+	l.run(20 * time.Second)
+	l.hosts = l.hosts[:1]
+	l.run(20 * time.Second)
+	assert.False(t, l.h.Deaf())
+	l.hosts = nil
+	l.run(20 * time.Second)
+	assert.False(t, l.h.Deaf(), "one is left: it may be dead, too")
+}
+
+func TestHearingNeverDeafWithoutWitnesses(t *testing.T) {
+	l := newHearingLink()
+	l.run(time.Minute)
+	assert.False(t, l.h.Deaf(), "a first node")
+	assert.Zero(t, l.asked)
+
+	l.h.Hear(netip.MustParseAddr("10.77.0.12"), l.now, false)
+	l.h.Hear(netip.MustParseAddr("10.77.0.13"), l.now, false)
+	l.run(time.Minute)
+	assert.False(t, l.h.Deaf(), "hosts that never answer a question")
+}
+
+func TestHearingAsksSeldomWhileItHears(t *testing.T) {
+	l := newHearingLink("10.77.0.12", "10.77.0.13")
+	for range 600 { // a minute of advertisements
+		l.h.Hear(l.hosts[0], l.now, false)
+		l.run(100 * time.Millisecond)
+	}
+	assert.LessOrEqual(t, l.asked, 14)
+}
+
+func TestMessageSaysWhatArrives(t *testing.T) {
+	for _, give := range []PeerState{{Deaf: true}, {Unanswered: 7}, {Deaf: true, Unanswered: 1 << 60}, {}} {
+		give.Group = netip.MustParseAddr("10.77.0.100")
+		b, err := Message{Type: Hello, Session: 1, Peer: give}.Append(nil, 1)
+		require.NoError(t, err)
+		m, _, err := Parse(b)
+		require.NoError(t, err)
+		assert.Equal(t, give, m.Peer)
+	}
+	var f PeerState
+	assert.False(t, f.parseHearing(nil))
+	assert.False(t, f.parseHearing([]byte{flagUnanswered, 1}))
+	assert.True(t, f.parseHearing([]byte{0x80 | flagDeaf, 1, 2}), "a later version says more")
+}

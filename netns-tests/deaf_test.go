@@ -1,0 +1,93 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// Nothing arrives at a node, and what it sends does. It neither takes nor keeps the address for clients, and the others name it.
+func TestDeafNodeNeitherTakesNorKeepsTheAddress(t *testing.T) {
+	t.Parallel() // seconds of waiting for timers
+	for name, tt := range map[string]struct {
+		holder bool // it is the holder that becomes deaf, else the backup of the highest address
+		args   []string
+		v6     bool
+	}{
+		"backup with the highest address": {},
+		"holder":                          {holder: true},
+		"holder, by IPv6":                 {holder: true, v6: true},
+		"holder in plain VRRP":            {holder: true, args: []string{"--port", "0"}},
+		"holder without preemption":       {holder: true, args: []string{"--preempt=false"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			vip := lab.VIP4
+			if tt.v6 {
+				vip = lab.VIP6
+			}
+			g := open(t, trial.Config{Addresses: []netip.Addr{vip}, Product: trial.Keepvip{Args: tt.args}})
+			holder := settled(t, g)
+			deaf := holder
+			if !tt.holder {
+				for _, n := range g.Lab.Nodes {
+					if n != holder {
+						deaf = n // the last one has the highest address
+					}
+				}
+			}
+			settleFor(15 * time.Second) // the nodes get to know each other by ARP or neighbour discovery
+			require.NoError(t, g.Lab.Deafen(deaf))
+			eventually(t, 10*time.Second, "it finds out", func() bool { return namesDeaf(deaf, true) })
+			answers := func() bool { return g.Lab.Reaches(g.Lab.Client.Namespace, vip, 100*time.Millisecond) }
+			eventually(t, 10*time.Second, "another node answers", answers)
+			for _, n := range g.Lab.Nodes {
+				if n != deaf && len(tt.args) < 2 {
+					eventually(t, 5*time.Second, "it is named on the others", func() bool { return namesDeaf(n, false) })
+				}
+			}
+
+			require.NoError(t, g.Lab.Deafen())
+			eventually(t, 15*time.Second, "one node holds the address, and all are fit", func() bool {
+				bound := 0
+				for _, n := range g.Lab.Nodes {
+					s, err := trial.Keepvip{}.Status(n)
+					if err != nil || !s.VIPs[0].Eligible {
+						return false
+					}
+					if s.VIPs[0].State == "active" {
+						bound++
+					}
+				}
+				return bound == 1
+			})
+			assert.True(t, answers())
+		})
+	}
+}
+
+// namesDeaf tells whether the status of a node calls itself (self), or another one, deaf.
+func namesDeaf(on *lab.Node, self bool) bool {
+	s, err := trial.Keepvip{}.Status(on)
+	if err != nil || len(s.VIPs) == 0 {
+		return false
+	}
+	if self {
+		return strings.Contains(s.VIPs[0].Unfit, "DEAF")
+	}
+	for _, m := range s.VIPs[0].Members {
+		if !m.Self && strings.Contains(m.Unfit, "DEAF") {
+			return true
+		}
+	}
+	return false
+}
