@@ -40,7 +40,7 @@ func TestServiceThatDoesNotListenAtTheAddressIsNamed(t *testing.T) {
 	for _, n := range g.Lab.Nodes {
 		require.NoError(t, g.Start(n))
 	}
-	holder := settled(t, g)
+	settled(t, g)
 	says := func(n *lab.Node, args ...string) string {
 		t.Helper()
 		p, _, err := trial.Keepvip{}.Command(n, append(args, "--socket", trial.Socket(n))...)
@@ -51,7 +51,7 @@ func TestServiceThatDoesNotListenAtTheAddressIsNamed(t *testing.T) {
 	for _, n := range g.Lab.Nodes {
 		require.True(t, eventually(t, 20*time.Second, "KV361 on "+n.Label, func() bool { return strings.Contains(explained(t, n), "KV361") }))
 	}
-	holder = settled(t, g)
+	holder := settled(t, g)
 	want := fmt.Sprintf("nothing listens at %s: the service listens at %s:6443 and [%s]:6443 alone", target, holder.Address, holder.Addr6)
 	assert.Contains(t, says(holder, "status"), "UNSERVED  "+want+" [KV361]")
 	assert.Contains(t, says(holder, "doctor", "--vip", lab.VIP4.String(), "--check", "tcp://"+netip.AddrPortFrom(holder.Address, 6443).String()), "KV361")
