@@ -118,9 +118,9 @@ func TestConnUnicast(t *testing.T) {
 	distant, err := net.Dial("udp", "10.9.0.12:9646")
 	require.NoError(t, err)
 	defer distant.Close()
-	_, err = distant.Write([]byte("came through a router"))
+	_, err = distant.Write([]byte("of another program"))
 	require.NoError(t, err)
-	assert.Equal(t, RejectTTL, reasonOf(t, expect(t, second).err))
+	assert.Equal(t, RejectPort, reasonOf(t, expect(t, second).err), "a group judges the TTL of what comes from the members' port")
 }
 
 // A reader that stands still finds messages as old as they are, the first as well as those behind it.
