@@ -40,6 +40,18 @@ func TestRenamedInterfaceIsFollowed(t *testing.T) {
 	settled(t, g)
 }
 
+func TestInterfaceIsFoundByItsAltname(t *testing.T) {
+	t.Parallel()
+	const altname = "uplink-of-this-rack-of-nodes"
+	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
+	n := g.Lab.Nodes[0]
+	_, err := n.Run("ip", "link", "property", "add", "dev", n.NICs[0].Name, "altname", altname)
+	require.NoError(t, err)
+	runFile(t, g, n, startConfig+"  interface: "+altname+"\n")
+	settled(t, g)
+	assert.True(t, n.Holds(lab.VIP4))
+}
+
 func TestDeletedAndRecreatedInterfaceIsFollowed(t *testing.T) {
 	t.Parallel()
 	g := fromFile(t)

@@ -92,5 +92,5 @@ func addressLink() kind[Elsewhere] {
 	}
 }
 
-// interfaceName is what Linux takes for one.
-const interfaceName = `^[^\s/:]{1,15}$`
+// interfaceName is what Linux takes for the name of one, or for a further name.
+const interfaceName = `^(\.?[^\s/:.]|\.\.[^\s/:])[^\s/:]{0,124}$`

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/keepvip/keepvip/internal/base/regular"
+	"golang.org/x/sys/unix"
 )
 
 // maxCertificates bounds a file of certificates.
@@ -95,7 +96,10 @@ func (c *Config) noteInterface(key, name string) {
 	if name == "" {
 		return
 	}
-	if _, err := net.InterfaceByName(name); err != nil {
+	if len(name) >= unix.IFNAMSIZ { // an altname, which cannot be asked for in this way
+		return
+	}
+	if _, err := net.InterfaceByName(name); err != nil && !isAltName(name) {
 		c.Warnings = append(c.Warnings, fmt.Sprintf("%s: there is no interface %s here now", key, name))
 	}
 }
@@ -161,4 +165,15 @@ func lookAt(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return data, nil
+}
+
+// isAltName tells whether an interface has that further name.
+func isAltName(name string) bool {
+	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(s)
+	ask, err := unix.NewIfreq(name)
+	return err == nil && unix.IoctlIfreq(s, unix.SIOCGIFINDEX, ask) == nil
 }

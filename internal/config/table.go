@@ -44,7 +44,7 @@ func vipOptions() []Option {
 		{
 			Key: "vips[].interface", Flag: "interface", Reload: Recreate,
 			Help:    "The network interface; without it the one whose subnet contains the first address",
-			binding: one(pattern("name", interfaceName, "an interface name of at most 15 characters"), func(t target) *string { return &t.vip.Interface }),
+			binding: one(pattern("name", interfaceName, "the name of an interface, or an altname"), func(t target) *string { return &t.vip.Interface }),
 		},
 		{
 			Key: "vips[].elsewhere", Flag: "elsewhere", Reload: Recreate, set: true,

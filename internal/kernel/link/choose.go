@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -41,7 +42,7 @@ func Choose(links []Link, addr netip.Addr, name string) (Link, error) {
 func named(links []Link, name string) (Link, error) {
 	have := make([]string, 0, len(links))
 	for _, l := range links {
-		if l.Name == name {
+		if l.Name == name || slices.Contains(l.AltNames, name) {
 			return l, nil
 		}
 		have = append(have, l.Name)

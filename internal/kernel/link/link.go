@@ -10,6 +10,7 @@ import (
 type Link struct {
 	Index     int
 	Name      string
+	AltNames  []string         // further names, by which the kernel finds it, too (Linux 5.5)
 	MAC       net.HardwareAddr // empty on a link without link-layer addresses
 	Up        bool             // administratively up, and with carrier
 	Carriers  uint32           // how often the carrier has come or gone (Linux 3.15); two snapshots with the same one saw the same stay

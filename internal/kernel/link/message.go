@@ -113,13 +113,19 @@ func endpoints(local, address []byte, bits int) (netip.Prefix, netip.Addr, error
 // attributes reads a list of struct rtattr; of a repeated one the last counts.
 func attributes(b []byte) (map[uint16][]byte, error) {
 	attrs := make(map[uint16][]byte)
+	err := eachAttribute(b, func(kind uint16, value []byte) { attrs[kind] = value })
+	return attrs, err
+}
+
+// eachAttribute calls visit for each of a list of struct rtattr.
+func eachAttribute(b []byte, visit func(kind uint16, value []byte)) error {
 	for len(b) >= unix.SizeofRtAttr {
 		n, kind := int(binary.NativeEndian.Uint16(b)), binary.NativeEndian.Uint16(b[2:])
 		if n < unix.SizeofRtAttr || n > len(b) {
-			return nil, fmt.Errorf("attribute of %d bytes in %d", n, len(b))
+			return fmt.Errorf("attribute of %d bytes in %d", n, len(b))
 		}
-		attrs[kind&typeMask] = b[unix.SizeofRtAttr:n]
+		visit(kind&typeMask, b[unix.SizeofRtAttr:n])
 		b = b[min((n+3)&^3, len(b)):]
 	}
-	return attrs, nil
+	return nil
 }

@@ -98,5 +98,16 @@ func parseLink(b []byte) (Link, error) {
 	if v := attrs[unix.IFLA_MASTER]; len(v) == 4 {
 		l.Master = int(binary.NativeEndian.Uint32(v))
 	}
-	return l, nil
+	l.AltNames, err = altNames(attrs[unix.IFLA_PROP_LIST])
+	return l, err
+}
+
+// altNames reads a list of properties, each of which is a further name.
+func altNames(b []byte) (names []string, err error) {
+	err = eachAttribute(b, func(kind uint16, value []byte) {
+		if kind == unix.IFLA_ALT_IFNAME {
+			names = append(names, unix.ByteSliceToString(value))
+		}
+	})
+	return names, err
 }

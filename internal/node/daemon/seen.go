@@ -85,7 +85,7 @@ func ownOf(links []link.Link, virtual []netip.Addr) []link.Link {
 
 func sameLink(a, b link.Link) bool {
 	return a.Index == b.Index && a.Name == b.Name && a.Up == b.Up && a.Master == b.Master &&
-		a.Carriers == b.Carriers && slices.Equal(a.MAC, b.MAC) && slices.EqualFunc(a.Addresses, b.Addresses, sameAddress)
+		a.Carriers == b.Carriers && slices.Equal(a.MAC, b.MAC) && slices.Equal(a.AltNames, b.AltNames) && slices.EqualFunc(a.Addresses, b.Addresses, sameAddress)
 }
 
 // sameAddress leaves out what is left of the lifetime, and of our own addresses what only the kernel knows.
