@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/keepvip/keepvip/internal/tools/keepalived"
@@ -16,14 +17,14 @@ var doubtful = map[string]bool{
 // regrade takes over what the model has found. A fault is an error here only where it is not certain what keepalived does: otherwise what
 // keepalived does is what is carried over, and the fault says that it is not what is written.
 func (c *converter) regrade() {
-	g := grader{c.nodes, byKeyword()}
+	g := grader{c.roots, c.nodes, byKeyword()}
 	for _, f := range c.cfg.Findings {
 		switch {
 		case f.Severity == keepalived.Note && g.known(f.Origin), f.Code == keepalived.CodeNewer && g.known(f.Origin):
 			continue
 		case f.Severity == keepalived.Note && judgedElsewhere(f):
 			continue
-		case f.Severity == keepalived.Fault && (!doubtful[f.Code] || g.harmless(f.Origin)) && !g.swallows(f):
+		case f.Severity == keepalived.Fault && !c.opt.Strict && (f.Taken || !doubtful[f.Code] || g.harmless(f.Origin)) && !g.swallows(f):
 			f.Severity = keepalived.Warning
 		}
 		c.say(f.Severity, f.Code, f.Origin, f.Text, f.Remedy)
@@ -32,6 +33,7 @@ func (c *converter) regrade() {
 
 // grader looks at the keywords on the line of a finding.
 type grader struct {
+	roots []*syntax.Node
 	nodes map[syntax.Origin][]*syntax.Node
 	table map[string]fate
 }
@@ -43,10 +45,16 @@ func (g grader) swallows(f keepalived.Finding) bool {
 	}
 	for _, n := range g.nodes[f.Origin] {
 		if n.Block {
-			return true
+			return !g.outside(n)
 		}
 	}
 	return false
+}
+
+// outside says whether an unknown block is one of the top level, with nothing in it that means something there.
+func (g grader) outside(n *syntax.Node) bool {
+	top := slices.Contains(g.roots, n)
+	return top && !slices.ContainsFunc(n.Children, func(c *syntax.Node) bool { return c.Block || keepalived.TopLevel(c.Words[0]) })
 }
 
 // known says whether a keyword of the line is one that is never carried over.
