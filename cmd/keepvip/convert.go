@@ -30,6 +30,7 @@ func newConvert() *cobra.Command {
 	}
 	var o convert.Options
 	cmd.Flags().BoolVar(&o.Partial, "partial", false, "print what can be carried over, although something that matters cannot")
+	cmd.Flags().BoolVar(&o.Strict, "strict", false, "refuse what keepalived -t complains of, although keepalived runs it by other values")
 	cmd.Flags().StringVar(&o.User, "check-user", convert.DefaultUser, "whom scripts run as that keepalived runs as root: a name, an id, or ids of user and group")
 	cmd.Flags().StringVar(&o.Secrets, "secrets", convert.DefaultSecrets, "the directory of the files that passwords are to be written to")
 	id := cmd.Flags().StringP("config-id", "i", "", "what lines with @id are for; without it the first part of this host's name, as in keepalived")
@@ -44,7 +45,7 @@ func newConvert() *cobra.Command {
 			args[0], ok = "standard input", true
 		}
 		if ok {
-			if err := notFor(cmd, "a kube-vip", "partial", "check-user", "secrets", "config-id"); err != nil {
+			if err := notFor(cmd, "a kube-vip", "partial", "strict", "check-user", "secrets", "config-id"); err != nil {
 				return err
 			}
 			return form.run(cmd, args[0], text)

@@ -25,7 +25,10 @@ func TestConvertPrintsTheFileAndSaysTheRest(t *testing.T) {
 
 // What is printed is a configuration that validates, once the operator has made the files.
 func TestConvertedFileValidates(t *testing.T) {
-	dir := t.TempDir()
+	dir, err := os.MkdirTemp("/tmp", "keepvip-convert-") // t.TempDir is its owner's alone
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	require.NoError(t, os.Chmod(dir, 0o755))
 	script, conf, file := filepath.Join(dir, "check.sh"), filepath.Join(dir, "keepalived.conf"), filepath.Join(dir, "keepvip.yaml")
 	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\n"), 0o755))
 	text, err := os.ReadFile(convertSamples + "kubeadm-master.conf")

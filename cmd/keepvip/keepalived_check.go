@@ -83,7 +83,7 @@ func (k *keepalivedConf) test() (lines string, code int) {
 	code = codeOf(findings, slices.ContainsFunc(lint.Programs(model), isProgram), k.all)
 	var b strings.Builder
 	findingLines(&b, slices.DeleteFunc(slices.Clone(findings), func(f keepalived.Finding) bool { return f.Severity == keepalived.Note }))
-	for _, f := range convert.Convert(doc, k.options).Findings {
+	for _, f := range convert.Convert(doc, onThisHost(k.options)).Findings {
 		if line := findingLine(f); f.Severity == keepalived.Fault && !strings.Contains(b.String(), line) {
 			b.WriteString(line + "\n")
 			code = cmp.Or(code, testRefused)

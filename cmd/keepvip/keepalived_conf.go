@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"errors"
-	"os/user"
 	"slices"
 
 	"github.com/keepvip/keepvip/internal/config"
@@ -46,9 +45,10 @@ func (k *keepalivedConf) read(path string) (config.Converted, error) {
 // onThisHost is o with what keepalived asks of the host: where programs are, and whether there is a user for scripts.
 func onThisHost(o convert.Options) convert.Options {
 	o.Find, o.ReadSecret = findProgram, config.ReadSecret
-	const script = "keepalived_script"
-	if _, err := user.Lookup(script); err == nil && o.Notify == "" {
-		o.Notify = script
+	o.Host = convert.Host{HasUser: config.UserExists, Unsafe: config.SafeForRoot}
+	o.Root = o.Root || o.InMemory
+	if script := "keepalived_script"; o.Default == "" && config.UserExists(script) {
+		o.Default = script
 	}
 	return o
 }

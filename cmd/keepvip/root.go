@@ -108,6 +108,7 @@ func bindConfig(cmd *cobra.Command) *configFlags {
 	f.conf.options.InMemory = true
 	fs.StringVar(&f.conf.path, "keepalived-conf", "", "a keepalived.conf that is run as it is, in place of --config")
 	standsFor(cmd, "keepalived-conf", config.EnvConf)
+	fs.BoolVar(&f.conf.options.Strict, "strict", false, "with --keepalived-conf, refuse what keepalived -t complains of, although keepalived runs it by other values")
 	for o, v := range f.flags.All() {
 		flag := fs.VarPF(v, o.Flag, "", o.Help)
 		standsFor(cmd, o.Flag, o.Env())

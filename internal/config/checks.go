@@ -64,6 +64,16 @@ const (
 	CountsPlain  Counts = "plain"
 )
 
+// ChecksAsRoot says whether checks of kind exec may run as root.
+type ChecksAsRoot string
+
+// The ways.
+const (
+	RootNever ChecksAsRoot = "never"
+	RootSafe  ChecksAsRoot = "safe" // where nobody else can put another program in the place of the check's
+	RootAny   ChecksAsRoot = "any"
+)
+
 // CheckKind is what a check looks at.
 type CheckKind string
 
@@ -232,7 +242,7 @@ func listedOptions() []Option {
 		},
 		{
 			Key:     at("user"),
-			Help:    "exec: the unprivileged user that the program runs as, without capabilities: by name or id, with its own group, or another behind a colon: nobody, www-data:adm, 65534:65534",
+			Help:    "exec: the user that the program runs as, without capabilities: by name or id, with its own group, or another behind a colon: nobody, www-data:adm, 65534:65534; root takes checksAsRoot, and keeps keepvip's capabilities",
 			binding: one(userName(), func(t target) *string { return &t.check.User }),
 		},
 		{

@@ -30,14 +30,37 @@ func (c *Config) checkPrograms(ps *problems) {
 
 func (l listedCheck) program() {
 	var err error
-	if l.h.UID, l.h.GID, err = lookUp(l.h.User, false); err != nil {
+	if l.h.UID, l.h.GID, err = lookUp(l.h.User, l.c.ChecksAsRoot != RootNever); err != nil {
 		l.fail("user", "%v", err)
 		return
 	}
-	if err := runnable(l.h.Command[0], l.h.UID, l.h.GID); err != nil {
+	err = runnable(l.h.Command[0], l.h.UID, l.h.GID)
+	if err == nil && l.c.ChecksAsRoot == RootSafe && (l.h.UID == 0 || l.h.GID == 0) {
+		err = safeForRoot(l.h.Command[0])
+	}
+	if err != nil {
 		l.fail("command", "%s: %v", show(l.h.Command[0]), err)
 	}
 }
+
+// UserExists tells whether this machine has a user, with a group of its own behind a colon or without.
+func UserExists(user string) bool {
+	_, _, err := lookUp(user, true)
+	return err == nil
+}
+
+// Runnable tells why a user could not run a program on this machine: the file, or a directory or a symbolic link on the way to it. It is
+// nil for one that can be run.
+func Runnable(path, user string) error {
+	uid, gid, err := lookUp(user, true)
+	if err != nil {
+		return err
+	}
+	return runnable(path, uid, gid)
+}
+
+// SafeForRoot tells how somebody else than root could put another program in the place of one. It is nil where nobody could.
+func SafeForRoot(path string) error { return safeForRoot(path) }
 
 func (h *Hook) program(fail func(key, format string, args ...any)) {
 	var err error
@@ -81,9 +104,9 @@ func lookUp(name string, privileged bool) (uid, gid uint32, err error) {
 	case privileged || uid != 0 && gid != 0:
 		return uid, gid, nil
 	case numeric:
-		return 0, 0, fmt.Errorf("%s is root, want an unprivileged user", name)
+		return 0, 0, fmt.Errorf("%s is root, want an unprivileged user, or checksAsRoot: safe", name)
 	}
-	return 0, 0, fmt.Errorf("%s has user id %d and group id %d, want an unprivileged user", show(name), uid, gid)
+	return 0, 0, fmt.Errorf("%s has user id %d and group id %d, want an unprivileged user, or checksAsRoot: safe", show(name), uid, gid)
 }
 
 // findUser finds a user by name or id; an id is also that of the group.
@@ -132,7 +155,20 @@ func runnable(path string, uid, gid uint32) error {
 	if !mayRun(info, uid, gid) {
 		return fmt.Errorf("mode %04o does not let user %d run it, want 0755", info.Mode().Perm(), uid)
 	}
-	return nil
+	return reachable(path, uid, gid)
+}
+
+// reachable refuses a program that is below a directory which the user may not enter.
+func reachable(path string, uid, gid uint32) error {
+	if uid == 0 {
+		return nil
+	}
+	return along(path, func(at string, info fs.FileInfo) error {
+		if info.IsDir() && !mayRun(info, uid, gid) {
+			return fmt.Errorf("the directory %s (mode %04o) does not let user %d in, want 0755, the program elsewhere, or another user", show(at), info.Mode().Perm(), uid)
+		}
+		return nil
+	})
 }
 
 // mayRun tells whether the file's mode lets a user without privileges run it.

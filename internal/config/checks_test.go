@@ -159,9 +159,9 @@ func TestProgramsAreLookedFor(t *testing.T) {
 		{dir, "65534", at + ".command: " + dir + ": not a regular file, want a program"},
 		{text, "65534", at + ".command: " + text + ": mode 0644 does not let user 65534 run it, want 0755"},
 		{program, "no-such-user-here", at + ".user: no-such-user-here: no such user here, want one that exists, or ids such as 65534:65534"},
-		{program, "0", at + ".user: 0 is root, want an unprivileged user"},
-		{program, "1:0", at + ".user: 1:0 is root, want an unprivileged user"},
-		{program, "root", at + ".user: root has user id 0 and group id 0, want an unprivileged user"},
+		{program, "0", at + ".user: 0 is root, want an unprivileged user, or checksAsRoot: safe"},
+		{program, "1:0", at + ".user: 1:0 is root, want an unprivileged user, or checksAsRoot: safe"},
+		{program, "root", at + ".user: root has user id 0 and group id 0, want an unprivileged user, or checksAsRoot: safe"},
 		{program, "4294967295", at + ".user: 4294967295: no such user here, want one that exists, or ids such as 65534:65534"},
 	} {
 		_, err := load(tt.command, tt.user)

@@ -18,6 +18,7 @@ type Config struct {
 	StateDir string
 	// KeepalivedFiles is the directory for what keepalived writes on a signal; "": nothing is written.
 	KeepalivedFiles string
+	ChecksAsRoot    ChecksAsRoot
 	Metrics         Metrics
 	Health          Health
 	FIFO            FIFO

@@ -57,6 +57,7 @@ var samples = map[string]struct {
 	"spread-weight":           {value: "0"},
 	"spread-member":           {value: "10.77.0.11,10.77.0.12"},
 	"on-conflict":             {value: "yield"},
+	"checks-as-root":          {value: "safe"},
 	"probe-before-bind":       {value: "false"},
 	"check":                   {value: "http://[::1]:8080/healthz?a=b"},
 	"check-ca":                {value: "/etc/kubernetes/pki/ca.crt"},

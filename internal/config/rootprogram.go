@@ -13,18 +13,28 @@ import (
 // mostLinks are as many symbolic links as the kernel follows.
 const mostLinks = 40
 
-// safeForRoot refuses a program that somebody else than root could put another one in place of. It goes the way that the kernel will go, and
-// looks at each directory and each symbolic link on it: who can replace a link need not touch the file that it leads to.
-func safeForRoot(path string) error {
+// safeForRoot refuses a program that somebody else than root could put another one in place of: who can replace a symbolic link on the way
+// need not touch the file that it leads to.
+func safeForRoot(path string) error { return along(path, onlyRoots) }
+
+// along goes the way that the kernel will go, and looks at each directory and each symbolic link on it, and at the program.
+func along(path string, look func(path string, info fs.FileInfo) error) error {
 	at, links := "/", 0
-	if err := onlyRoots(at); err != nil {
+	visit := func(path string) error {
+		info, err := os.Lstat(path)
+		if err != nil {
+			return plain(err)
+		}
+		return look(path, info)
+	}
+	if err := visit(at); err != nil {
 		return err
 	}
 	for rest := strings.Split(path, "/"); len(rest) > 0; {
 		name := rest[0]
 		rest = rest[1:]
 		next := filepath.Join(at, name) // at is free of links, so that .. is what it seems
-		if err := onlyRoots(next); err != nil {
+		if err := visit(next); err != nil {
 			return err
 		}
 		target, err := os.Readlink(next)
@@ -44,11 +54,7 @@ func safeForRoot(path string) error {
 }
 
 // onlyRoots refuses a file, a directory or a symbolic link that others than root can change or replace.
-func onlyRoots(path string) error {
-	info, err := os.Lstat(path)
-	if err != nil {
-		return plain(err)
-	}
+func onlyRoots(path string, info fs.FileInfo) error {
 	owner, known := info.Sys().(*syscall.Stat_t)
 	if !known {
 		return fmt.Errorf("%s: its owner is not known", show(path))

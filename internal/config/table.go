@@ -302,6 +302,12 @@ func hostOptions() []Option {
 			binding: one(absolute(maxPath, "/tmp"), func(t target) *string { return &t.config.KeepalivedFiles }),
 		},
 		{
+			Key: "checksAsRoot", Flag: "checks-as-root", Default: string(RootNever), Reload: Live,
+			Help: "Whether checks of kind exec may have user root, as a script of keepalived's: never; safe: where nobody but root can change the program, or replace it in one of its directories; any: as keepalived without enable_script_security. " +
+				"A keepalived.conf that is run as it is has safe or any, by enable_script_security; never refuses such a check",
+			binding: one(enum(RootNever, RootSafe, RootAny), func(t target) *ChecksAsRoot { return &t.config.ChecksAsRoot }),
+		},
+		{
 			Key: "log.level", Flag: "log-level", Default: string(LogInfo), Reload: Live,
 			Help:    "The least severe log lines that are written",
 			binding: one(enum(LogDebug, LogInfo, LogWarn, LogError), func(t target) *LogLevel { return &t.config.Log.Level }),

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/check/health"
 )
 
@@ -58,30 +59,38 @@ func (v *view) standing() (Standing, string) {
 		return Unable, v.desired.reason()
 	case v.apart:
 		return Unable, v.reason
-	case !v.decides:
+	case !v.decides, was == 0 && v.untested():
 		return was, why
-	case v.role == election.Off:
+	case v.role == election.Off && v.code != code.CheckUnknown:
 		return Unable, v.reason
 	}
-	return v.healthy(was)
+	return v.healthy()
 }
 
-// healthy is what a node is that takes part and does not hold the addresses, by its conditions. Until they have a result nothing is told.
-func (v *view) healthy(was Standing) (Standing, string) {
-	unknown := false
+// untested tells whether a condition has no result yet, or the elector has not heard of the first one, and none is bad. An elector may be off
+// then, where nobody holds the addresses while all nodes are bad. That is no fault to tell a program of.
+func (v *view) untested() bool {
+	unknown := v.role == election.Off && v.code == code.CheckUnknown
 	for _, c := range v.cfg.Checks {
 		if !c.decides() {
 			continue
 		}
 		switch v.said()[c.Name].State {
 		case health.Unhealthy:
-			return Unable, v.cfg.judge(v.said()).Reason
+			return false
 		case health.Unknown:
 			unknown = true
 		}
 	}
-	if unknown && was == 0 {
-		return 0, ""
+	return unknown
+}
+
+// healthy is what a node is that takes part and does not hold the addresses, by its conditions.
+func (v *view) healthy() (Standing, string) {
+	for _, c := range v.cfg.Checks {
+		if c.decides() && v.said()[c.Name].State == health.Unhealthy {
+			return Unable, v.cfg.judge(v.said()).Reason
+		}
 	}
 	return Ready, v.reason
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/check/health"
 )
 
@@ -110,6 +111,35 @@ func TestReportFollowsTheConditions(t *testing.T) {
 		require.NoError(t, r.elector.decide(election.Standby, nodeB))
 		assert.Equal(t, []string{"unable: the health check fails: refused"}, r.take())
 	})
+}
+
+// A node whose check has no result yet may be out of the election. Programs that stop a service on FAULT must not be told that.
+func TestReportSaysNothingUntilTheConditionsAreKnown(t *testing.T) {
+	off := election.Decision{Role: election.Off, Reason: "no result of the health check yet", Code: code.CheckUnknown}
+	for name, tt := range map[string]struct {
+		first health.Verdict
+		now   []string // what is told of that
+		then  election.Decision
+		want  []string
+	}{
+		"good":                {good, nil, election.Decision{Role: election.Standby, Reason: "fit"}, []string{"ready: fit"}},
+		"good, without a way": {good, nil, election.Decision{Role: election.Off, Reason: "no socket"}, []string{"unable: no socket"}},
+		"bad": {
+			health.Verdict{State: health.Unhealthy, Reason: "refused"}, []string{"unable: the health check fails: refused"},
+			election.Decision{Role: election.Off, Reason: "refused"}, nil,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reporting(t, []Check{{}}, func(r *reported) {
+				require.NoError(t, r.elector.tell(off))
+				assert.Empty(t, r.take())
+				r.verdicts <- tt.first
+				assert.Equal(t, tt.now, r.take())
+				require.NoError(t, r.elector.tell(tt.then))
+				assert.Equal(t, tt.want, r.take())
+			})
+		})
+	}
 }
 
 func TestReportOfANodeThatTakesNoPart(t *testing.T) {

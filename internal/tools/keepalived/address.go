@@ -21,7 +21,7 @@ func (r *reader) virtual(d *draft, n *syntax.Node) []Address {
 
 func (r *reader) addresses(n *syntax.Node) []Address {
 	if len(n.Children) == 0 {
-		r.fault(CodeMissing, n.At, n.Words[0]+" is empty", "write an address into it, or remove it")
+		r.slip(CodeMissing, n.At, n.Words[0]+" is empty", "write an address into it, or remove it")
 	}
 	var out []Address
 	for _, c := range n.Children {
@@ -40,14 +40,17 @@ func (r *reader) address(n *syntax.Node) (Address, bool) {
 	ip, length, slash := strings.Cut(n.Words[0], "/")
 	addr, ok := address(ip)
 	if !ok {
-		r.fault(CodeValue, n.At, fmt.Sprintf("%q is no address: keepalived drops the line", n.Words[0]), "write an address, with /LENGTH if it has one")
+		r.slip(CodeValue, n.At, fmt.Sprintf("%q is no address: keepalived drops the line", n.Words[0]), "write an address, with /LENGTH if it has one")
 		return a, false
 	}
 	bits := addr.BitLen()
 	if slash {
 		v, ok := unsigned(length)
 		if !ok || v > int64(bits) {
-			r.fault(CodeValue, n.At, fmt.Sprintf("the length /%s of %s: keepalived takes /%d", length, ip, bits), fmt.Sprintf("write 0 to %d", bits))
+			if begins := leading(length); !ok && begins > 0 && begins <= int64(bits) {
+				bits = int(begins)
+			}
+			r.slip(CodeValue, n.At, fmt.Sprintf("the length /%s of %s: keepalived takes /%d", length, ip, bits), fmt.Sprintf("write 0 to %d", addr.BitLen()))
 		} else {
 			bits = int(v)
 		}
@@ -115,7 +118,7 @@ func (r *reader) scope(a *Address, n *syntax.Node, v string) bool {
 	case strings.Contains(" global site link host nowhere ", " "+v+" "), isNumber && number <= 255:
 		a.Scope = v
 	default:
-		r.fault(CodeValue, n.At, fmt.Sprintf("scope %q: keepalived takes global", v), "want global, site, link or host")
+		r.slip(CodeValue, n.At, fmt.Sprintf("scope %q: keepalived takes global", v), "want global, site, link or host")
 	}
 	return true
 }

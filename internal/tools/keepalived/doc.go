@@ -9,7 +9,8 @@
 // What keepalived does not carry out as written is a [Finding], with file, line and remedy. Of severity [Fault] are those for which
 // `keepalived -t` refuses the file, or which lose a part of it; package lint adds the traps. Keywords that keepvip has nothing for (LVS,
 // VMAC, SNMP) are findings of severity [Note], and their blocks are not looked into. The values of the model that a fault touches are
-// those that keepalived goes on with, but for numbers that are none: there its test and its daemon do different things.
+// those that keepalived goes on with: its daemon, where its test does something else, as with numbers that are none. With a finding that is
+// Taken that is certain; with another fault a reader of the model had better stop.
 //
 // Left out: what needs the host. Whether an interface, a script or a user exists here is not asked; no file is read but the configuration.
 // The package is pure and starts no goroutine.

@@ -20,6 +20,7 @@ type Finding struct {
 	Text   string `json:"text"`
 	Remedy string `json:"remedy,omitempty"`
 	Fatal  bool   `json:"-"` // keepalived does not start
+	Taken  bool   `json:"-"` // a fault with which keepalived runs, and it is certain with which values: those of the model
 }
 
 // Codes of the findings that this package makes, beside those of package syntax.

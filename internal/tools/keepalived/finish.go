@@ -101,10 +101,10 @@ func (k rules) authenticate() {
 	d := k.d
 	switch a := &d.Auth; {
 	case a.Type != AuthNone && len(a.Pass) == 0:
-		k.fault(CodeMissing, d.Where("authentication"), "authentication without a password: keepalived uses none", "add auth_pass, or remove the block")
+		k.slip(CodeMissing, d.Where("authentication"), "authentication without a password: keepalived uses none", "add auth_pass, or remove the block")
 		*a = Auth{}
 	case a.Type == AuthNone && d.Has("authentication") && len(a.Pass) > 0:
-		k.fault(CodeMissing, d.Where("authentication"), "authentication without auth_type: keepalived uses none", "add auth_type PASS")
+		k.slip(CodeMissing, d.Where("authentication"), "authentication without auth_type: keepalived uses none", "add auth_type PASS")
 		*a = Auth{}
 	case a.Type != AuthNone && d.Version == 3:
 		k.fault(CodeConflict, d.Where("authentication"), "VRRP version 3 has no authentication: keepalived uses none", "remove the block, or use version 2 on all nodes")

@@ -116,7 +116,7 @@ func readState(r *reader, d *draft, n *syntax.Node) {
 	case "BACKUP":
 		d.StartAsMaster = false
 	default:
-		r.fault(CodeValue, n.At, fmt.Sprintf("state %q, want MASTER or BACKUP in capitals: keepalived takes BACKUP", n.Words[1]), "write it in capitals")
+		r.slip(CodeValue, n.At, fmt.Sprintf("state %q, want MASTER or BACKUP in capitals: keepalived takes BACKUP", n.Words[1]), "write state BACKUP: the priority decides")
 	}
 	r.extra(n, 2)
 }
@@ -132,6 +132,7 @@ func readPriority(r *reader, d *draft, n *syntax.Node) {
 	v, ok := r.number(n, 1, 255, "takes 100")
 	if !ok {
 		v = 100
+		r.config.Findings[len(r.config.Findings)-1].Taken = true
 	}
 	d.priority = &v
 	r.extra(n, 2)
@@ -140,6 +141,8 @@ func readPriority(r *reader, d *draft, n *syntax.Node) {
 func readInterval(r *reader, d *draft, n *syntax.Node) {
 	if v, ok := r.duration(n, 10*time.Millisecond, 255*time.Second, "ignores the line"); ok {
 		d.interval = &v
+	} else {
+		r.config.Findings[len(r.config.Findings)-1].Taken = true
 	}
 	r.extra(n, 2)
 }
@@ -166,7 +169,7 @@ func readAuthentication(r *reader, d *draft, n *syntax.Node) {
 				d.Auth.Type = t
 				r.found(Note, CodeUnsupported, n.At, "auth_type AH: keepvip has no IPsec header", "use a key of keepvip's own, or auth_type PASS on all nodes")
 			default:
-				r.fault(CodeValue, n.At, fmt.Sprintf("auth_type %q, want PASS or AH in capitals: keepalived uses no authentication", n.Words[1]), "write it in capitals")
+				r.slip(CodeValue, n.At, fmt.Sprintf("auth_type %q, want PASS or AH in capitals: keepalived uses no authentication", n.Words[1]), "write it in capitals")
 			}
 			r.extra(n, 2)
 		}},

@@ -56,6 +56,12 @@ func rootKeywords() map[string]keyword[Config] {
 	return table
 }
 
+// TopLevel says whether a keyword means something outside of all blocks.
+func TopLevel(word string) bool {
+	_, ok := rootKeywords()[word]
+	return ok
+}
+
 // newer are the keywords that 2.2.7 does not know, and the version that does.
 var newer = map[string]string{
 	"auth_hmac": "2.4.0", "vrrp_delay_after_boot": "2.4.0", "owner_ignore_adverts": "2.3.3", "vrrp_owner_ignore_adverts": "2.3.3",

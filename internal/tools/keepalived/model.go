@@ -2,6 +2,7 @@ package keepalived
 
 import (
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
@@ -94,6 +95,31 @@ type Mail struct {
 
 // User is whom a script runs as. Without a group it is the user's own.
 type User struct{ Name, Group string }
+
+// Runner is whom a script runs as: its own user, or script_user. The zero User is keepalived's default: keepalived_script where that user
+// exists; else root, or nobody at all with enable_script_security. The word is the one that says so, empty for the default.
+func (c *Config) Runner(own User) (u User, word string) {
+	switch {
+	case own.Name != "":
+		return own, "user"
+	case c.Global.ScriptUser.Name != "":
+		return c.Global.ScriptUser, "script_user"
+	}
+	return User{}, ""
+}
+
+// Spelled is a user with a group behind a colon, where it is not the user's own.
+func (u User) Spelled() string {
+	if u.Group == "" || u.Group == u.Name {
+		return u.Name
+	}
+	return u.Name + ":" + u.Group
+}
+
+// Root says whether a script runs with the rights of root's user or group, for which keepalived looks at its path.
+func (u User) Root() bool { return isRoot(u.Name) || isRoot(u.Group) }
+
+func isRoot(name string) bool { return name == "root" || name != "" && strings.Trim(name, "0") == "" }
 
 // FIFO is a pipe that states are written to.
 type FIFO struct {

@@ -161,7 +161,7 @@ func TestInstanceReadsAsKeepalivedDoes(t *testing.T) {
 			[]string{"5 value"},
 		},
 		{"garp_master_delay 7\ngarp_master_repeat 8", "Garp={Delay=7s Repeat=8 RefreshRepeat=1 LowerPrioDelay=5s LowerPrioRepeat=5}", nil},
-		{"garp_master_delay 1.5", "", []string{"4 value"}},
+		{"garp_master_delay 1.5", "Garp={Delay=1s Repeat=5 RefreshRepeat=1 LowerPrioDelay=5s LowerPrioRepeat=5}", []string{"4 value"}},
 		{"garp_master_delay 100000", "", []string{"4 value"}},
 		{"down_timer_adverts 5", "DownTimer=5", nil},
 		{"down_timer_adverts 0", "", []string{"4 value"}},

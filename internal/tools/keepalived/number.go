@@ -35,6 +35,19 @@ func signed(s string) (n int64, ok bool) {
 	return n, ok
 }
 
+// leading is the whole number that a text begins with, as strtol of the C library reads it; 0 where it begins with none.
+func leading(s string) int64 {
+	end := 0
+	if s != "" && (s[0] == '-' || s[0] == '+') {
+		end = 1
+	}
+	for end < len(s) && s[end] >= '0' && s[end] <= '9' {
+		end++
+	}
+	n, _ := signed(s[:end])
+	return n
+}
+
 // seconds reads a decimal number of seconds, of six places at most.
 func seconds(s string) (d time.Duration, ok bool) {
 	whole, fraction, _ := strings.Cut(s, ".")

@@ -26,7 +26,7 @@ func Model(doc *syntax.Document) *Config {
 		if p.Minor {
 			severity = Warning
 		}
-		r.found(severity, p.Code, p.At, p.Text, p.Remedy)
+		r.config.Findings = append(r.config.Findings, Finding{Severity: severity, Code: p.Code, Origin: p.At, Text: p.Text, Remedy: p.Remedy, Taken: p.Taken})
 	}
 	readBlock(r, "", rootKeywords(), r.config, nil, doc.Nodes)
 	r.finish()
@@ -130,6 +130,12 @@ func (r *reader) unknown(of string, n *syntax.Node) {
 
 func (r *reader) found(s Severity, code string, at syntax.Origin, text, remedy string) {
 	r.config.Findings = append(r.config.Findings, Finding{Severity: s, Code: code, Origin: at, Text: text, Remedy: remedy})
+}
+
+// slip is a fault of which it is certain what keepalived makes of it.
+func (r *reader) slip(code string, at syntax.Origin, text, remedy string) {
+	r.fault(code, at, text, remedy)
+	r.config.Findings[len(r.config.Findings)-1].Taken = true
 }
 
 func (r *reader) fault(code string, at syntax.Origin, text, remedy string) {

@@ -18,7 +18,7 @@ func (r *reader) readScript(n *syntax.Node) {
 	}
 	readBlock(r, "vrrp_script", scriptKeywords(), s, &s.Block, n.Children)
 	if s.Command.Args == nil {
-		r.fault(CodeMissing, n.At, fmt.Sprintf("vrrp_script %s has no script: keepalived drops the block", s.Name), `add script "/path/to/check"`)
+		r.slip(CodeMissing, n.At, fmt.Sprintf("vrrp_script %s has no script: keepalived drops the block", s.Name), `add script "/path/to/check"`)
 		return
 	}
 	if old, ok := r.scripts[s.Name]; ok {
@@ -53,6 +53,10 @@ func scriptKeywords() map[string]keyword[Script] {
 		"fall": {words: 2, read: func(r *reader, s *Script, n *syntax.Node) { s.Fall = r.results(n) }},
 		"weight": {words: 2, read: func(r *reader, s *Script, n *syntax.Node) {
 			v, ok := signed(n.Words[1])
+			if begins := leading(n.Words[1]); !ok && begins != 0 && begins >= -mostWeight && begins <= mostWeight {
+				r.slip(CodeValue, n.At, fmt.Sprintf("weight %q of %s is no number: keepalived takes %d, and its -t refuses it", n.Words[1], s.Name, begins), fmt.Sprintf("write weight %d", begins))
+				v, ok = begins, true
+			}
 			if !ok || v < -mostWeight || v > mostWeight {
 				r.fault(CodeValue, n.At, fmt.Sprintf("the weight %s of %s, want -%d to %d", n.Words[1], s.Name, mostWeight, mostWeight), "write a number in that range")
 			}

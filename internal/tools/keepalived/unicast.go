@@ -48,7 +48,7 @@ func (d *draft) unicast(n *syntax.Node) {
 func (r *reader) source(d *draft, n *syntax.Node) {
 	a, ok := r.host(n, n.Words[1])
 	if !ok {
-		r.fault(CodeValue, n.At, fmt.Sprintf("%s %q is no address: keepalived ignores the line", n.Words[0], n.Words[1]), "")
+		r.slip(CodeValue, n.At, fmt.Sprintf("%s %q is no address: keepalived ignores the line", n.Words[0], n.Words[1]), "write an address, or remove the line")
 	} else if r.suits(d, n.At, a, n.Words[1]) {
 		d.Source = a
 	}

@@ -12,6 +12,10 @@ import (
 // number reads the value of a line; one that is no number, or not in the range, is a fault that says what keepalived does instead.
 func (r *reader) number(n *syntax.Node, least, most int64, instead string) (int, bool) {
 	v, ok := signed(n.Words[1])
+	if begins := leading(n.Words[1]); !ok && begins >= least && begins <= most && lenient(n.Words[0]) {
+		r.slip(CodeValue, n.At, fmt.Sprintf("%s %q is no number: keepalived takes %d, and its -t refuses it", n.Words[0], n.Words[1], begins), fmt.Sprintf("write %s %d", n.Words[0], max(begins, 1)))
+		return int(begins), true
+	}
 	if !ok || v < least || v > most {
 		r.fault(CodeValue, n.At, fmt.Sprintf("%s %q, want %d to %d: keepalived %s", n.Words[0], n.Words[1], least, most, instead), "write a number in that range")
 		return 0, false
@@ -19,11 +23,20 @@ func (r *reader) number(n *syntax.Node, least, most int64, instead string) (int,
 	return int(v), true
 }
 
+// lenient says whether keepalived takes what a value begins with, where that is a number.
+func lenient(keyword string) bool {
+	switch keyword {
+	case "interval", "timeout", "rise", "fall", "weight":
+		return true
+	}
+	return strings.HasPrefix(keyword, "garp_") || strings.HasPrefix(keyword, "vrrp_garp_master_")
+}
+
 // atLeastOne is number for what keepalived raises to 1.
 func (r *reader) atLeastOne(n *syntax.Node, most int64) (int, bool) {
 	v, ok := r.number(n, 0, most, "leaves the value that there was")
 	if ok && v == 0 {
-		r.fault(CodeValue, n.At, n.Words[0]+" 0: keepalived takes 1", "write 1")
+		r.slip(CodeValue, n.At, n.Words[0]+" 0: keepalived takes 1", "write 1")
 		v = 1
 	}
 	return v, ok

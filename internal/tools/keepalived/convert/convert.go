@@ -10,16 +10,25 @@ import (
 // Options say how to convert.
 type Options struct {
 	Partial bool   // write what can be carried over, although something that matters cannot
-	User    string // whom check scripts run as that keepalived runs as root, or as its default; "": [DefaultUser]
+	User    string // whom check scripts run as that keepalived runs as root; "": [DefaultUser]
+	Strict  bool   // refuse what keepalived complains of, and runs by other values than those that are written
+	Root    bool   // they run as root instead, as under keepalived
 	// Find is where this host has a program, by its bare name; empty: nowhere. nil: nobody knows.
 	Find    func(name string) string
-	Notify  string // whom notify scripts run as that are given no user: keepalived_script where there is one; "": root
+	Default string // whom keepalived runs scripts as that are given no user: keepalived_script where there is one; "": root
+	Host    Host
 	Secrets string // the directory of files that an operator has to make; "": [DefaultSecrets]
 	// InMemory is for a process that runs the text. It hands secrets over in [Result.Secrets], so that no file has to be made, and keeps the
 	// names of instances for keepalived's files.
 	InMemory bool
 	// ReadSecret reads a file with a key, for InMemory; nil: none is read.
 	ReadSecret func(path string) ([]byte, error)
+}
+
+// Host is what keepalived asks of the host before it runs a script. A nil function: nobody knows, and all is well.
+type Host struct {
+	HasUser func(user string) bool           // with a group behind a colon, or without
+	Unsafe  func(program string) (why error) // how others than root could put another program in its place
 }
 
 // The defaults of [Options].
@@ -55,6 +64,7 @@ func Convert(doc *syntax.Document, o Options) Result {
 	if c.opt.User == "" {
 		c.opt.User = DefaultUser
 	}
+	c.opt.Root = c.opt.Root || (keepalived.User{Name: c.opt.User}).Root()
 	if c.opt.Secrets == "" {
 		c.opt.Secrets = DefaultSecrets
 	}
@@ -75,6 +85,7 @@ type converter struct {
 	nodes    map[syntax.Origin][]*syntax.Node
 	roots    []*syntax.Node
 	secrets  map[string][]byte
+	asRoot   source // why a check runs as root; nowhere: none does
 }
 
 func (c *converter) convert(doc *syntax.Document) Result {
@@ -92,6 +103,7 @@ func (c *converter) convert(doc *syntax.Document) Result {
 			entries++
 		}
 	}
+	c.rootChecks()
 	c.unused()
 	c.left(doc.Nodes)
 	valid := c.valid(entries, doc)

@@ -161,7 +161,7 @@ func TestConvertRefuses(t *testing.T) {
 		"authentication {\n auth_type PASS\n auth_pass a\tb\n}":    "",
 		"authentication {\n auth_type PASS\n auth_pass \"a b\"\n}": "printable",
 		"unknown_block {\n x\n}":                                   "unknown_block",
-		"priority many":                                            "many",
+		"unicast_peer {\n many\n}":                                 "many",
 		"auth_hmac {\n}":                                           "no key",
 		"auth_hmac {\n key 1 hex:00\n key 2 hex:01\n}":             "active_key",
 		"auth_hmac {\n key 300 hex:00\n}":                          "without a number",

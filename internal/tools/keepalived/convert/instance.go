@@ -24,7 +24,7 @@ func (c *converter) instance(i *keepalived.Instance) bool {
 		return false
 	}
 	name := c.name(i.Name)
-	c.out.line(0, "- name: "+name, source{i.At, "vrrp_instance " + i.Name})
+	c.out.line(0, "- name: "+scalar(name), source{i.At, "vrrp_instance " + i.Name})
 	c.out.line(1, "addresses:", placed(i.Where("virtual_ipaddress")))
 	for _, a := range list {
 		c.out.line(1, "- "+scalar(a.text), placed(a.at))
@@ -34,7 +34,7 @@ func (c *converter) instance(i *keepalived.Instance) bool {
 	c.elsewhere(list)
 	g := c.group(i)
 	if g != nil {
-		c.out.line(1, "group: "+c.slugs[g.Name], source{g.At, "vrrp_sync_group " + g.Name})
+		c.out.line(1, "group: "+scalar(c.slugs[g.Name]), source{g.At, "vrrp_sync_group " + g.Name})
 	}
 	notifications{c}.told(i, g, name)
 	if i.Priority != 255 && i.Priority != 100 {
@@ -210,8 +210,12 @@ func (c *converter) announce(i *keepalived.Instance) {
 	if g.Refresh > longestRefresh || g.Delay > longestDelay || g.Repeat > most || g.RefreshRepeat > most {
 		c.changed(c.where(i, "garp_master_refresh", "vrrp_garp_master_refresh"), "keepvip announces at least each 24 hours or never, a second time after an hour at most, and 100 times at most", "")
 	}
-	c.out.line(1, "announce:", nowhere)
+	begun := false
 	line := func(keyword, text, otherwise string) {
+		if !begun {
+			begun = true
+			c.out.line(1, "announce:", nowhere)
+		}
 		at := c.of(i, "garp_"+keyword, "vrrp_garp_"+keyword)
 		if at == byDefault && c.cfg.Global.Has("vrrp_min_garp") {
 			at = placed(c.cfg.Global.Where("vrrp_min_garp"))

@@ -53,9 +53,8 @@ var fates = map[fate]string{
 	warned("keepvip is no load balancer", "keep keepalived for the virtual servers, with only these blocks (keepalived --check), or put HAProxy in front"): "virtual_server virtual_server_group",
 	warned("keepvip looks at a link by netlink, and acts at once", ""):                                                                                     "linkbeat_use_polling linkbeat_interfaces interface_up_down_delays",
 
-	noted("keepvip shows the host's name"):                       "router_id",
-	noted("keepvip runs checks as an unprivileged user, always"): "enable_script_security",
-	noted(noAnnounce): `garp_lower_prio_delay garp_lower_prio_repeat vrrp_garp_lower_prio_delay vrrp_garp_lower_prio_repeat`,
+	noted("keepvip shows the host's name"): "router_id",
+	noted(noAnnounce):                      `garp_lower_prio_delay garp_lower_prio_repeat vrrp_garp_lower_prio_delay vrrp_garp_lower_prio_repeat`,
 	noted("keepvip's announcements of a burst are at least 20 ms apart"):                       "vrrp_garp_interval vrrp_gna_interval",
 	noted("keepvip answers a lower priority with an advertisement, as RFC 9568 has it"):        "lower_prio_no_advert vrrp_lower_prio_no_advert",
 	noted("keepvip says nothing more when a higher priority is heard"):                         "higher_prio_send_advert vrrp_higher_prio_send_advert",
@@ -77,7 +76,7 @@ var fates = map[fate]string{
 const carried = ` state interface virtual_router_id priority advert_int version authentication auth_type auth_pass nopreempt preempt preempt_delay
 	down_timer_adverts dont_track_primary accept no_accept strict_mode vrrp_strict virtual_ipaddress virtual_ipaddress_excluded unicast_peer
 	unicast_src_ip mcast_src_ip mcast_dst_ip unicast_ttl unicast_fault_no_peer old_unicast_checksum garp_master_refresh garp_master_delay garp_master_repeat garp_master_refresh_repeat track_interface
-	track_script track_process track_file group sync_group_tracking_weight script_user vrrp_version vrrp_garp_master_refresh vrrp_garp_master_delay
+	track_script track_process track_file group sync_group_tracking_weight script_user enable_script_security vrrp_version vrrp_garp_master_refresh vrrp_garp_master_delay
 	vrrp_garp_master_repeat vrrp_garp_master_refresh_repeat vrrp_min_garp
 	vrrp_mcast_group4 vrrp_mcast_group6 vrrp_down_timer_adverts vrrp_startup_delay vrrp_delay_after_boot vrrp_rt_priority global_defs vrrp_instance vrrp_sync_group
 	notify notify_master notify_backup notify_fault notify_stop notify_deleted notify_fifo vrrp_notify_fifo notify_fifo_script vrrp_notify_fifo_script

@@ -75,11 +75,16 @@ func (c notifications) hooks(i *keepalived.Instance, g *keepalived.SyncGroup) {
 			if !ok {
 				continue
 			}
+			user, as, ok := c.runsAs(h, block, args[0])
+			if !ok {
+				continue
+			}
 			if !begun {
 				begun = true
 				c.out.line(1, "hooks:", nowhere)
 			}
 			c.out.line(1, "- command: "+words(args), from)
+			c.out.line(2, "user: "+scalar(user), as)
 			c.hook(h, kind)
 		}
 	}
@@ -103,8 +108,6 @@ func (c notifications) hooks(i *keepalived.Instance, g *keepalived.SyncGroup) {
 
 // hook writes what stands behind the command.
 func (c notifications) hook(h hook, kind string) {
-	user, from := c.runsAs(h)
-	c.out.line(2, "user: "+scalar(user), from)
 	if kind != "" {
 		c.out.line(2, "type: "+kind, nowhere)
 	}
@@ -129,31 +132,18 @@ func (c notifications) callable(h hook, block string) (args []string, from sourc
 	return nil, from, false
 }
 
-// runsAs is whom a notify script runs as: the same as under keepalived.
-func (c notifications) runsAs(h hook) (string, source) {
-	u, from := h.command.User, placed(h.command.At)
-	if u.Name == "" {
-		if u = c.cfg.Global.ScriptUser; u.Name != "" {
-			from = placed(c.cfg.Global.Where("script_user"))
-		}
+// runsAs is whom a notify script runs as: the same as under keepalived. Where keepalived does not call it, it is left out with a warning.
+func (c notifications) runsAs(h hook, block, program string) (user string, from source, ok bool) {
+	u, from, dropped := c.runner(h.command.User, program, placed(h.command.At))
+	if dropped.text != "" {
+		c.changed(h.command.At, fmt.Sprintf("%s of %s is not called, as in keepalived, which drops it: %s", h.keyword, block, dropped.text), dropped.remedy)
+		return "", from, false
 	}
-	if u.Name == "" && c.opt.Notify != "" {
-		return c.opt.Notify, byDefault
-	}
-	if u.Name == "" {
+	if from.at.File == "" && c.opt.Default == "" && c.opt.Host.HasUser == nil {
 		c.changed(h.command.At, h.keyword+" runs as root: keepalived takes the user keepalived_script where there is one, and root only where there is none",
 			"write user: keepalived_script if that user is there")
-		return "root", source{why: "keepalived's default, where there is no user keepalived_script"}
 	}
-	return owner(u), from
-}
-
-// owner is a user as keepvip writes one.
-func owner(u keepalived.User) string {
-	if u.Group == "" || u.Group == u.Name {
-		return u.Name
-	}
-	return u.Name + ":" + u.Group
+	return u.Spelled(), from, true
 }
 
 // fifo writes the notify FIFO. keepvip has one.
@@ -176,7 +166,7 @@ func (c notifications) fifo() {
 			c.out.line(0, "notifyFIFO:", placed(at))
 			c.out.line(1, "path: "+scalar(f.Path), placed(at))
 			if f.Owner.Name != "" {
-				c.out.line(1, "user: "+scalar(owner(f.Owner)), placed(at))
+				c.out.line(1, "user: "+scalar(f.Owner.Spelled()), placed(at))
 			}
 			if !strings.HasPrefix(f.Path, "/run/keepvip/") {
 				c.changed(at, keyword+": keepvip's unit lets it write below /run/keepvip alone", "write /run/keepvip/notify here and for the reader, or add ReadWritePaths= to the unit")

@@ -16,16 +16,25 @@ func (c *converter) command(k *check, s *keepalived.Script) bool {
 	if !ok {
 		return false
 	}
+	user, as, ok := c.user(s, args[0])
+	if !ok {
+		return false
+	}
 	k.kind = "exec"
+	args = c.lookedFor(args, s, from, user)
 	k.add(from, "command: %s", words(args))
-	user, from := c.user(s)
-	k.add(from, "user: %s", scalar(user))
+	k.add(as, "user: %s", scalar(user))
 	return true
 }
 
 // program is what keepalived calls for a check.
 func (c *converter) program(s *keepalived.Script) (args []string, from source, ok bool) {
 	args, from, p := c.called(&s.Command, "the script of "+s.Name, placed(s.Where("script")))
+	if name := s.Command.Args[0]; !s.Command.Shell && !filepath.IsAbs(name) && strings.ContainsAny(name, "$`(){};&|") {
+		c.changed(from.at, fmt.Sprintf("%s is not checked, as in keepalived, which calls programs without a shell, and finds none that is called %s", s.Name, name),
+			`write the path that the shell would come to, or script "/bin/sh -c '...'"`)
+		return nil, from, false
+	}
 	if p.text != "" {
 		c.refuse(from.at, p.text, p.remedy)
 	}
@@ -65,26 +74,4 @@ func shellText(args []string) string {
 		text += " '" + a + "'"
 	}
 	return text
-}
-
-// user is whom a script runs as: never root.
-func (c *converter) user(s *keepalived.Script) (string, source) {
-	u, from := s.Command.User, given(&s.Block, "user")
-	if u.Name == "" {
-		u, from = c.cfg.Global.ScriptUser, byDefault
-		if u.Name != "" {
-			from = placed(c.cfg.Global.Where("script_user"))
-		}
-	}
-	remedy := "try it with keepvip check --once; a script that needs more is run by a timer that writes a file, for a check of kind file"
-	switch {
-	case u.Name == "":
-		c.changed(s.Where("script"), fmt.Sprintf("keepalived runs %s as keepalived_script or root, and keepvip as %s, without capabilities", s.Name, c.opt.User), remedy)
-		return c.opt.User, source{why: "keepalived's default is keepalived_script, or root"}
-	case u.Name == "root" || strings.Trim(u.Name, "0") == "":
-		c.changed(s.Where("script"), fmt.Sprintf("keepalived runs %s as root, and keepvip as %s, without capabilities", s.Name, c.opt.User), remedy)
-		from.why = "root there"
-		return c.opt.User, from
-	}
-	return owner(u), from
 }

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/keepvip/keepvip/internal/tools/keepalived"
@@ -16,14 +17,15 @@ var doubtful = map[string]bool{
 // regrade takes over what the model has found. A fault is an error here only where it is not certain what keepalived does: otherwise what
 // keepalived does is what is carried over, and the fault says that it is not what is written.
 func (c *converter) regrade() {
-	g := newGrader(c.nodes, byKeyword())
+	g := newGrader(c.roots, c.nodes, byKeyword())
 	for _, f := range c.cfg.Findings {
+		at := g[f.Origin]
 		switch {
-		case f.Severity == keepalived.Note && g[f.Origin].known, f.Code == keepalived.CodeNewer && g[f.Origin].known:
+		case f.Severity == keepalived.Note && at.known, f.Code == keepalived.CodeNewer && at.known:
 			continue
 		case f.Severity == keepalived.Note && judgedElsewhere(f):
 			continue
-		case f.Severity == keepalived.Fault && (!doubtful[f.Code] || g[f.Origin].harmless) && !(f.Code == keepalived.CodeUnknown && g[f.Origin].block):
+		case f.Severity == keepalived.Fault && !c.opt.Strict && (f.Taken || !doubtful[f.Code] || at.harmless) && !(f.Code == keepalived.CodeUnknown && at.swallows):
 			f.Severity = keepalived.Warning
 		}
 		c.say(f.Severity, f.Code, f.Origin, f.Text, f.Remedy)
@@ -32,7 +34,8 @@ func (c *converter) regrade() {
 
 // place is what the keywords on one line are, together. A definition can put any number of them there.
 type place struct {
-	block    bool // it has an unknown block, behind which keepalived reads on elsewhere, if a finding says so
+	block    bool // it has a block
+	swallows bool // if that is unknown, keepalived reads on elsewhere behind it
 	known    bool // it has a keyword that is never carried over
 	harmless bool // it has nothing but groups, and keywords that leave no trace in any case
 }
@@ -40,19 +43,30 @@ type place struct {
 // grader looks at the keywords on the line of a finding.
 type grader map[syntax.Origin]place
 
-func newGrader(nodes map[syntax.Origin][]*syntax.Node, table map[string]fate) grader {
+func newGrader(roots []*syntax.Node, nodes map[syntax.Origin][]*syntax.Node, table map[string]fate) grader {
+	top := make(map[*syntax.Node]bool, len(roots))
+	for _, n := range roots {
+		top[n] = true
+	}
 	g := make(grader, len(nodes))
 	for at, list := range nodes {
 		p := place{harmless: true}
 		for _, n := range list {
 			v, ok := table[n.Words[0]]
-			p.block = p.block || n.Block
+			if n.Block && !p.block {
+				p.block, p.swallows = true, !(top[n] && outside(n))
+			}
 			p.known = p.known || ok
 			p.harmless = p.harmless && (ok && v.severity != keepalived.Fault || n.Words[0] == "vrrp_sync_group")
 		}
 		g[at] = p
 	}
 	return g
+}
+
+// outside says whether an unknown block of the top level has nothing in it that means something there.
+func outside(n *syntax.Node) bool {
+	return !slices.ContainsFunc(n.Children, func(c *syntax.Node) bool { return c.Block || keepalived.TopLevel(c.Words[0]) })
 }
 
 // judgedElsewhere says whether this package has its own words for a note of the model, which depend on the other keywords.

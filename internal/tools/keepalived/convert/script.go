@@ -42,7 +42,9 @@ func (c *converter) script(t keepalived.Tracked) *check {
 		if program := asksForProcess(s.Command.Args); program != "" {
 			k.kind = "process"
 			k.add(from, "process: %s", scalar(program))
-			c.changed(from.at, fmt.Sprintf("%s becomes a check of kind process: keepvip itself looks for %s, and sees its end at once", s.Name, program), "")
+			k.add(source{why: "looked for at each interval, and counted by rise and fall"}, "quorum: 1")
+			c.changed(from.at, fmt.Sprintf("%s becomes a check of kind process: keepvip itself looks for %s, at the same interval and with the same rise and fall", s.Name, program),
+				"remove quorum, and keepvip sees the end of the program at once, also that of one that is only started anew")
 		} else if address := asksForPort(s.Command); address != "" {
 			k.kind = "tcp"
 			k.add(from, "address: %s", scalar(address))
@@ -58,13 +60,13 @@ func (c *converter) script(t keepalived.Tracked) *check {
 
 var program = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^\s/:-][^\s/:]{0,62}$`) })
 
-// asksForProcess is the program that a command of the usual kinds looks for: killall -0 NAME, pidof NAME, pgrep -x NAME.
+// asksForProcess is the program that a command of the usual kinds looks for: killall -0 NAME, pidof NAME, pgrep -x NAME, pkill -0 -x NAME.
 func asksForProcess(args []string) string {
 	if len(args) == 0 {
 		return ""
 	}
 	name := args[len(args)-1]
-	known := [][]string{{"killall", "-0"}, {"pidof"}, {"pgrep", "-x"}}
+	known := [][]string{{"killall", "-0"}, {"pidof"}, {"pgrep", "-x"}, {"pkill", "-0", "-x"}, {"pkill", "-x", "-0"}}
 	for _, k := range known {
 		if len(args) == len(k)+1 && base(args[0]) == k[0] && slices.Equal(args[1:len(k)], k[1:]) && program().MatchString(name) && utf8.ValidString(name) {
 			return name
@@ -115,9 +117,6 @@ func (c *converter) timing(k *check, s *keepalived.Script, reverse bool) {
 		k.add(from, "timeout: %s", duration(timeout))
 	}
 	k.rise, k.fall = counted{rise, given(&s.Block, "rise")}, counted{fall, given(&s.Block, "fall")}
-	if k.kind == "process" && !reverse {
-		k.fall.n = 0 // its end is definite
-	}
 	switch {
 	case s.InitFail && reverse:
 		c.note(s.Where("init_fail"), "init_fail: a check that is turned round is good from its first result on that keepalived takes for a failure")

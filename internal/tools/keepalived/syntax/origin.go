@@ -18,6 +18,7 @@ type Problem struct {
 	Text   string // what is wrong, with what keepalived makes of it
 	Remedy string // what to do; may be empty
 	Minor  bool   // keepalived -t accepts the file all the same
+	Taken  bool   // keepalived runs the file all the same, and it is certain how
 }
 
 // Codes of problems.

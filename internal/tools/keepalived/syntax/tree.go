@@ -75,7 +75,10 @@ func (t *tree) opened(r *reader, at Origin) {
 func (t *tree) closed(r *reader, at Origin) {
 	t.ready = nil
 	if len(t.open) == 0 {
-		r.problem(at, CodeBrace, "a closing brace too many", "remove it, or look for an opening brace that is missing above")
+		r.problems = append(r.problems, Problem{
+			At: at, Code: CodeBrace, Taken: true, Text: "a closing brace too many: keepalived takes no notice of it",
+			Remedy: "remove it, or look for an opening brace that is missing above",
+		})
 		return
 	}
 	t.open = t.open[:len(t.open)-1]
