@@ -4,7 +4,6 @@ package netnstests
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"slices"
@@ -203,26 +202,6 @@ func TestUnreadableHoldsAreRefusedAtStart(t *testing.T) {
 }
 
 // A start that fails leaves nothing on the host.
-func TestTakenMetricsPortIsRefusedAtStart(t *testing.T) {
-	t.Parallel()
-	const port = "127.0.0.1:9647"
-	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}, Product: trial.Keepvip{Metrics: port}})
-	n := g.Lab.Nodes[0]
-	var taken net.Listener
-	require.NoError(t, n.Do(func() (err error) {
-		taken, err = net.Listen("tcp", port)
-		return err
-	}))
-	defer func() { require.NoError(t, taken.Close()) }()
-	require.NoError(t, g.Start(n))
-	p := g.Daemon(n)
-	code, err := p.Wait(5 * time.Second)
-	require.NoError(t, err)
-	assert.Equal(t, 1, code, p.Log())
-	assert.Contains(t, p.Log(), port)
-	assert.NoFileExists(t, trial.Socket(n))
-}
-
 func command(t *testing.T, n *lab.Node, args ...string) int {
 	t.Helper()
 	_, code, err := trial.Keepvip{}.Command(n, append(args, "--socket", trial.Socket(n))...)
