@@ -83,6 +83,8 @@ func (m *member) condition(p portSet) (slots.Condition, string) {
 		return slots.Keeps, "it has not said yet that it spreads"
 	case !m.heard:
 		return slots.Dead, "it was never heard"
+	case m.serves(p) == 0 && m.holder: // as while one node after the other is reloaded: until then it has served all connections
+		return slots.Keeps, "it does not spread the port"
 	case m.serves(p) == 0:
 		return slots.Dead, "it does not spread the port"
 	case !m.unlistedSince.IsZero():

@@ -166,3 +166,14 @@ func TestServiceWritesSoManyLinesAboutWhoIsLeftOut(t *testing.T) {
 		assert.LessOrEqual(t, b.log.lines("connections are not spread over all members"), mostLines)
 	})
 }
+
+// While one node after the other is reloaded the holder serves the connections of a port that it does not spread yet.
+func TestHolderThatDoesNotSpreadThePortYetKeepsItsConnections(t *testing.T) {
+	added := portSet{ports: []Port{{Protocol: 6, Port: 9443, Target: 7443}}}
+	for holder, want := range map[bool]slots.Condition{true: slots.Keeps, false: slots.Dead} {
+		m := member{heard: true, holder: holder, spread: election.Spread{Fit: true, Weight: 1, Ports: []election.SpreadPort{{Protocol: 6, Port: 9444, Healthy: true}}}}
+		got, why := m.condition(added)
+		assert.Equal(t, want, got, "holder %v", holder)
+		assert.Equal(t, "it does not spread the port", why)
+	}
+}
