@@ -125,8 +125,10 @@ func TestReportSaysNothingUntilTheConditionsAreKnown(t *testing.T) {
 		"good":                {good, nil, election.Decision{Role: election.Standby, Reason: "fit"}, []string{"ready: fit"}},
 		"good, without a way": {good, nil, election.Decision{Role: election.Off, Reason: "no socket"}, []string{"unable: no socket"}},
 		"bad": {
-			health.Verdict{State: health.Unhealthy, Reason: "refused"}, []string{"unable: the health check fails: refused"},
-			election.Decision{Role: election.Off, Reason: "refused"}, nil,
+			health.Verdict{State: health.Unhealthy, Reason: "refused"},
+			[]string{"unable: the health check fails: refused"},
+			election.Decision{Role: election.Off, Reason: "refused"},
+			nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
