@@ -41,7 +41,7 @@ func TestArgumentsThatAreNotTakenAreExplained(t *testing.T) {
 		{"status --sockte /s", "unknown flag: --sockte, did you mean --socket?"},
 		{"status --yaml", "unknown flag: --yaml; keepvip status --help has all of them"},
 		{"run --address 10.0.0.1", "unknown flag: --address is kube-vip's: --vip ADDRESS"},
-		{"run --controlplane", "unknown flag: --controlplane is kube-vip's: leave it out: keepvip always does this, or needs it not"},
+		{"run --controlplane", "unknown flag: --controlplane is kube-vip's: leave it out: keepvip always does this, or does not need it"},
 		{"run --enableLoadBalancer", "unknown flag: --enableLoadBalancer is kube-vip's: --spread direct has every healthy node serve its share"},
 		{"status -x", "unknown shorthand flag: 'x' in -x; keepvip status --help has all of them"},
 		{"status --interval 5", `--interval "5", want a duration with its unit, such as 100ms or 2s`},

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"net/netip"
 	"os"
 	"path"
@@ -27,12 +26,9 @@ const stdin = "-"
 
 // readStdin reads the kube-vip that another program prints.
 func readStdin(cmd *cobra.Command) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), mostInput+1))
-	switch {
-	case err != nil:
+	text, err := regular.ReadAll(cmd.InOrStdin(), mostInput)
+	if err != nil {
 		return nil, fmt.Errorf("standard input: %w", err)
-	case len(text) > mostInput:
-		return nil, fmt.Errorf("standard input: more than %d bytes, want at most that", mostInput)
 	}
 	return text, nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"slices"
@@ -132,7 +131,7 @@ func (k *keepalivedConf) here() (lines []string, code int) {
 		return strings.Split(err.Error(), "\n"), testErrors
 	}
 	for i, v := range cfg.VIPs {
-		if _, err := net.InterfaceByName(v.Interface); err != nil && v.Interface != "" {
+		if v.Interface != "" && !config.HasInterface(v.Interface) {
 			lines = append(lines, fmt.Sprintf("%v: there is no interface %s here", cfg.Origin(fmt.Sprintf("vips[%d].interface", i)), v.Interface))
 			code = testErrors
 		}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"slices"
 	"strings"
 
@@ -96,10 +95,7 @@ func (c *Config) noteInterface(key, name string) {
 	if name == "" {
 		return
 	}
-	if len(name) >= unix.IFNAMSIZ { // an altname, which cannot be asked for in this way
-		return
-	}
-	if _, err := net.InterfaceByName(name); err != nil && !isAltName(name) {
+	if !HasInterface(name) {
 		c.Warnings = append(c.Warnings, fmt.Sprintf("%s: there is no interface %s here now", key, name))
 	}
 }
@@ -167,8 +163,11 @@ func lookAt(path string) ([]byte, error) {
 	return data, nil
 }
 
-// isAltName tells whether an interface has that further name.
-func isAltName(name string) bool {
+// HasInterface tells whether this host has an interface of that name, or altname. One that is too long to be asked for is taken to be there.
+func HasInterface(name string) bool {
+	if len(name) >= unix.IFNAMSIZ {
+		return true
+	}
 	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return false

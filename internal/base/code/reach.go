@@ -13,7 +13,7 @@ func reach() []Entry {
 			NotReached, "not-reached",
 			"The service of a member or backend takes no connection from here: nothing arrives there, a packet filter drops the port, or nothing listens.",
 			"Look at keepvip spread, which names the address and port, and connect there from this node, by `nc -vz ADDRESS PORT`.",
-			"Let the port in on that host from all nodes, start the service, or mend the network's way to it. Connections go there again by themselves.",
+			"Let the port in on that host from all nodes, start the service, or repair the network's way to it. Connections go there again by themselves.",
 		},
 		{
 			NotCovered, "not-covered",

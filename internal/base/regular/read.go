@@ -37,7 +37,7 @@ func Read(path string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return bounded(f, most)
+	return ReadAll(f, most)
 }
 
 // ReadNamed reads what a person has named to a command: a regular file, or a pipe such as that of a process substitution, for whose end it
@@ -52,10 +52,11 @@ func ReadNamed(path string, most int64) ([]byte, error) {
 		return nil, plain(err)
 	}
 	defer f.Close()
-	return bounded(f, most)
+	return ReadAll(f, most)
 }
 
-func bounded(f io.Reader, most int64) ([]byte, error) {
+// ReadAll reads at most that many bytes to the end, such as of standard input.
+func ReadAll(f io.Reader, most int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	switch {
 	case err != nil:

@@ -65,7 +65,7 @@ func FlagRemedy(name string) string {
 	case "address":
 		return "--vip ADDRESS"
 	case "controlplane", "arp", "leaderElection", "inCluster":
-		return "leave it out: keepvip always does this, or needs it not"
+		return "leave it out: keepvip always does this, or does not need it"
 	case "enableLoadBalancer":
 		return "--spread direct has every healthy node serve its share"
 	case "services":
