@@ -23,7 +23,7 @@ func TestFenceReleaseIsQuick(t *testing.T) {
 	}{
 		{"Hold", func() error { return f.Hold(4) }},
 		{"Shut what comes in", func() error { return f.Shut(4, Discovery|In) }},
-		{"ResetTCP", func() error { _, err := link.ResetTCP(vip4); return err }},
+		{"ResetTCP", func() error { _, err := link.ResetTCP(t.Context(), vip4); return err }},
 		{"Shut what leaves", func() error { return f.Shut(4, Out) }},
 		{"Release", func() error { return f.Release(4) }},
 	}

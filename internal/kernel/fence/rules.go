@@ -118,8 +118,9 @@ func verdicts(id uint32, standby, routes bool) []match {
 		all := shut[In]
 		if w == outgoing {
 			all = shut[Out]
-			// Who hears nothing any more answers nobody. What it may still say, while it has the lease, is that a connection has ended.
-			rules = append(rules, and(held, w.in(shut[In]), w.in(leaseOf(id)), tcpReset(), verdict(expr.VerdictAccept, "")))
+			// Who hears nothing any more answers nobody. What it may still say, lease or not, is that a connection has ended: another node
+			// that has the address by now does not have that connection.
+			rules = append(rules, and(held, w.in(shut[In]), tcpReset(), verdict(expr.VerdictAccept, "")))
 		}
 		rules = append(rules,
 			and(etherType(unix.ETH_P_ARP), quiet),

@@ -19,13 +19,13 @@ func CountTCP(addrs []netip.Addr, own []netip.Addr) (n int, err error) {
 	defer s.Close()
 	d := newDiag(s)
 	for _, family := range []byte{unix.AF_INET, unix.AF_INET6} {
-		ids, err := d.list(family, connections, localIs(addrs))
+		sockets, err := d.list(family, 0, connections, localIs(addrs))
 		if err != nil {
 			return n, fmt.Errorf("link: count the connections of %s: %w", addrs[0], err)
 		}
-		for _, id := range ids {
-			peer := remoteOf(family, id).Addr()
-			if slices.Contains(addrs, localOf(family, id).Addr()) && !slices.Contains(addrs, peer) && !slices.Contains(own, peer) {
+		for _, s := range sockets {
+			peer := s.remote().Addr()
+			if slices.Contains(addrs, s.local().Addr()) && !slices.Contains(addrs, peer) && !slices.Contains(own, peer) {
 				n++
 			}
 		}

@@ -3,6 +3,7 @@ package link
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
@@ -45,22 +46,23 @@ func DestroyTCP(open []Connection) (ended []Connection, err error) {
 
 // destroyTo goes by what the kernel lists, with the cookie of each socket: so it meets no other one, that has the same ports by now.
 func (d *diag) destroyTo(family byte, remote netip.AddrPort, wanted map[Connection]bool) (ended []Connection, err error) {
-	ids, err := d.list(family, connections, hostIs(destCondition, remote.Addr(), int32(remote.Port())))
+	all, err := d.list(family, 0, connections, hostIs(destCondition, remote.Addr(), int32(remote.Port())))
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range ids {
-		c := Connection{localOf(family, id), remoteOf(family, id)}
-		if !wanted[c] {
-			continue
+	all = slices.DeleteFunc(all, func(s socket) bool { return !wanted[s.connection()] })
+	for part := range slices.Chunk(all, perBatch) {
+		done, err := d.destroy(part)
+		for i, s := range part {
+			if i < len(done) && done[i] {
+				ended = append(ended, s.connection())
+			}
 		}
-		done, err := d.destroy(family, id)
 		if err != nil {
 			return ended, err
-		}
-		if done {
-			ended = append(ended, c)
 		}
 	}
 	return ended, nil
 }
+
+func (s *socket) connection() Connection { return Connection{s.local(), s.remote()} }

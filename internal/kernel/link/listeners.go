@@ -1,7 +1,6 @@
 package link
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -48,9 +47,6 @@ func ListenElsewhere(all []Listener, at netip.AddrPort, loopback bool) (where []
 // inetDiagV6Only is INET_DIAG_SKV6ONLY of linux/inet_diag.h. The kernel says it of each socket of IPv6 that listens.
 const inetDiagV6Only = 11
 
-// sizeofDiagMessage is that of struct inet_diag_msg.
-const sizeofDiagMessage = 72
-
 // Listeners lists the sockets of this network namespace that listen for connections of TCP.
 func Listeners() (all []Listener, err error) {
 	s, err := nl.Subscribe(unix.NETLINK_INET_DIAG)
@@ -60,21 +56,17 @@ func Listeners() (all []Listener, err error) {
 	defer s.Close()
 	d := newDiag(s)
 	for _, family := range []byte{unix.AF_INET, unix.AF_INET6} {
-		msgs, err := d.execute(nl.SOCK_DIAG_BY_FAMILY, unix.NLM_F_DUMP, diagRequest(family, 1<<listen, make([]byte, sizeofSocketID)))
-		if err != nil && !errors.Is(err, nl.ErrDumpInterrupted) {
+		some, err := dump(d, diagRequest(family, 0, 1<<listen, make([]byte, sizeofSocketID)), func(m []byte) Listener { return listenerOf(family, m) })
+		if err != nil {
 			return nil, fmt.Errorf("link: list listening sockets: %w", err)
 		}
-		for _, m := range msgs {
-			if len(m) >= sizeofDiagMessage {
-				all = append(all, listenerOf(family, m))
-			}
-		}
+		all = append(all, some...)
 	}
 	return all, nil
 }
 
 func listenerOf(family byte, m []byte) Listener {
-	l := Listener{At: localOf(family, m[4:4+sizeofSocketID])}
+	l := Listener{At: endOf(family, m[8:24], m[4:6])}
 	if family != unix.AF_INET6 {
 		return l
 	}

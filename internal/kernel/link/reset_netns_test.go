@@ -61,7 +61,7 @@ func TestResetTCPTellsTheClients(t *testing.T) {
 			spared := dial(tt.own)
 			s.Enter()
 			start := time.Now()
-			n, err := ResetTCP(vip)
+			n, err := ResetTCP(t.Context(), vip)
 			require.NoError(t, err)
 			assert.Equal(t, len(doomed), n)
 			for _, c := range doomed {
@@ -78,7 +78,7 @@ func TestResetTCPTellsTheClients(t *testing.T) {
 			client.Enter()
 			dial(tt.vip)
 			s.Enter()
-			n, err = ResetTCP(netip.MustParseAddr("10.1.0.77"))
+			n, err = ResetTCP(t.Context(), netip.MustParseAddr("10.1.0.77"))
 			require.NoError(t, err)
 			assert.Zero(t, n, "nobody else's")
 		})

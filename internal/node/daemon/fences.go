@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"context"
 	"net/netip"
 	"time"
 
@@ -91,7 +92,6 @@ func (d *Daemon) removeOldFences() {
 }
 
 // resetConnections ends the TCP connections whose end here is one of the addresses. What is spread ends at the node's own address, and lives on.
-func resetConnections(addrs []netip.Addr) error {
-	_, err := link.ResetTCP(addrs...)
-	return err
+func resetConnections(ctx context.Context, addrs []netip.Addr) (int, error) {
+	return link.ResetTCP(ctx, addrs...)
 }

@@ -2,7 +2,6 @@ package address
 
 import (
 	"errors"
-	"net/netip"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -84,48 +83,33 @@ func (a *addresses) freed(again bool) {
 
 // letGo takes the addresses off in the order that clients notice at once: nothing comes in any more, the resets of their connections leave,
 // then nothing else leaves, then the addresses go. A reset that comes later than that does not leave, and a client that only listens learns
-// of its end by nothing else. So where nothing comes in any more for sure, and this node answers nobody, the addresses stay for the resets.
+// of its end by nothing else. So where this node answers nobody for sure, the addresses stay for the resets. This returns all the same: the
+// next node must not wait for them.
 func (a *addresses) letGo() error {
 	a.renewal = time.Time{}
 	a.forwarding.end()
 	a.drain.countUndrained()
-	var in *shut
+	var in, out *shut
 	a.fence.do(func(f *fencer) { in = f.shutIn() })
-	reset := a.reset(a.cfg.hosts(), in)
-	await(reset, patience)
-	a.fence.do((*fencer).shutOut)
+	a.bindToTell(in)
+	t := a.reset(a.cfg.hosts(), in)
+	await(t.over, patience)
+	a.fence.do(func(f *fencer) { out = f.shutOut() })
 	if in.isDone() {
-		await(reset, resetTime)
+		await(t.over, resetTime)
 	}
-	err := a.unbind()
-	a.unfence(err)
 	a.serving = false
-	return err
+	if in.isDone() && out.isDone() && a.goOn(t) {
+		return nil
+	}
+	return a.gone()
 }
 
-// reset begins to end what clients have open, and once more when nothing comes in any more, if that is to be and is not so yet: there may be
-// others by then. What is returned is closed when that is over.
-func (a *addresses) reset(addresses []netip.Addr, in *shut) <-chan struct{} {
-	over := make(chan struct{})
-	if a.cfg.Reset == nil || len(addresses) == 0 {
-		close(over)
-		return over
-	}
-	go func(reset func([]netip.Addr) error) {
-		defer close(over)
-		last := in == nil || in.isDone()
-		err := reset(addresses)
-		if !last {
-			await(in.over, resetTime)
-			if in.isDone() {
-				err = errors.Join(err, reset(addresses))
-			}
-		}
-		if err != nil {
-			a.log.Debug("connections not reset", "error", err)
-		}
-	}(a.cfg.Reset)
-	return over
+// gone takes the addresses off when there is nobody left to tell.
+func (a *addresses) gone() error {
+	err := a.unbind()
+	a.unfence(err)
+	return err
 }
 
 // startDraining begins to drain connections, and tells whether there is anything to drain.
@@ -134,7 +118,7 @@ func (a *addresses) startDraining(d election.Decision) bool {
 	if d.Role != election.Standby || a.fence.fencer == nil || !now.Before(a.drain.until) {
 		return false
 	}
-	await(a.reset(a.drain.start(now), nil), patience)
+	await(a.reset(a.drain.start(now), nil).over, patience)
 	a.log.Info("address passed on; its connections are drained", "to", d.Holder.String())
 	a.drainDue(now)
 	return true

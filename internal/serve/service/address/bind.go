@@ -68,7 +68,7 @@ func (b *binder) wanted() holding {
 	switch {
 	case b.serving:
 		return holdBind
-	case b.adopting, b.passing:
+	case b.adopting, b.passing, b.telling != nil:
 		return holdKeep
 	default:
 		return holdNone

@@ -1,6 +1,7 @@
 package address
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"time"
@@ -23,8 +24,9 @@ type Config struct {
 	// Paced is for how long after a change to a longer Lease the shorter one has to be kept: the others may
 	// not know yet that they have to wait longer.
 	Paced time.Duration
-	// Reset ends the connections to an address that is about to go, so that clients know at once; nil: no.
-	Reset func(addresses []netip.Addr) error
+	// Reset ends the connections to addresses that are about to go, so that clients know at once, and returns how many it has ended; nil: no.
+	// It ends with ctx.
+	Reset func(ctx context.Context, addresses []netip.Addr) (int, error)
 	// Spread are ports that another service spreads over the members: each of them serves these, whoever holds the addresses; nil: the
 	// holder serves all.
 	Spread *Spread

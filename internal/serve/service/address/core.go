@@ -23,6 +23,7 @@ type core struct {
 	elector  instance.Elector // nil between terms
 	serving  bool             // the addresses were bound by the newest decision, and have not been released since
 	passing  bool             // they are being passed on: they are here, but nobody is told so
+	telling  *telling         // the addresses were let go of, and stay for the resets of their connections; nil: they do not
 	adopting bool             // addresses of an earlier run may stay: nobody is known to have them
 	shared   bool             // the addresses were bound here, or another holder was heard, since the start
 }

@@ -122,16 +122,19 @@ func await(done <-chan struct{}, limit time.Duration) {
 	}
 }
 
-// shutIn and shutOut wait a little, release does not: only that ends the hold, and lets the node stand by. What shutIn returns tells later
+// shutIn and shutOut wait a little, release does not: only that ends the hold, and lets the node stand by. What they return tells later
 // what has become of it.
-func (f *fencer) shutIn() *shut {
+func (f *fencer) shutIn() *shut  { return f.shutPart(patience, Fence.ShutIn) }
+func (f *fencer) shutOut() *shut { return f.shutPart(patience, Fence.ShutOut) }
+
+func (f *fencer) shutPart(wait time.Duration, part func(Fence) error) *shut {
 	s := &shut{over: make(chan struct{})}
 	f.ask(fenceJob{keep: true, do: func(fence Fence) error {
 		defer close(s.over)
-		err := fence.ShutIn()
+		err := part(fence)
 		s.done.Store(err == nil)
 		return err
-	}}, patience)
+	}}, wait)
 	return s
 }
 
@@ -144,7 +147,6 @@ type shut struct {
 // isDone is false of no fence.
 func (s *shut) isDone() bool { return s != nil && s.done.Load() }
 
-func (f *fencer) shutOut() { f.ask(fenceJob{keep: true, do: Fence.ShutOut}, patience) }
 func (f *fencer) release() { f.ask(fenceJob{do: f.worker.end, tell: true}, 0) }
 
 // ask queues a job and waits for it, but not longer than wait. A queue that is full means that the

@@ -23,7 +23,8 @@ type fakeFence struct {
 	fail   error // of Renew
 	open   error // of ShutIn
 
-	delayIn time.Duration // of ShutIn
+	delayIn   time.Duration // of ShutIn
+	uncovered string
 
 	mu        sync.Mutex // guards what follows
 	did       []string
@@ -107,7 +108,7 @@ func (f *fakeFence) Follow(leaseEnd func() time.Time, gone func()) {
 
 func (f *fakeFence) Told() bool { return f.told }
 
-func (f *fakeFence) Uncovered() string { return "" }
+func (f *fakeFence) Uncovered() string { return f.uncovered }
 
 func (f *fakeFence) LeaseLeft() (time.Duration, error) {
 	f.mu.Lock()

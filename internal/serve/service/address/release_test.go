@@ -1,8 +1,10 @@
 package address
 
 import (
+	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,16 +17,18 @@ import (
 )
 
 // A reset that comes when the address is gone does not leave, and a client that only listens does not learn of its end. So a node that is
-// silent for sure keeps the address for it. A node that may answer does not, because another one may answer soon.
+// silent for sure keeps the address for it. A node that may answer does not, because another one may answer soon. No release waits long.
 func TestReleaseWaitsForResetsWhileTheNodeIsSilent(t *testing.T) {
 	for name, tt := range map[string]struct {
-		kernel      *fakeFence
-		takes, want time.Duration
+		kernel             *fakeFence
+		takes, waits, gone time.Duration
 	}{
-		"a slow kernel":          {&fakeFence{egress: true}, 100 * time.Millisecond, 100 * time.Millisecond},
-		"a kernel that is stuck": {&fakeFence{egress: true}, time.Minute, patience + resetTime},
-		"the fence refuses":      {&fakeFence{egress: true, open: errors.New("refused")}, 100 * time.Millisecond, patience},
-		"there is no fence":      {nil, 100 * time.Millisecond, patience},
+		"a slow kernel":            {&fakeFence{egress: true}, 100 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond},
+		"many connections":         {&fakeFence{egress: true}, time.Second, patience + resetTime, time.Second},
+		"a kernel that is stuck":   {&fakeFence{egress: true}, time.Minute, patience + resetTime, (&Config{Addresses: vips}).tellTime()},
+		"the fence refuses":        {&fakeFence{egress: true, open: errors.New("refused")}, 100 * time.Millisecond, patience, patience},
+		"the fence covers not all": {&fakeFence{egress: true, uncovered: "ARP"}, time.Second, patience + resetTime, patience + resetTime},
+		"there is no fence":        {nil, 100 * time.Millisecond, patience, patience},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var reset [][]netip.Addr
@@ -32,10 +36,10 @@ func TestReleaseWaitsForResetsWhileTheNodeIsSilent(t *testing.T) {
 				if tt.kernel != nil {
 					fenced(tt.kernel)(in)
 				}
-				in.Reset = func(addresses []netip.Addr) error {
+				in.Reset = func(_ context.Context, addresses []netip.Addr) (int, error) {
 					reset = append(reset, addresses)
 					time.Sleep(tt.takes)
-					return nil
+					return 1, nil
 				}
 			}
 			run(t, nil, change, func(t *testing.T, b *bench) {
@@ -43,17 +47,116 @@ func TestReleaseWaitsForResetsWhileTheNodeIsSilent(t *testing.T) {
 				require.NoError(t, e.decide(election.Serve, nodeA))
 				b.host.take()
 				began := time.Now()
-				done := make(chan error, 1)
-				go func() { done <- e.decide(election.Off, netip.Addr{}) }()
-				time.Sleep(tt.want - time.Millisecond)
-				synctest.Wait()
-				assert.Empty(t, b.host.take())
-				require.NoError(t, <-done)
-				assert.Equal(t, tt.want, time.Since(began))
+				require.NoError(t, e.decide(election.Standby, nodeB))
+				synctest.Wait() // and the race detector is told
+				assert.Equal(t, tt.waits, time.Since(began))
+				if tt.gone > tt.waits {
+					time.Sleep(tt.gone - tt.waits - time.Millisecond)
+					synctest.Wait()
+					assert.Empty(t, b.host.take())
+					time.Sleep(time.Millisecond)
+					synctest.Wait()
+				}
 				assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
 				require.Len(t, reset, 1)
 				assert.Len(t, reset[0], 2)
 				time.Sleep(tt.takes)
+			})
+		})
+	}
+}
+
+// slowResets need a second, and end with their context.
+func slowResets(kernel *fakeFence, ended *int) func(*entry) {
+	return func(in *entry) {
+		fenced(kernel)(in)
+		in.Reset = func(ctx context.Context, _ []netip.Addr) (int, error) {
+			select {
+			case <-ctx.Done():
+				*ended++
+				return 1, ctx.Err()
+			case <-time.After(time.Second):
+				return 17000, nil
+			}
+		}
+	}
+}
+
+// What is still open goes on where this node is elected again before all clients were told.
+func TestReleaseTellsNobodyAnyMoreWhenElectedAgain(t *testing.T) {
+	kernel, ended := &fakeFence{egress: true}, 0
+	run(t, nil, slowResets(kernel, &ended), func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Serve, nodeA))
+		require.NoError(t, e.decide(election.Standby, nodeB))
+		b.host.take()
+		kernel.take()
+		require.NoError(t, e.decide(election.Serve, nodeA))
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, 1, ended)
+		assert.NotContains(t, b.host.take(), "del 10.77.0.100/32 2")
+		did := kernel.take()
+		require.Contains(t, did, "release")
+		assert.Equal(t, []string{"hold"}, slices.Compact(did[slices.Index(did, "release")+1:]), "what was shut is open, and stays so")
+	})
+}
+
+// The end of keepvip waits until all clients were told: after it nobody tells them.
+func TestReleaseAtTheEndTellsAllClients(t *testing.T) {
+	kernel, ended := &fakeFence{egress: true}, 0
+	run(t, nil, slowResets(kernel, &ended), func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Serve, nodeA))
+		b.host.take()
+		began := time.Now()
+		b.cancel()
+		<-b.done
+		assert.Equal(t, time.Second, time.Since(began))
+		assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
+		assert.Zero(t, ended)
+		assert.Contains(t, b.log.String(), "connections=17000")
+	})
+}
+
+// What a killed keepvip has left: its connections are still open here, and the kernel may have taken the address away. It is put back for
+// the resets, behind a fence that lets nothing else through.
+func TestLeftConnectionsAreResetWhenAnotherNodeIsHeard(t *testing.T) {
+	all := []Binding{{eth0, vip4}, {eth0, vip6}}
+	for name, tt := range map[string]struct {
+		bound     []Binding
+		open      int
+		fence     []string
+		did       []string
+		wantReset bool
+	}{
+		"the address is here":     {all, 5, []string{"shut in", "shut in", "shut out", "standby"}, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, true},
+		"the address is gone":     {nil, 5, []string{"shut in", "shut in", "shut out", "standby"}, []string{"add 10.77.0.100/32 2", "add fd77::100/128 2", "del 10.77.0.100/32 2", "del fd77::100/128 2"}, true},
+		"nothing is open":         {all, 0, []string{"standby"}, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, false},
+		"nothing at all was left": {nil, 0, []string{"standby"}, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kernel := &fakeFence{egress: true, standby: 20 * time.Second}
+			resets := 0
+			change := func(in *entry) {
+				fenced(kernel)(in)
+				in.Reset = func(context.Context, []netip.Addr) (int, error) {
+					resets++
+					time.Sleep(time.Millisecond)
+					return 5, nil
+				}
+			}
+			run(t, func(h *fakeHost) { h.bound, h.open = slices.Clone(tt.bound), tt.open }, change, func(t *testing.T, b *bench) {
+				e := <-b.electors
+				synctest.Wait()
+				kernel.take()
+				b.host.take()
+				require.NoError(t, e.decide(election.Standby, nodeB))
+				time.Sleep(10 * time.Millisecond)
+				synctest.Wait()
+				assert.Equal(t, tt.fence, kernel.take())
+				assert.Equal(t, tt.did, b.host.take())
+				assert.Equal(t, tt.wantReset, resets == 1)
 			})
 		})
 	}
@@ -66,10 +169,10 @@ func TestReleaseResetsAgainWhatCameInDuringTheReset(t *testing.T) {
 	var began time.Time
 	change := func(in *entry) {
 		fenced(kernel)(in)
-		in.Reset = func([]netip.Addr) error {
+		in.Reset = func(context.Context, []netip.Addr) (int, error) {
 			resets = append(resets, time.Since(began))
 			time.Sleep(40 * time.Millisecond)
-			return nil
+			return 1, nil
 		}
 	}
 	run(t, nil, change, func(t *testing.T, b *bench) {
@@ -88,9 +191,9 @@ func TestReleaseStaysShutWhenTheFenceIsLookedAt(t *testing.T) {
 	kernel := &fakeFence{egress: true, standby: 20 * time.Second}
 	change := func(in *entry) {
 		fenced(kernel)(in)
-		in.Reset = func([]netip.Addr) error {
+		in.Reset = func(context.Context, []netip.Addr) (int, error) {
 			time.Sleep(100 * time.Millisecond)
-			return nil
+			return 1, nil
 		}
 	}
 	run(t, nil, change, func(t *testing.T, b *bench) {

@@ -58,6 +58,8 @@ func (s *Service) run(v *server) {
 			v.due(time.Now())
 		case <-v.fence.lost():
 			v.fenceLost(time.Now())
+		case <-v.toldAll():
+			v.told()
 		case c := <-v.claims():
 			v.detector.claimHeard(c)
 		case o := <-v.overheard():

@@ -60,11 +60,24 @@ func (w *fenceWorker) standbyDue() (time.Time, bool) {
 // keepShut leaves the guard of a holder in place, with what is shut of it, until release: it outlasts the addresses.
 func (f *fencer) keepShut() {
 	f.ask(fenceJob{do: func(fence Fence) error {
-		f.mu.Lock()
-		f.standing, f.good = false, time.Time{}
-		f.mu.Unlock()
+		f.standNoMore()
 		return errors.Join(fence.ShutIn(), fence.ShutOut())
 	}}, 0)
+}
+
+// shutLeft begins to guard what an earlier run has left, with nothing coming in, until release. It waits a little.
+func (f *fencer) shutLeft() *shut {
+	return f.shutPart(shutTime, func(fence Fence) error {
+		f.standNoMore()
+		return fence.ShutIn()
+	})
+}
+
+// standNoMore keeps the guard of a node on standby from being renewed, which would open what is shut.
+func (f *fencer) standNoMore() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.standing, f.good = false, time.Time{}
 }
 
 // take starts the guard, and returns when the address may be bound; false when limit has passed before. With a guard in place, and a lease

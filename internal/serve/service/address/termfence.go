@@ -78,6 +78,9 @@ func (t *termFence) try(bound bool) {
 	t.shown.set(func(s *shown) { s.fence, s.unfenced = t.fencer, reason.Error() })
 }
 
+// coversAll tells whether the kernel can silence the addresses wherever they could answer.
+func (t *termFence) coversAll() bool { return t.fencer != nil && t.fencer.uncovered() == "" }
+
 // missing tells whether others have taken the fence away, and it is not there again.
 func (t *termFence) missing() bool { return t.fencer != nil && t.fencer.isMissing() }
 

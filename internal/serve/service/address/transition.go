@@ -37,6 +37,7 @@ func (s *server) end() {
 	if s.serving || s.passing {
 		s.uncorrected(s.apply(election.Decision{Role: election.Off, At: time.Now()}))
 	}
+	s.waitTold()
 	s.detector.end()
 	s.detector = nil
 	s.forwarding.wait()
@@ -109,6 +110,7 @@ func (s *server) enter(d election.Decision) error {
 func (s *server) take(d election.Decision) error {
 	err := s.detector.refuse()
 	if err == nil {
+		s.tellNobody()
 		s.freed(true)
 		err = s.bindGuarded()
 	}
@@ -140,11 +142,12 @@ func (s *server) stand(d election.Decision) error {
 	if d.Role == election.Off {
 		err = s.passed(d)
 	}
-	s.settle(s.wanted())
-	s.freed(false)
 	if leftover && !s.adopting {
-		s.fence.do((*fencer).release)
+		s.leave()
+	} else {
+		s.settle(s.wanted())
 	}
+	s.freed(false)
 	return err
 }
 

@@ -1,0 +1,141 @@
+package address
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"time"
+)
+
+// telling are the resets of connections. They may take longer than a release: the addresses stay for them, shut in both directions but for
+// resets, while another node may have them already.
+type telling struct {
+	over <-chan struct{} // closed when all were told, and when the time for it has passed
+	stop context.CancelFunc
+}
+
+func (t *telling) isOver() bool {
+	select {
+	case <-t.over:
+		return true
+	default:
+		return false
+	}
+}
+
+// mostTellTime bounds the end of a process that has addresses with a long life.
+const mostTellTime = 5 * time.Second
+
+// tellTime is how long the resets may take: no longer than the addresses live that are not renewed any more. The fence outlasts these.
+func (c *Config) tellTime() time.Duration { return min(c.Valid()-c.Valid()/3, mostTellTime) }
+
+// reset begins to end what clients have open, and once more when nothing comes in any more, if that is to be and is not so yet: there may be
+// others by then.
+func (a *addresses) reset(addresses []netip.Addr, in *shut) *telling {
+	ctx, stop := context.WithTimeout(context.Background(), a.cfg.tellTime())
+	t := &telling{over: ctx.Done(), stop: stop}
+	if a.cfg.Reset == nil || len(addresses) == 0 {
+		stop()
+		return t
+	}
+	go func(reset func(context.Context, []netip.Addr) (int, error)) {
+		defer stop()
+		began, last := time.Now(), in == nil || in.isDone()
+		n, err := reset(ctx, addresses)
+		if !last {
+			await(in.over, resetTime)
+			if in.isDone() {
+				more, again := reset(ctx, addresses)
+				n, err = n+more, errors.Join(err, again)
+			}
+		}
+		a.tellOfResets(n, time.Since(began), err)
+	}(a.cfg.Reset)
+	return t
+}
+
+// tellOfResets writes how many connections were reset. It may be called by any goroutine.
+func (a *addresses) tellOfResets(n int, took time.Duration, err error) {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		a.log.Warn("not all connections were reset in time; clients that only listen wait for their own timeouts", "reset", n, "took", took)
+	case err != nil && !errors.Is(err, context.Canceled):
+		a.log.Debug("connections not reset", "reset", n, "error", err)
+	case n > 0:
+		a.log.Log(context.Background(), slog.LevelInfo, "connections were reset", "connections", n, "took", took.Round(time.Millisecond))
+	}
+}
+
+// told takes the addresses off when all were told.
+func (a *addresses) told() {
+	a.telling = nil
+	a.uncorrected(a.gone())
+}
+
+// toldAll is closed when all were told; nil while nobody is being told.
+func (a *addresses) toldAll() <-chan struct{} {
+	if a.telling == nil {
+		return nil
+	}
+	return a.telling.over
+}
+
+// waitTold waits until all were told, and takes the addresses off.
+func (a *addresses) waitTold() {
+	if a.telling != nil {
+		<-a.telling.over
+		a.told()
+	}
+}
+
+// goOn keeps the addresses until the resets are over, if they are not yet. Everything is shut; where the kernel cannot silence an address on each
+// way, it must not stay.
+func (a *addresses) goOn(t *telling) bool {
+	if t.isOver() || !a.fence.coversAll() {
+		return false
+	}
+	a.telling = t
+	a.fence.do((*fencer).keepShut)
+	return true
+}
+
+// tellNobody ends it: this node is to answer again, and what is still open goes on.
+func (a *addresses) tellNobody() {
+	if a.telling != nil {
+		a.telling.stop()
+		a.telling, a.stuck = nil, true // freed opens what is shut
+	}
+}
+
+// bindToTell puts addresses back that the kernel has taken away, once nothing comes in any more: a reset leaves only from an address that is
+// here.
+func (a *addresses) bindToTell(in *shut) {
+	if a.cfg.Reset == nil || !in.isDone() || !a.fence.coversAll() || len(a.host.Bound(a.cfg.Addresses)) >= len(a.cfg.Addresses) {
+		return
+	}
+	if err := a.bind(); err != nil {
+		a.log.Debug("not bound for the resets of its connections", "error", err)
+	}
+}
+
+// leave takes off what a keepvip has left that was killed, once somebody else is known to have the addresses, or this node takes no part any
+// more. The kernel still has the connections, whose clients have heard nothing since; their addresses it may have taken away.
+func (a *addresses) leave() {
+	open, err := a.host.Connections(a.cfg.hosts())
+	if err != nil {
+		a.log.Warn("connections not counted", "error", err)
+	}
+	var in *shut
+	if open > 0 {
+		a.fence.do(func(f *fencer) { in = f.shutLeft() })
+		a.bindToTell(in)
+		t := a.reset(a.cfg.hosts(), in)
+		if in.isDone() && a.goOn(t) {
+			return
+		}
+		await(t.over, patience) // without a fence those of IPv6 may leave
+	}
+	a.settle(holdNone)
+	a.fence.do((*fencer).release)
+}
