@@ -28,6 +28,7 @@ const (
 	roleAPIServer = "apiserver"
 	roleReaper    = "reaper"
 	roleCallers   = "callers"
+	roleIdle      = "idle"
 )
 
 // Host is the machine that labs are opened on. It is safe for concurrent use.
@@ -55,6 +56,8 @@ func Enter() *Host {
 		os.Exit(runReaper(os.Stdin))
 	case roleCallers:
 		os.Exit(runCallers(os.Stdin, os.Stdout))
+	case roleIdle:
+		os.Exit(runIdle(os.Stdin, os.Stdout))
 	}
 	// A thread that returns from a system call needs a free P at once; with as
 	// many Ps as CPUs it would wait behind whatever else the labs are doing.

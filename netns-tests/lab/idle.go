@@ -1,0 +1,249 @@
+package lab
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// perIdleProcess is how many connections one process has: descriptors are limited.
+const perIdleProcess = 15000
+
+// idleEnv has the configuration of the helper process.
+const idleEnv = "KEEPVIP_LAB_IDLE"
+
+// idleConfig is what a helper process does until its standard input ends.
+type idleConfig struct {
+	Listen netip.AddrPort // takes connections there, and says nothing
+	Target netip.AddrPort // or connects to there, and says nothing
+	Count  int
+}
+
+// IdleConns are connections on which nobody says anything, as those of watches without events. Clients and servers are processes of their own.
+type IdleConns struct {
+	lab   *Lab
+	procs []*idleProcess
+	Count int
+}
+
+type idleProcess struct {
+	cmd *exec.Cmd
+	in  io.Closer
+	out *bytes.Buffer
+}
+
+// IdleEnd is how one connection ended.
+type IdleEnd struct {
+	At    time.Duration // on the clock of every report; 0: it is open
+	Reset bool          // otherwise it was closed in order
+}
+
+// IdleReport is what became of all connections.
+type IdleReport []IdleEnd
+
+// Told are those whose clients know of the end.
+func (r IdleReport) Told() (n int) {
+	for _, e := range r {
+		if e.At > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// Last is when the last client was told.
+func (r IdleReport) Last() (last time.Duration) {
+	for _, e := range r {
+		last = max(last, e.At)
+	}
+	return last
+}
+
+// StartIdleServers takes connections on every address of the node, also those that it gets later. They end with the lab.
+func (n *Node) StartIdleServers(port uint16, connections int) error {
+	for i := 0; i < connections; i += perIdleProcess {
+		p, err := n.startIdle(idleConfig{Listen: netip.AddrPortFrom(netip.IPv6Unspecified(), port)})
+		if err != nil {
+			return err
+		}
+		n.lab.atEnd(p.end)
+	}
+	return nil
+}
+
+// HoldIdle opens connections, and returns when all are open.
+func (l *Lab) HoldIdle(from *Namespace, target netip.AddrPort, count int) (*IdleConns, error) {
+	idle := &IdleConns{lab: l, Count: count}
+	for left := count; left > 0; left -= perIdleProcess {
+		p, err := from.startIdle(idleConfig{Target: target, Count: min(left, perIdleProcess)})
+		if err != nil {
+			return nil, err
+		}
+		l.atEnd(p.end)
+		idle.procs = append(idle.procs, p)
+	}
+	return idle, nil
+}
+
+// startIdle returns when the process listens, or is connected.
+func (n *Namespace) startIdle(c idleConfig) (*idleProcess, error) {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return nil, fmt.Errorf("lab: idle connections: %w", err)
+	}
+	p := &idleProcess{cmd: helper(roleIdle), out: &bytes.Buffer{}}
+	p.cmd.Env = append(p.cmd.Env, idleEnv+"="+string(text))
+	ready, write, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("lab: idle connections: %w", err)
+	}
+	defer func() { _ = ready.Close() }()
+	p.cmd.ExtraFiles, p.cmd.Stdout, p.cmd.Stderr = []*os.File{write}, p.out, os.Stderr
+	if p.in, err = p.cmd.StdinPipe(); err == nil {
+		err = n.Do(p.cmd.Start)
+	}
+	_ = write.Close()
+	if err != nil {
+		return nil, fmt.Errorf("lab: start idle connections: %w", err)
+	}
+	if b, _ := io.ReadAll(ready); len(b) == 0 {
+		p.end()
+		return nil, errors.New("lab: idle connections: the process has said why")
+	}
+	return p, nil
+}
+
+func (p *idleProcess) end() {
+	_ = p.in.Close()
+	_ = p.cmd.Wait()
+}
+
+// Stop ends what is still open, and returns what became of each.
+func (i *IdleConns) Stop() (IdleReport, error) {
+	var all IdleReport
+	for _, p := range i.procs {
+		p.end()
+		var some IdleReport
+		if err := json.Unmarshal(p.out.Bytes(), &some); err != nil {
+			return nil, fmt.Errorf("lab: idle connections: %w", err)
+		}
+		all = append(all, some...)
+	}
+	offset := monotonic() - i.lab.now()
+	for k := range all {
+		if all[k].At > 0 {
+			all[k].At -= offset
+		}
+	}
+	return all, nil
+}
+
+// monotonic is a clock that all processes share.
+func monotonic() time.Duration {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
+	return time.Duration(ts.Nano())
+}
+
+// runIdle is the helper process.
+func runIdle(in *os.File, out io.Writer) int {
+	ready := os.NewFile(3, "ready")
+	var c idleConfig
+	err := json.Unmarshal([]byte(os.Getenv(idleEnv)), &c)
+	var poll *poller
+	if err == nil {
+		poll, err = newPoller()
+	}
+	if err == nil {
+		if c.Listen.IsValid() {
+			err = c.serve(poll, in, ready)
+		} else {
+			err = c.listen(poll, in, ready, out)
+		}
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "lab: idle connections:", err)
+		return 1
+	}
+	return 0
+}
+
+func tellReady(ready *os.File) {
+	_, _ = ready.Write([]byte{1})
+	_ = ready.Close()
+}
+
+// serve takes connections until the input ends, and ends those that end.
+func (c idleConfig) serve(poll *poller, in, ready *os.File) error {
+	fd, err := socketTCP(c.Listen)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1), unix.Bind(fd, sockaddr(c.Listen)),
+		unix.Listen(fd, 4096), poll.watch(fd, false), poll.watch(int(in.Fd()), false))
+	if err != nil {
+		return err
+	}
+	tellReady(ready)
+	for {
+		for _, e := range poll.wait(time.Second) {
+			switch int(e.Fd) {
+			case int(in.Fd()):
+				return nil
+			case fd:
+				for {
+					conn, _, err := unix.Accept4(fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+					if err != nil {
+						break
+					}
+					_ = poll.watch(conn, false)
+				}
+			default:
+				poll.shut(int(e.Fd))
+			}
+		}
+	}
+}
+
+// listen connects, and notes until the input ends when each connection does.
+func (c idleConfig) listen(poll *poller, in, ready *os.File, out io.Writer) error {
+	ends, at := make(IdleReport, c.Count), map[int32]int{}
+	family := unix.AF_INET
+	if c.Target.Addr().Is6() {
+		family = unix.AF_INET6
+	}
+	for i := range ends {
+		fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err == nil {
+			err = unix.Connect(fd, sockaddr(c.Target))
+		}
+		if err == nil {
+			err = poll.watch(fd, false)
+		}
+		if err != nil {
+			return fmt.Errorf("connection %d: %w", i+1, err)
+		}
+		at[int32(fd)] = i
+	}
+	if err := poll.watch(int(in.Fd()), false); err != nil {
+		return err
+	}
+	tellReady(ready)
+	for {
+		for _, e := range poll.wait(time.Second) {
+			if int(e.Fd) == int(in.Fd()) {
+				return json.NewEncoder(out).Encode(ends)
+			}
+			ends[at[e.Fd]] = IdleEnd{At: monotonic(), Reset: socketError(int(e.Fd)) != nil}
+			poll.shut(int(e.Fd))
+		}
+	}
+}
