@@ -67,16 +67,37 @@ func (r IdleReport) Last() (last time.Duration) {
 	return last
 }
 
+// IdleServers are the servers of one node.
+type IdleServers struct{ procs []*idleProcess }
+
 // StartIdleServers takes connections on every address of the node, also those that it gets later. They end with the lab.
-func (n *Node) StartIdleServers(port uint16, connections int) error {
+func (n *Node) StartIdleServers(port uint16, connections int) (*IdleServers, error) {
+	s := &IdleServers{}
 	for i := 0; i < connections; i += perIdleProcess {
 		p, err := n.startIdle(idleConfig{Listen: netip.AddrPortFrom(netip.IPv6Unspecified(), port)})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		n.lab.atEnd(p.end)
+		s.procs = append(s.procs, p)
 	}
-	return nil
+	return s, nil
+}
+
+// Stop ends them.
+func (s *IdleServers) Stop() {
+	for _, p := range s.procs {
+		p.end()
+	}
+}
+
+// Kill9 kills the processes: the kernel ends their connections.
+func (s *IdleServers) Kill9() error {
+	var errs []error
+	for _, p := range s.procs {
+		errs = append(errs, p.cmd.Process.Kill())
+	}
+	return errors.Join(errs...)
 }
 
 // HoldIdle opens connections, and returns when all are open.

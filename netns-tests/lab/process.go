@@ -264,6 +264,18 @@ func (p *Process) CPU() (time.Duration, error) {
 	return cpuOf(fields), nil
 }
 
+// UsedInAll is CPU also of a process that has ended.
+func (p *Process) UsedInAll() time.Duration {
+	select {
+	case <-p.done:
+		if state := p.cmd.ProcessState; state != nil {
+			return state.UserTime() + state.SystemTime()
+		}
+	default:
+	}
+	return cpuOf(statFields(p.PID()))
+}
+
 // cpuOf is the processor time in the fields of a /proc stat, 0 without them.
 func cpuOf(fields []string) time.Duration {
 	if len(fields) < 15 {

@@ -5,55 +5,73 @@ import (
 	"net/netip"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/keepvip/keepvip/netns-tests/lab"
 )
 
-// connectionsPort is where servers hold connections on which nobody says anything.
-const connectionsPort = 7443
+const (
+	// connectionsPort is the first port where servers hold connections on which nobody says anything.
+	connectionsPort = 7443
+	// perPort is how many of them a client has with one port: its own ports are limited.
+	perPort = 25000
+)
 
 // Connections is what became of idle connections to the holder while a fault was measured.
 type Connections struct {
 	*Result
 	Ends  lab.IdleReport
-	After time.Duration // from the moment that is judged until the last client was told
-	CPU   time.Duration // of keepvip on the former holder, for the release and a second around
+	After time.Duration // from the fault, or from the start after a kill, until the last client was told
+	CPU   time.Duration // of the keepvip that reset them, over all that was measured
 }
 
-// WithConnections measures a fault while a client holds idle connections to each address. The clients that were told count from the moment of the
-// fault, and where a mark of that text was made, from the first of these.
-func WithConnections(g *Group, count int, fault Fault) (*Connections, error) {
+// ConnectionFault is a fault of a holder whose servers are known.
+type ConnectionFault func(servers func(*lab.Node) []*lab.IdleServers) Fault
+
+// WithConnections measures a fault while a client holds so many idle connections to each address.
+func WithConnections(g *Group, count int, fault ConnectionFault) (*Connections, error) {
 	holder, err := g.Settle()
 	if err != nil {
 		return nil, err
 	}
-	return g.withConnections(holder, count, fault)
-}
-
-func (g *Group) withConnections(holder *lab.Node, count int, fault Fault) (*Connections, error) {
+	servers := map[*lab.Node][]*lab.IdleServers{}
+	defer func() {
+		for _, all := range servers {
+			for _, s := range all {
+				s.Stop()
+			}
+		}
+	}()
 	var held []*lab.IdleConns
-	for _, n := range g.Lab.Nodes {
-		if err := n.StartIdleServers(connectionsPort, count*len(g.Addresses)); err != nil {
-			return nil, err
+	for port, left := uint16(connectionsPort), count; left > 0; port, left = port+1, left-perPort {
+		part := min(left, perPort)
+		for _, n := range g.Lab.Nodes {
+			s, err := n.StartIdleServers(port, part*len(g.Addresses))
+			if err != nil {
+				return nil, err
+			}
+			servers[n] = append(servers[n], s)
 		}
-	}
-	for _, a := range g.Addresses {
-		idle, err := g.Lab.HoldIdle(g.Lab.Client.Namespace, netip.AddrPortFrom(a, connectionsPort), count)
-		if err != nil {
-			return nil, err
+		for _, a := range g.Addresses {
+			idle, err := g.Lab.HoldIdle(g.Lab.Client.Namespace, netip.AddrPortFrom(a, port), part)
+			if err != nil {
+				return nil, err
+			}
+			held = append(held, idle)
 		}
-		held = append(held, idle)
 	}
 	daemon := g.Daemon(holder)
-	before, err := daemon.CPU()
-	if err != nil {
-		return nil, fmt.Errorf("trial: processor time of keepvip on %s: %w", holder.Label, err)
-	}
+	before := daemon.UsedInAll()
 	out := &Connections{}
-	if out.Result, err = fault(g); err != nil {
+	if out.Result, err = fault(func(n *lab.Node) []*lab.IdleServers { return servers[n] })(g); err != nil {
 		return nil, err
 	}
-	if after, err := daemon.CPU(); err == nil { // it may have ended
-		out.CPU = after - before
+	out.CPU = daemon.UsedInAll() - before
+	from := out.FaultAt
+	for _, m := range out.Report.Marks {
+		if m.Text == startsAgain {
+			from, out.CPU = m.At, g.Daemon(holder).UsedInAll()
+		}
 	}
 	for _, idle := range held {
 		some, err := idle.Stop()
@@ -62,38 +80,109 @@ func (g *Group) withConnections(holder *lab.Node, count int, fault Fault) (*Conn
 		}
 		out.Ends = append(out.Ends, some...)
 	}
-	out.After = out.Ends.Last() - out.From()
+	out.After = out.Ends.Last() - from
 	return out, nil
 }
 
-// From is the moment from which clients count: the fault, or the start that takes over what a killed daemon has left.
-func (c *Connections) From() time.Duration {
-	for _, m := range c.Report.Marks {
-		if m.Text == startsAgain {
-			return m.At
-		}
+// ConnectionFaults are the ways in which a holder loses its connections.
+func ConnectionFaults() map[string]ConnectionFault {
+	plain := func(f Fault) ConnectionFault {
+		return func(func(*lab.Node) []*lab.IdleServers) Fault { return f }
 	}
-	return c.FaultAt
+	return map[string]ConnectionFault{
+		"handover":                        plain(Verb("handover")),
+		"drain":                           plain(Verb("drain")),
+		"SIGTERM":                         plain(Terminated),
+		"the apiserver dies":              apiserverDies,
+		"kill -9, the address still here": plain(killedAndStarted(time.Second)),
+		"kill -9, the address gone":       plain(killedAndStarted(8 * time.Second)),
+		"SIGSTOP for longer than the address lives": plain(frozenAndWoken(8 * time.Second)),
+	}
 }
 
-// startsAgain marks the start after a kill.
-const startsAgain = "keepvip starts again"
-
-// KilledAndStarted kills the daemon on the holder, and starts it again after so long.
-func KilledAndStarted(after time.Duration) Fault {
+// apiserverDies kills the apiserver and what has its connections: the kernel ends them while keepvip gives the address up.
+func apiserverDies(servers func(*lab.Node) []*lab.IdleServers) Fault {
 	return func(g *Group) (*Result, error) {
-		return g.run(fmt.Sprintf("daemon killed, started %v later", after), lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
-			at := m.Mark("kill -9 of the daemon on %s", holder.Label)
-			if err := g.Daemon(holder).Kill9(); err != nil {
+		var victim *lab.Node
+		res, err := g.run("the apiserver dies", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+			victim = holder
+			at := m.Mark("the apiserver on %s dies", holder.Label)
+			err := holder.API().Signal(unix.SIGKILL)
+			for _, s := range servers(holder) {
+				if err == nil {
+					err = s.Kill9()
+				}
+			}
+			time.Sleep(2 * g.span())
+			return at, err
+		})
+		if err != nil {
+			return nil, err
+		}
+		return res, startAPI(victim)
+	}
+}
+
+// startsAgain marks the moment in which a daemon that was killed or stopped goes on.
+const startsAgain = "keepvip goes on"
+
+// killedAndStarted kills the daemon on the holder, and starts it again after so long.
+func killedAndStarted(after time.Duration) Fault {
+	return goesOn("daemon killed and started", after, (*lab.Process).Kill9, func(g *Group, holder *lab.Node) error { return g.Start(holder) })
+}
+
+// frozenAndWoken stops the daemon on the holder for so long.
+func frozenAndWoken(after time.Duration) Fault {
+	return goesOn("daemon stopped and woken", after, (*lab.Process).Stop, func(g *Group, holder *lab.Node) error { return g.Daemon(holder).Cont() })
+}
+
+func goesOn(name string, after time.Duration, end func(*lab.Process) error, again func(*Group, *lab.Node) error) Fault {
+	return func(g *Group) (*Result, error) {
+		return g.run(fmt.Sprintf("%s %v later", name, after), lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+			at := m.Mark("%s: %s", name, holder.Label)
+			if err := end(g.Daemon(holder)); err != nil {
 				return at, err
 			}
 			time.Sleep(after)
 			m.Mark(startsAgain)
-			if err := g.Start(holder); err != nil {
-				return at, err
-			}
+			err := again(g, holder)
 			time.Sleep(3 * g.span())
-			return at, nil
+			return at, err
 		})
+	}
+}
+
+// idleConnections measures whether all clients that only listen are told, and how soon.
+func idleConnections(host *lab.Host, full bool) (found Findings, err error) {
+	for _, vip := range []netip.Addr{lab.VIP4, lab.VIP6} {
+		g, err := Prepare(host, Config{Addresses: []netip.Addr{vip}, API: true})
+		if err == nil {
+			err = g.StartAll()
+		}
+		if err != nil {
+			return found, err
+		}
+		for _, count := range sized(full, []int{1000, 17000, 100000}, []int{1000}) {
+			for name, fault := range ConnectionFaults() {
+				c, err := WithConnections(g, count, fault)
+				if err != nil {
+					g.Close()
+					return found, fmt.Errorf("trial: %s, %d connections to %s: %w", name, count, vip, err)
+				}
+				found = append(found, c.findings(fmt.Sprintf("%s, %d connections to %s", name, count, vip))...)
+			}
+		}
+		g.Close()
+	}
+	return found, nil
+}
+
+func (c *Connections) findings(name string) Findings {
+	return Findings{
+		none(name+": not told", len(c.Ends)-c.Ends.Told()),
+		took(name+": the last was told after", c.After, time.Second),
+		told("new connections fail for", c.Outage),
+		took("two answer for", c.Two, 20*time.Millisecond+c.TwoRoom),
+		told("processor time of keepvip", c.CPU),
 	}
 }
