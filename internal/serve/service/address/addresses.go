@@ -14,7 +14,8 @@ type addresses struct {
 	fence      termFence
 	drain      drain
 	forwarding forwarding
-	stuck      bool // the addresses could not be removed: they are shut
+	stuck      bool      // the addresses could not be removed: they are shut
+	leaves     time.Time // when to tell the clients of an earlier run, which failed; zero: there is nothing to tell
 }
 
 func newAddresses(c *core) *addresses {

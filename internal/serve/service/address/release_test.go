@@ -162,6 +162,37 @@ func TestLeftConnectionsAreResetWhenAnotherNodeIsHeard(t *testing.T) {
 	}
 }
 
+// A kernel that is busy when the other node is heard: the address goes all the same, and its clients are told a second later.
+func TestLeftConnectionsAreResetWhenTheKernelHasTime(t *testing.T) {
+	kernel := &fakeFence{egress: true, standby: 20 * time.Second, delayIn: shutTime + time.Millisecond}
+	var resets []time.Duration
+	var began time.Time
+	change := func(in *entry) {
+		fenced(kernel)(in)
+		in.Reset = func(context.Context, []netip.Addr) (int, error) {
+			resets = append(resets, time.Since(began))
+			time.Sleep(time.Millisecond)
+			return 5, nil
+		}
+	}
+	left := func(h *fakeHost) { h.bound, h.open = []Binding{{eth0, vip4}, {eth0, vip6}}, 5 }
+	run(t, left, change, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		synctest.Wait()
+		b.host.take()
+		began = time.Now()
+		require.NoError(t, e.decide(election.Standby, nodeB))
+		assert.Equal(t, shutTime, time.Since(began), "the election goes on")
+		assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
+		time.Sleep(leaveAgain / 2)
+		kernel.set(func(f *fakeFence) { f.delayIn = 0 })
+		time.Sleep(leaveAgain)
+		synctest.Wait()
+		assert.Equal(t, []time.Duration{shutTime + leaveAgain}, resets)
+		assert.Equal(t, []string{"add 10.77.0.100/32 2", "add fd77::100/128 2", "del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
+	})
+}
+
 // Until nothing comes in any more, clients connect: those that did so during the first reset are told as well.
 func TestReleaseResetsAgainWhatCameInDuringTheReset(t *testing.T) {
 	kernel := &fakeFence{egress: true, delayIn: 50 * time.Millisecond}

@@ -102,6 +102,7 @@ func (a *addresses) goOn(t *telling) bool {
 
 // tellNobody ends it: this node is to answer again, and what is still open goes on.
 func (a *addresses) tellNobody() {
+	a.leaves = time.Time{}
 	if a.telling != nil {
 		a.telling.stop()
 		a.telling, a.stuck = nil, true // freed opens what is shut
@@ -119,23 +120,39 @@ func (a *addresses) bindToTell(in *shut) {
 	}
 }
 
+// leaveAgain is when it is tried again to tell the clients of an earlier run, if the kernel was too busy to shut the fence.
+const leaveAgain = time.Second
+
 // leave takes off what a keepvip has left that was killed, once somebody else is known to have the addresses, or this node takes no part any
 // more. The kernel still has the connections, whose clients have heard nothing since; their addresses it may have taken away.
 func (a *addresses) leave() {
+	a.leaves = time.Time{}
 	open, err := a.host.Connections(a.cfg.hosts())
 	if err != nil {
 		a.log.Warn("connections not counted", "error", err)
 	}
-	var in *shut
-	if open > 0 {
-		a.fence.do(func(f *fencer) { in = f.shutLeft() })
-		a.bindToTell(in)
-		t := a.reset(a.cfg.hosts(), in)
-		if in.isDone() && a.goOn(t) {
-			return
-		}
-		await(t.over, patience) // without a fence those of IPv6 may leave
+	if open > 0 && a.tellLeft() {
+		return
 	}
 	a.settle(holdNone)
 	a.fence.do((*fencer).release)
+}
+
+// tellLeft begins to reset the connections that are left, and tells whether the addresses stay for that. Without a fence those of IPv6 alone leave.
+func (a *addresses) tellLeft() bool {
+	var in *shut
+	a.fence.do(func(f *fencer) { in = f.shutLeft() })
+	if in != nil && !in.isDone() {
+		a.leaves = time.Now().Add(leaveAgain)
+		return false
+	}
+	a.bindToTell(in)
+	return a.goOn(a.reset(a.cfg.hosts(), in))
+}
+
+// leaveDue tries it again.
+func (a *addresses) leaveDue(now time.Time) {
+	if !a.leaves.IsZero() && !now.Before(a.leaves) {
+		a.leave()
+	}
 }

@@ -38,6 +38,7 @@ func (s *server) end() {
 		s.uncorrected(s.apply(election.Decision{Role: election.Off, At: time.Now()}))
 	}
 	s.waitTold()
+	s.leaves = time.Time{}
 	s.detector.end()
 	s.detector = nil
 	s.forwarding.wait()
@@ -238,7 +239,7 @@ func (s *server) overheard() <-chan overheard {
 
 // next is when due has something to do; zero for never.
 func (s *server) next() time.Time {
-	next := sooner(s.announcer.next(), s.renewal, s.fence.longer, s.fence.retry, s.drain.next, s.forwarding.next)
+	next := sooner(s.announcer.next(), s.renewal, s.fence.longer, s.fence.retry, s.drain.next, s.forwarding.next, s.leaves)
 	if s.detector != nil {
 		next = sooner(next, s.detector.nextDue())
 	}
@@ -253,6 +254,7 @@ func (s *server) due(now time.Time) {
 	}
 	s.drainDue(now)
 	s.forwarding.due(now)
+	s.leaveDue(now)
 	if s.detector != nil {
 		s.detector.due(now)
 		s.fence.due(now, s.left)
