@@ -36,6 +36,7 @@ func pageRows(t *testing.T, results string) string {
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	_, table, _ := strings.Cut(string(text), "|---|---|---|---|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n## ")
 	return table
 }
 

@@ -3,7 +3,6 @@ package address
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"net/netip"
 	"time"
 )
@@ -63,7 +62,7 @@ func (a *addresses) tellOfResets(n int, took time.Duration, err error) {
 	case err != nil && !errors.Is(err, context.Canceled):
 		a.log.Debug("connections not reset", "reset", n, "error", err)
 	case n > 0:
-		a.log.Log(context.Background(), slog.LevelInfo, "connections were reset", "connections", n, "took", took.Round(time.Millisecond))
+		a.log.Info("connections were reset", "connections", n, "took", took.Round(time.Millisecond))
 	}
 }
 
