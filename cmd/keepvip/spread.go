@@ -76,6 +76,9 @@ func spreadText(d spreadDoc) string {
 		if len(v.Spread.LeftOut) > 0 {
 			fmt.Fprintf(&b, "PROBLEM %s\n", leftOutText(v.Spread))
 		}
+		if v.Spread.TrackingFull != "" {
+			fmt.Fprintf(&b, "PROBLEM %s\n", coded(v.Spread.TrackingFull, code.ConntrackFull))
+		}
 		for _, t := range v.Spread.Tables {
 			writeShares(&b, v, t)
 		}
@@ -223,6 +226,9 @@ func writeSpread(b *strings.Builder, s *instance.SpreadStatus) {
 	}
 	if len(s.LeftOut) > 0 {
 		fmt.Fprintf(b, "  SPREAD    %s\n", leftOutText(s))
+	}
+	if s.TrackingFull != "" {
+		fmt.Fprintf(b, "  SPREAD    %s\n", coded(s.TrackingFull, code.ConntrackFull))
 	}
 	for _, t := range s.Tables {
 		if t.Slots == 0 {

@@ -58,6 +58,9 @@ n3               10.77.0.13  0      0.0%   1       12           keeps: drained b
 	text = statusText(d, time.Now())
 	assert.Contains(t, text, "  SPREAD    n8, 10.77.0.19: no connections, as there is room for 3 members [KV486]\n")
 	assert.Contains(t, spreadText(spreadOf(d)), "PROBLEM n8, 10.77.0.19: no connections, as there is room for 3 members [KV486]\n")
+	s.TrackingFull = "the kernel tracks 9 connections, of 10 at most"
+	assert.Contains(t, statusText(d, time.Now()), "  SPREAD    the kernel tracks 9 connections, of 10 at most [KV484]\n")
+	assert.Contains(t, spreadText(spreadOf(d)), "PROBLEM the kernel tracks 9 connections, of 10 at most [KV484]\n")
 	s.Via, s.Members = instance.SpreadOff, s.Members[2:]
 	s.Members[0].Connections, s.Tables = 1, s.Tables[:1]
 	s.Tables[0].Ends = time.Date(2026, 11, 23, 14, 5, 10, 0, time.Local)

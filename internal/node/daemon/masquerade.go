@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/keepvip/keepvip/internal/kernel/conntrack"
 	"github.com/keepvip/keepvip/internal/kernel/spreadtables"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/internal/serve/service/spread"
@@ -34,6 +35,9 @@ func (h spreadHost) Toward(p instance.Place, member netip.Addr) netip.Addr {
 	}
 	return netip.Addr{}
 }
+
+// Tracked implements spread.Host.
+func (spreadHost) Tracked() (tracked, most int) { return conntrack.Room() }
 
 // Forwards implements spread.Host.
 func (spreadHost) Forwards(p instance.Place, ipv4 bool) (key string, does bool) {

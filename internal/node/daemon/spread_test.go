@@ -37,6 +37,8 @@ func (*plainService) Status() instance.ServiceStatus   { return instance.Service
 
 type plainHost struct{ spread.Host }
 
+func (plainHost) Tracked() (tracked, most int) { return 0, 0 }
+
 func (plainHost) Open(string) (spread.Plane, error)                     { return nil, errors.New("no kernel") }
 func (plainHost) Own(instance.Place, []netip.Addr) []netip.Addr         { return nil }
 func (plainHost) Ask(context.Context, instance.Place, netip.Addr) error { return nil }

@@ -57,6 +57,7 @@ type SpreadStatus struct {
 	// masquerade it is false, and nothing is missing: connections end with a move.
 	SecondChance bool   `json:"secondChance"`
 	WithoutIt    string `json:"secondChanceOff,omitempty"` // why not
+	TrackingFull string `json:"trackingFull,omitempty"`    // the kernel's table of connections is almost full: how full
 	Ingress      bool   `json:"ingress"`                   // packets are sent on at the link, which costs least
 	// Followers are those that this node tells who the members are. Each of them asks up to three members.
 	Followers []SpreadFollower `json:"followers,omitempty"`

@@ -8,6 +8,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/kernel/conntrack"
 	"github.com/keepvip/keepvip/internal/kernel/link"
 )
 
@@ -67,7 +68,7 @@ func judgeSpread(out *findings, f Facts, v config.VIP, l link.Link) {
 	if f.LargeReceive[l.Name] && direct {
 		say(code.LargeReceive, Error, "%s joins packets as they come in (large-receive-offload): what is for another member is lost", l.Name)
 	}
-	if count, most := f.Sysctls[ConntrackCount], f.Sysctls[ConntrackMax]; most > 0 && count >= most/10*9 {
+	if count, most := f.Sysctls[ConntrackCount], f.Sysctls[ConntrackMax]; conntrack.AlmostFull(int(count), int(most)) {
 		say(code.ConntrackFull, Warning, "the kernel tracks %d connections, of %d at most", count, most)
 	}
 }

@@ -60,6 +60,9 @@ func (c *chain) spread() {
 		c.say(code.TooManyMembers, time.Time{}, fmt.Sprintf("%d members get no connections: there are %d, and room for %d", n, len(s.Members)+n, len(s.Members)))
 	}
 	c.unreached(s)
+	if s.TrackingFull != "" {
+		c.say(code.ConntrackFull, time.Time{}, s.TrackingFull)
+	}
 	if s.WithoutIt != "" {
 		c.say(code.NoSecondChance, time.Time{}, "a connection hangs when its member dies: "+s.WithoutIt)
 	}

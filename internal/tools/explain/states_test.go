@@ -156,6 +156,9 @@ func states() map[string]instance.Status {
 			s.Spread = &instance.SpreadStatus{Problem: "nftables: operation not supported", WithoutIt: "nf_conntrack_tcp_loose is 0"}
 			s.Spread.Members, s.Spread.LeftOut = make([]instance.SpreadMember, 7), make([]instance.SpreadMember, 1)
 		}),
+		"tracking-full": standing(held, func(s *instance.Status) {
+			s.Spread = &instance.SpreadStatus{SecondChance: true, TrackingFull: "the kernel tracks 250000 connections, of 262144 at most"}
+		}),
 		"no-candidate": standing(noCandidate),
 		"no-candidate-not-fit": standing(unfit("connection refused", code.CheckRefused), func(s *instance.Status) {
 			s.NoCandidate, s.Members[0].NoCandidate, s.Takers = true, true, instance.Takers{Count: 1, Nodes: 2}

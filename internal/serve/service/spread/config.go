@@ -99,6 +99,8 @@ type Host interface {
 	Poke([]spreadtables.Client) error
 	// Forwards tells whether the kernel forwards what comes in at p, of IPv4 or of IPv6, and the name of the setting that says so.
 	Forwards(p instance.Place, ipv4 bool) (setting string, does bool)
+	// Tracked is how many connections the kernel tracks, and how many at most; 0 where it does not say.
+	Tracked() (tracked, most int)
 }
 
 // Plane is what the kernel does for one table. [spreadtables.Tables] is one.

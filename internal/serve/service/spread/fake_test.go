@@ -111,6 +111,8 @@ type fakeHost struct {
 	there  map[netip.Addr]bool
 	asked  int
 
+	tracked int // connections
+
 	connects map[netip.AddrPort]error // what connecting to a service ends with; nil: it is taken
 	looks    map[netip.AddrPort]int
 

@@ -24,6 +24,13 @@ func (h *fakeHost) Reach(ctx context.Context, p instance.Place, at netip.AddrPor
 	return h.Ask(ctx, p, at.Addr())
 }
 
+// Tracked is nearly all that the kernel has room for, where the test says so.
+func (h *fakeHost) Tracked() (int, int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.tracked, 1000
+}
+
 func (h *fakeHost) Forwards(_ instance.Place, ipv4 bool) (string, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -78,6 +85,11 @@ func TestMasqueradeHasTheHolderForward(t *testing.T) {
 		assert.Equal(t, "masquerade", s.Via)
 		assert.Empty(t, s.Problem)
 		assert.Empty(t, s.WithoutIt)
+		assert.Empty(t, s.TrackingFull)
+		b.host.mu.Lock()
+		b.host.tracked = 950
+		b.host.mu.Unlock()
+		assert.Contains(t, b.service.Status().Spread.TrackingFull, "950 connections, of 1000 at most")
 		assert.Equal(t, []uint32{0, 5}, []uint32{s.Members[0].Connections, s.Members[1].Connections})
 
 		b.host.mu.Lock()

@@ -17,6 +17,7 @@ import (
 // do its status says.
 type Service struct {
 	queue    *queue
+	host     Host
 	ended    chan struct{}
 	spreader atomic.Pointer[spreader] // of the present term; nil: there is none
 	shown    atomic.Pointer[instance.SpreadStatus]
@@ -41,7 +42,7 @@ type answer struct {
 
 // New makes a service on host.
 func New(cfg Config, host Host, log *slog.Logger) *Service {
-	s := &Service{queue: newQueue(), ended: make(chan struct{})}
+	s := &Service{host: host, queue: newQueue(), ended: make(chan struct{})}
 	go s.run(newServer(cfg, host, log, s))
 	return s
 }
@@ -153,7 +154,8 @@ func (s *Service) Status() instance.ServiceStatus {
 	if s.Finished() {
 		return instance.ServiceStatus{}
 	}
-	return instance.ServiceStatus{Spread: s.shown.Load()}
+	tracked, most := s.host.Tracked()
+	return instance.ServiceStatus{Spread: withRoom(s.shown.Load(), tracked, most)}
 }
 
 // Finished tells that nothing is spread any more, and that the last connection has ended. The service has closed itself.

@@ -2,7 +2,9 @@ package spread
 
 import (
 	"cmp"
+	"fmt"
 
+	"github.com/keepvip/keepvip/internal/kernel/conntrack"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/members/slots"
 )
@@ -47,6 +49,16 @@ func (v *server) status() *instance.SpreadStatus {
 		}
 	}
 	return out
+}
+
+// withRoom adds whether the kernel has room for connections at this moment: nothing tells of it when that changes.
+func withRoom(shown *instance.SpreadStatus, tracked, most int) *instance.SpreadStatus {
+	if shown == nil || !conntrack.AlmostFull(tracked, most) {
+		return shown
+	}
+	out := *shown
+	out.TrackingFull = fmt.Sprintf("the kernel tracks %d connections, of %d at most, and drops new ones then: set net.netfilter.nf_conntrack_max higher", tracked, most)
+	return &out
 }
 
 // members are those of the rows.
