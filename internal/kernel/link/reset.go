@@ -67,6 +67,9 @@ func (d *diag) destroyAt(ctx context.Context, addrs []netip.Addr, states uint32)
 		}
 		all = append(all, slices.DeleteFunc(sockets, func(s socket) bool { return !wanted[s.local().Addr()] })...)
 	}
+	if states == connections && len(all) > 0 {
+		askBriefly(wanted, all)
+	}
 	longestIdleFirst(all)
 	for part := range slices.Chunk(all, perBatch) {
 		if err := ctx.Err(); err != nil {
