@@ -15,6 +15,7 @@ type addresses struct {
 	drain      drain
 	forwarding forwarding
 	stuck      bool      // the addresses could not be removed: they are shut
+	newest     *telling  // whether or not the addresses stay for it; nil: there was none
 	leaves     time.Time // when to tell the clients of an earlier run, which failed; zero: there is nothing to tell
 }
 

@@ -34,6 +34,7 @@ func (c *Config) tellTime() time.Duration { return min(c.Valid()-c.Valid()/3, mo
 func (a *addresses) reset(addresses []netip.Addr, in *shut) *telling {
 	ctx, stop := context.WithTimeout(context.Background(), a.cfg.tellTime())
 	t := &telling{over: ctx.Done(), stop: stop}
+	a.newest = t
 	if a.cfg.Reset == nil || len(addresses) == 0 {
 		stop()
 		return t
@@ -82,8 +83,10 @@ func (a *addresses) toldAll() <-chan struct{} {
 
 // waitTold waits until all were told, and takes the addresses off.
 func (a *addresses) waitTold() {
+	if a.newest != nil {
+		<-a.newest.over
+	}
 	if a.telling != nil {
-		<-a.telling.over
 		a.told()
 	}
 }
@@ -102,8 +105,10 @@ func (a *addresses) goOn(t *telling) bool {
 // tellNobody ends it: this node is to answer again, and what is still open goes on.
 func (a *addresses) tellNobody() {
 	a.leaves = time.Time{}
+	if a.newest != nil {
+		a.newest.stop()
+	}
 	if a.telling != nil {
-		a.telling.stop()
 		a.telling, a.stuck = nil, true // freed opens what is shut
 	}
 }
