@@ -12,6 +12,7 @@
 // Left out on purpose: deciding which node holds an address (package election), announcing it (package arp), silencing it when its
 // holder is gone (package fence), adding routes, and creating links.
 //
-// The package keeps no goroutine of its own: each request runs on one that its caller waits for, and Watch blocks its caller.
+// The package keeps no goroutine of its own: each request runs on one that its caller waits for, and Watch blocks its caller. ResetTCP alone leaves one
+// to itself where the kernel is slow to ask for forgotten peers: it ends with its system calls.
 // A Handle may be used from several goroutines.
 package link

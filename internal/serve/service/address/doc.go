@@ -15,5 +15,6 @@
 //   - one while a holder forwards older connections, and one at its beginning for what the kernel is to forget; owned by the service, which
 //     waits for both;
 //   - one per conflict, until the foreign host has advertised, the term ends, or the Host gives up: it ends by itself;
-//   - one per release for the reset of connections; it ends by itself, at the latest with its system call.
+//   - one per release for the reset of connections, which goes on after the release; the end of a term waits for it, for 5 s at most, and it ends at
+//     the latest with its system call.
 package address
