@@ -145,7 +145,7 @@ func (endless) Read(b []byte) (int, error) { return len(b), nil }
 // lease is over.
 func TestFenceLetsResetsLeave(t *testing.T) {
 	for name, late := range map[string]func(w *wire, f *Fence, id uint32){
-		"at once":                    func(*wire, *Fence, uint32) {},
+		"at once":                     func(*wire, *Fence, uint32) {},
 		"after all else is shut, too": func(_ *wire, f *Fence, id uint32) { require.NoError(t, f.Shut(id, Out)) },
 		"after the lease": func(w *wire, f *Fence, id uint32) {
 			require.NoError(t, f.Shut(id, Out))
