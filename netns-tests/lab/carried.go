@@ -12,7 +12,7 @@ import (
 type Carried struct {
 	At      time.Duration
 	Node    int
-	Kind    string // "arp", "ip", "ns" or "na"
+	Kind    string // "arp", "ip", "ns", "na" or KindReset
 	Address netip.Addr
 }
 
@@ -58,6 +58,11 @@ func (w *CarriedWatch) note(frame []byte, at time.Duration, node int) {
 	}
 }
 
+// KindReset is the end of a connection of TCP: it answers nobody.
+const KindReset = "reset"
+
+func resets(segment []byte) bool { return len(segment) > 13 && segment[13]&0x04 != 0 }
+
 // carriedBy lists the addresses in whose name a frame speaks.
 func carriedBy(frame []byte) map[string]netip.Addr {
 	if len(frame) < etherHeader+ipv4Header {
@@ -68,7 +73,11 @@ func carriedBy(frame []byte) map[string]netip.Addr {
 	case unix.ETH_P_ARP:
 		return map[string]netip.Addr{"arp": netip.AddrFrom4([4]byte(b[14:18]))}
 	case unix.ETH_P_IP:
-		return map[string]netip.Addr{"ip": netip.AddrFrom4([4]byte(b[12:16]))}
+		kind := "ip"
+		if size := int(b[0]&0xf) * 4; b[9] == unix.IPPROTO_TCP && len(b) >= size && resets(b[size:]) {
+			kind = KindReset
+		}
+		return map[string]netip.Addr{kind: netip.AddrFrom4([4]byte(b[12:16]))}
 	case unix.ETH_P_IPV6:
 		return carriedByIPv6(b)
 	}
@@ -78,6 +87,9 @@ func carriedBy(frame []byte) map[string]netip.Addr {
 func carriedByIPv6(b []byte) map[string]netip.Addr {
 	if len(b) < ipv6Header {
 		return nil
+	}
+	if b[6] == unix.IPPROTO_TCP && resets(b[ipv6Header:]) {
+		return map[string]netip.Addr{KindReset: netip.AddrFrom16([16]byte(b[8:24]))}
 	}
 	found := map[string]netip.Addr{"ip": netip.AddrFrom16([16]byte(b[8:24]))}
 	if b[6] == unix.IPPROTO_ICMPV6 && len(b) >= ipv6Header+24 {

@@ -153,6 +153,9 @@ func (g *Group) judge(res *Result, holder *lab.Node, frames []lab.Carried, began
 		}
 	}
 	for _, f := range frames {
+		if f.Kind == lab.KindReset && woken > 0 && f.At >= woken {
+			continue // the woken holder tells its clients that their connections are gone
+		}
 		if f.Node == holder.ID && f.At > end && f.At < again {
 			res.Silence.Late++
 			if res.Note == "" {
