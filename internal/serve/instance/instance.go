@@ -190,6 +190,7 @@ func (i *instance) term(ctx context.Context) error {
 func (i *instance) beatHere(ctx context.Context, service Service) {
 	i.alive()
 	i.cover(ctx)
+	i.route()
 	i.watchFault(time.Now())
 	if i.away.IsZero() {
 		service.HostChanged(i.placed()) // what failed before is tried again

@@ -48,6 +48,7 @@ type Status struct {
 	Rejected  []election.Rejection `json:"rejected,omitempty"`       // what was not taken into account, the newest first
 	Conflicts []Conflict           `json:"conflicts"`                // hosts outside the election that claim an address
 	Uncovered string               `json:"uncovered,omitempty"`      // why clients of this node as the holder are refused though the service is well (KV361)
+	Unrouted  *Unrouted            `json:"unrouted,omitempty"`       // why clients get no answer from this node as the holder (KV342); absent: they do
 	Splits    []election.Split     `json:"splits"`                   // members that hold the address as well as this node, or would
 	Counters  Counters             `json:"counters"`
 
@@ -131,6 +132,9 @@ func (v *view) status() Status {
 		Mode: cmp.Or(v.cfg.Mode, ModeInternal), Endpoint: v.endpoint(),
 		State: v.state.String(), Since: v.since, Reason: v.reason, Code: v.code, Members: []MemberStatus{}, Splits: []election.Split{},
 		lease: v.cfg.Lease, changes: v.changes, Uncovered: v.uncovered,
+	}
+	if v.unrouted != (Unrouted{}) {
+		s.Unrouted = &v.unrouted
 	}
 	var part ServiceStatus
 	if v.service != nil {

@@ -42,6 +42,7 @@ type view struct {
 	blocked  Blocked
 
 	uncovered string // why clients are refused at an address while this node holds it
+	unrouted  Unrouted
 }
 
 func (v *view) begin(p Place, e election.Elector) {

@@ -28,6 +28,9 @@ func (c *chain) host() {
 	if c.Uncovered != "" {
 		c.say(code.NotCovered, time.Time{}, c.Uncovered+", so clients are refused while this node holds the address")
 	}
+	if u := c.Unrouted; u != nil {
+		c.facts = append(c.facts, Fact{Code: code.RepliesLost, Text: u.Reason, Remedy: u.Remedy})
+	}
 	c.spread()
 	for i := range c.Members {
 		if m := &c.Members[i]; m.Self && c.Interface != "" {
