@@ -2,9 +2,10 @@ package code
 
 // KV340 to KV349: what arrives at a node, and how a holder answers.
 const (
-	Deaf        Code = "KV340"
-	Unanswered  Code = "KV341"
-	RepliesLost Code = "KV342"
+	Deaf          Code = "KV340"
+	Unanswered    Code = "KV341"
+	RepliesLost   Code = "KV342"
+	FamilyMissing Code = "KV343"
 )
 
 func wireHearing() []Entry {
@@ -23,6 +24,11 @@ func wireHearing() []Entry {
 			RepliesLost, "replies-lost", "Replies from the virtual address do not leave by its interface, and those from the node's own address do: a routing rule names the own one alone.",
 			"Look at `ip rule` (`ip -6 rule`), and at `ip route get CLIENT from ADDRESS` for both addresses while the node holds the virtual one.",
 			"Give the virtual address the rule that the own one has, by `ip rule add from ADDRESS lookup TABLE`, on every node and in its network configuration.",
+		},
+		{
+			FamilyMissing, "family-missing", "This node cannot bind the addresses of one family, IPv4 or IPv6. It comes last, and serves the other family where no other node is fit.",
+			"Look at `sysctl net.ipv6.conf.INTERFACE.disable_ipv6`, and at what the status says of the refusal.",
+			"Set `disable_ipv6` to 0 on the interface. The addresses are bound and announced again by themselves.",
 		},
 	}
 }

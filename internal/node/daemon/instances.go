@@ -65,6 +65,7 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 		return in, err
 	} else {
 		in.Uncovered = b.coverage.Why(v)
+		in.Lacks = b.host.lacks(v)
 		in.Unrouted = b.host.unrouted(v, b.replies)
 	}
 	checkers, err := checkersOf(v, b.near, b.log.With("vip", v.Name))

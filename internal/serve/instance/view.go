@@ -43,6 +43,7 @@ type view struct {
 
 	uncovered string // why clients are refused at an address while this node holds it
 	unrouted  Unrouted
+	lacking   string // why an address of one family cannot be bound here, while the others can
 }
 
 func (v *view) begin(p Place, e election.Elector) {
