@@ -66,9 +66,9 @@ func (b *binder) misses(missing []netip.Prefix, why error) {
 }
 
 // bindable are the addresses that are, or will be, here while this node holds them.
-func (b *core) bindable() (out []netip.Addr) {
-	for _, p := range b.cfg.Addresses {
-		if !slices.Contains(b.missing, p) {
+func (c *core) bindable() (out []netip.Addr) {
+	for _, p := range c.cfg.Addresses {
+		if !slices.Contains(c.missing, p) {
 			out = append(out, p.Addr())
 		}
 	}
