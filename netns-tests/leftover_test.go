@@ -5,6 +5,7 @@ package netnstests
 import (
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
-// What a keepalived, or an older keepvip, has left with the length of the subnet, as the first address of it, is removed without the node's own address: where
+// What an older keepvip has left with the length of the subnet, as the first address of it, is removed without the node's own address: where
 // the node holds the address, where another one does, and where the address is passed on or drained then.
 func TestLeftoverOfTheWholeSubnetGoesWithoutTheOwnAddress(t *testing.T) {
 	for _, promote := range []string{"0", "1"} {
@@ -37,9 +38,13 @@ func TestLeftoverOfTheWholeSubnetGoesWithoutTheOwnAddress(t *testing.T) {
 					require.NoError(t, n.Sysctl("net/ipv4/conf/"+conf+"/promote_secondaries", promote))
 				}
 				require.NoError(t, n.RemoveAddress(own))
-				require.NoError(t, n.AddAddress(netip.PrefixFrom(lab.VIP4, own.Bits())))
+				_, err := n.Run("ip", "address", "add", netip.PrefixFrom(lab.VIP4, own.Bits()).String(), "dev", nic, "metric", strconv.Itoa(0x6b766970), // keepvip's mark
+					"valid_lft", "600", "preferred_lft", "0", "noprefixroute")
+				require.NoError(t, err)
 				require.NoError(t, n.AddAddress(own))
-				_, err := n.Run("ip", "route", "replace", "default", "via", routerOf(own).String(), "src", own.Addr().String())
+				_, err = n.Run("ip", "route", "replace", own.Masked().String(), "dev", nic, "src", own.Addr().String())
+				require.NoError(t, err)
+				_, err = n.Run("ip", "route", "replace", "default", "via", routerOf(own).String(), "src", own.Addr().String())
 				require.NoError(t, err)
 				start(n)
 				whole := netip.PrefixFrom(lab.VIP4, own.Bits()).String()

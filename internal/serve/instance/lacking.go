@@ -35,8 +35,12 @@ func (i *instance) lack() {
 		return
 	}
 	why := v.cfg.Lacks()
-	if why == "" {
-		why = i.refused.newest(v.service.Status().Missing, v.state == election.Active, time.Now())
+	if holds := v.state == election.Active; why == "" {
+		missing := ""
+		if holds { // to ask takes its time
+			missing = v.service.Status().Missing
+		}
+		why = i.refused.newest(missing, holds, time.Now())
 	}
 	if why == v.lacking {
 		return
