@@ -117,18 +117,36 @@ func ownPrefix(t *testing.T, n *lab.Node) netip.Prefix {
 
 // A subnet that no own address is in is reached while the address is bound, and no longer.
 func TestAddressThatBringsItsSubnetIsAnswered(t *testing.T) {
-	t.Parallel()
-	vip := netip.MustParseAddr("10.99.0.100")
-	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}, Addresses: []netip.Addr{vip}})
-	n := g.Lab.Nodes[0]
-	_, err := g.Lab.Client.Run("ip", "address", "add", "10.99.0.9/24", "dev", "eth0")
-	require.NoError(t, err)
-	runFile(t, g, n, fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips: [{addresses: [%s/24], interface: %s, check: none}]\n", vip, n.NICs[0].Name))
-	assert.True(t, g.Lab.Reaches(g.Lab.Client.Namespace, vip, 20*time.Second), "hosts of the subnet get answers")
-	require.NoError(t, g.Daemon(n).Kill9())
-	eventually(t, 20*time.Second, "the route goes with the address", func() bool {
-		routes, err := n.Run("ip", "-4", "route", "show", "dev", n.NICs[0].Name)
-		require.NoError(t, err)
-		return !strings.Contains(routes, "10.99.0.0")
-	})
+	for _, c := range []struct{ name, client, vip, ip string }{
+		{"IPv4", "10.99.0.9/24", "10.99.0.100/24", "-4"},
+		{"IPv6", "fd99::9/64", "fd99::100/64", "-6"},
+	} {
+		for _, end := range []string{"SIGKILL", "SIGTERM"} {
+			t.Run(c.name+", "+end, func(t *testing.T) {
+				t.Parallel()
+				vip := netip.MustParsePrefix(c.vip)
+				g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}, Addresses: []netip.Addr{vip.Addr()}})
+				n := g.Lab.Nodes[0]
+				_, err := g.Lab.Client.Run("ip", "address", "add", c.client, "dev", "eth0")
+				require.NoError(t, err)
+				runFile(t, g, n, fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips: [{addresses: [%s], interface: %s, check: none}]\n", vip, n.NICs[0].Name))
+				assert.True(t, g.Lab.Reaches(g.Lab.Client.Namespace, vip.Addr(), 20*time.Second), "hosts of the subnet get answers")
+				settleFor(10 * time.Second) // longer than the address lives that is not renewed
+				assert.True(t, g.Lab.Reaches(g.Lab.Client.Namespace, vip.Addr(), 5*time.Second), "they still do")
+				gone := func() bool {
+					_, err := n.Run("ip", c.ip, "route", "get", strings.Split(c.client, "/")[0])
+					return err != nil // there is no default route
+				}
+				require.False(t, gone(), "there is a route to the subnet")
+				if end == "SIGTERM" {
+					_, err := g.Daemon(n).Terminate(10 * time.Second)
+					require.NoError(t, err)
+					assert.True(t, gone(), "the route goes with the address")
+					return
+				}
+				require.NoError(t, g.Daemon(n).Kill9())
+				eventually(t, 20*time.Second, "the route goes with the address", gone)
+			})
+		}
+	}
 }

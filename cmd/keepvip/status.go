@@ -142,6 +142,12 @@ func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {
 	if v.Uncovered != "" {
 		fmt.Fprintf(b, "  UNSERVED  %s\n", coded(v.Uncovered, code.NotCovered))
 	}
+	if v.Lacking != "" {
+		fmt.Fprintf(b, "  MISSING   %s\n", coded(v.Lacking, code.FamilyMissing))
+	}
+	if u := v.Unrouted; u != nil {
+		fmt.Fprintf(b, "  UNROUTED  %s\n            %s\n", coded(u.Reason, code.RepliesLost), u.Remedy)
+	}
 	for _, c := range v.Conflicts {
 		fmt.Fprintf(b, "  CONFLICT  %s\n", coded(conflictText(c, now), code.DuplicateAddress))
 	}

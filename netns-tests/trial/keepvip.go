@@ -107,6 +107,7 @@ type VIPStatus struct {
 	Holder    string   `json:"holder"`
 	Reason    string   `json:"reason"`
 	Eligible  bool     `json:"eligible"`
+	Lacking   string   `json:"lacking"`
 	Silent    bool     `json:"silent"`
 	Priority  int      `json:"priority"`
 	VRID      int      `json:"vrid"`

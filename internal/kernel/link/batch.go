@@ -32,7 +32,18 @@ func (h *Handle) Add(index int, ps []netip.Prefix, valid time.Duration) error {
 }
 
 // Remove takes addresses off the interface. An address or an interface that is not there is no error. It needs CAP_NET_ADMIN.
+//
+// An IPv4 address with the length of a subnet goes alone: the others of its subnet stay, whatever promote_secondaries says.
 func (h *Handle) Remove(index int, ps ...netip.Prefix) error {
+	var rest []netip.Prefix
+	for _, p := range ps {
+		if !p.Addr().Is4() || p.Bits() == p.Addr().BitLen() || validate(index, p) != nil {
+			rest = append(rest, p)
+		} else if err := h.removePrimary(index, p); err != nil {
+			return fmt.Errorf("link: remove %s from interface %d: %w", p, index, err)
+		}
+	}
+	ps = rest
 	return h.all("remove %s from interface %d: %w", index, ps, func(p netip.Prefix) *nl.NetlinkRequest {
 		return h.request(unix.RTM_DELADDR, unix.NLM_F_ACK, []nl.NetlinkRequestData{bareMessage(index, p)})
 	}, func(_ netip.Prefix, err error) error { return unlessGone(err) })

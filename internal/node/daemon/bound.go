@@ -2,8 +2,10 @@ package daemon
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/kernel/link"
 )
 
 // boundAs is how addresses are bound: those of IPv4 with a length of 32, whatever is written. With the length of the node's own subnet Linux
@@ -19,12 +21,12 @@ func boundAs(written []netip.Prefix) []netip.Prefix {
 	return out
 }
 
-// subnetsOf are the IPv4 addresses that are written with a subnet.
+// subnetsOf are the addresses that are written with a subnet.
 func subnetsOf(cfg *config.Config) map[netip.Addr]netip.Prefix {
 	out := map[netip.Addr]netip.Prefix{}
 	for _, v := range cfg.VIPs {
 		for _, p := range v.Addresses {
-			if p.Addr().Is4() && p.Bits() < 32 {
+			if p.Bits() < p.Addr().BitLen() {
 				out[p.Addr()] = p
 			}
 		}
@@ -55,10 +57,36 @@ func (s *seen) coversOn(index int, subnet netip.Prefix) bool {
 			continue
 		}
 		for _, a := range l.Addresses {
-			if a.Prefix.Addr().Is4() && a.Prefix.Overlaps(subnet) && a.Prefix.Bits() < 32 {
+			if a.Prefix.Overlaps(subnet) && a.Prefix.Bits() < subnet.Addr().BitLen() {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// leftBehind are those of the addresses, which are off now, whose routes the kernel does not take away with them: of IPv6, where no other address
+// needs the route.
+func (s *seen) leftBehind(index int, addresses []netip.Prefix) (out []netip.Prefix) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.subnets) == 0 {
+		return nil
+	}
+	for _, a := range addresses {
+		if p, written := s.subnets[a.Addr()]; written && p.Addr().Is6() && !s.needs(index, p.Masked()) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// needs tells whether a virtual address of the link is written with that subnet. The caller holds the lock.
+func (s *seen) needs(index int, subnet netip.Prefix) bool {
+	return slices.ContainsFunc(s.snapshot, func(l link.Link) bool {
+		return l.Index == index && slices.ContainsFunc(l.Addresses, func(a link.Address) bool {
+			p, written := s.subnets[a.Prefix.Addr()]
+			return written && p.Masked() == subnet
+		})
+	})
 }

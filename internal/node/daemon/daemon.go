@@ -23,6 +23,7 @@ import (
 	"github.com/keepvip/keepvip/internal/node/history"
 	"github.com/keepvip/keepvip/internal/node/hook"
 	"github.com/keepvip/keepvip/internal/node/reloads"
+	"github.com/keepvip/keepvip/internal/node/replies"
 	"github.com/keepvip/keepvip/internal/node/singleton"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/members/subscription"
@@ -169,7 +170,7 @@ func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 		build: &builder{
 			vrrpSockets: newVRRPSockets(keys.vrrp, log), earSockets: &earSockets{links: h.links, log: log}, memberSockets: newMemberSockets(keys.members, cfg.Port, opts.Version, log), fences: fences, near: h.neighbours, log: log,
 			host: h, hooks: hooks, past: past, raft: newRaftNode(&h.seen, opts.Version, log), timings: newTimings(),
-			coverage: coverage.New(link.Listeners),
+			coverage: coverage.New(link.Listeners), replies: replies.New(h.links),
 		},
 		sources: newSources(), renewed: newSources(), departures: departures{},
 	}

@@ -68,7 +68,7 @@ func (h *host) Bind(index int, addresses []netip.Prefix, valid time.Duration) er
 		return err
 	}
 	for _, p := range h.seen.brought(index, addresses) {
-		if err := h.links.RouteSubnet(index, p); err != nil {
+		if err := h.links.RouteSubnet(index, p, valid); err != nil {
 			h.log.Warn("no route to the subnet of an address: hosts there get no answer", "address", p, "error", err)
 		}
 	}
@@ -118,10 +118,16 @@ func (h *host) Unbind(index int, addresses []netip.Prefix) error {
 	if err == nil && len(foreign) > 0 {
 		h.tellRemoved(name, foreign)
 	}
-	if err == nil {
-		h.seen.note(index, addresses, false)
+	if err != nil {
+		return err
 	}
-	return err
+	h.seen.note(index, addresses, false)
+	for _, p := range h.seen.leftBehind(index, addresses) {
+		if err := h.links.UnrouteSubnet(index, p); err != nil {
+			h.log.Warn("the route to the subnet of an address stays until its end", "address", p, "error", err)
+		}
+	}
+	return nil
 }
 
 // tellRemoved says that an address is gone which another program or a configuration of the host had bound for good: whoever needs it there has to

@@ -15,6 +15,7 @@ import (
 	"github.com/keepvip/keepvip/internal/node/coverage"
 	"github.com/keepvip/keepvip/internal/node/history"
 	"github.com/keepvip/keepvip/internal/node/hook"
+	"github.com/keepvip/keepvip/internal/node/replies"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/internal/serve/service/address"
 	"github.com/keepvip/keepvip/members/subscription"
@@ -38,6 +39,7 @@ type builder struct {
 	spreading     spreading
 	followers     *subscription.Server
 	coverage      *coverage.Looker
+	replies       *replies.Looker
 }
 
 // instance makes v, one of whole.
@@ -63,6 +65,8 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 		return in, err
 	} else {
 		in.Uncovered = b.coverage.Why(v)
+		in.Lacks = b.host.lacks(v)
+		in.Unrouted = b.host.unrouted(v, b.replies)
 	}
 	checkers, err := checkersOf(v, b.near, b.log.With("vip", v.Name))
 	for _, c := range checkers {

@@ -22,7 +22,7 @@ type seen struct {
 	own        []link.Link // the snapshot without virtual addresses, whose number must not make place slow
 	generation uint64      // counts changes of our own, so that a listing begun before one is not believed
 	virtual    []netip.Addr
-	subnets    map[netip.Addr]netip.Prefix // IPv4 addresses that are written with one
+	subnets    map[netip.Addr]netip.Prefix // addresses that are written with one
 }
 
 func (s *seen) last() (uint64, []link.Link) {

@@ -67,6 +67,11 @@ type Config struct {
 	// Uncovered is why clients are, or would be, refused at an address although the service is well: it listens elsewhere; empty: they are not. holds:
 	// this node has the addresses. Nil: nobody knows a port. It returns soon, and when ctx ends.
 	Uncovered func(ctx context.Context, holds bool) (why string)
+	// Unrouted is why what this node says from an address does not leave it as what it says from its own does; the zero Unrouted: it does, as far
+	// as is known. Nil: nobody looks. It returns soon.
+	Unrouted func() Unrouted
+	// Lacks is why addresses of one family cannot be bound here now, while others of the entry can; empty: all can, as far as is known. Nil: nobody looks.
+	Lacks func() string
 	// Outages are for how long clients miss the address at most when a drill is as it should be.
 	Outages Outages
 	// Port is where clients connect, as far as the checks say; 0: they do not.

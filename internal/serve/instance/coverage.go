@@ -40,8 +40,15 @@ func (i *instance) cover(ctx context.Context) {
 // better nothing moves, and it takes the address over as before.
 func (v *view) fitness() election.Fitness {
 	f := v.cfg.Leaving.fitness(v.cfg.Combine(v.desired, v.said(), v.blocked))
-	if v.uncovered == "" || f.Out || f.Less >= lastPlace {
+	reason, why := v.uncovered, code.NotCovered
+	if v.lacking != "" {
+		reason, why = v.lacking, code.FamilyMissing
+	}
+	if reason == "" || f.Out || f.Less >= lastPlace {
 		return f
+	}
+	if v.lacking != "" && v.cfg.VRID != 0 && !v.cfg.Preempt { // a fit holder of whatever priority would not be asked
+		f.Less = lastPlace
 	}
 	var weights []int
 	for _, c := range v.cfg.Checks {
@@ -49,7 +56,7 @@ func (v *view) fitness() election.Fitness {
 	}
 	f.Less = max(f.Less, int(TopPriority(v.cfg.Priority, weights...))-refusedPriority)
 	if f.Reason == "" {
-		f.Reason, f.Code = v.uncovered, code.NotCovered
+		f.Reason, f.Code = reason, why
 	}
 	return f
 }

@@ -37,8 +37,9 @@ type instance struct {
 	away   time.Time    // the link is gone: until when a holder waits for it; zero while it is there
 	beat   atomic.Int64 // any goroutine: when the instance was last alive, in Unix nanoseconds
 
-	faults faults
-	lines  election.Lines // the elector's goroutine: what others can bring about
+	faults  faults
+	refused refusal
+	lines   election.Lines // the elector's goroutine: what others can bring about
 
 	mu   sync.Mutex // guards view
 	view view
@@ -142,6 +143,7 @@ func (i *instance) enter() (elector election.Elector, giveBack func(), err error
 		i.change(func(v *view) { v.note(election.Initialize, s.Reason, s.Code) })
 		i.log.Info("the addresses are external", "reason", s.Reason)
 	}
+	i.lack()
 	elector.SetProbe(cfg.Fresh)
 	i.served().Begin(Term{Place: place, Elector: elector, Ready: i.ready, Healthy: i.healthy})
 	return elector, giveBack, nil
@@ -171,6 +173,7 @@ func (i *instance) term(ctx context.Context) error {
 			if why := i.stay(time.Now()); why != nil {
 				cancel(why)
 			}
+			i.lack()
 		case <-i.waits.C:
 			cancel(i.cut)
 		case a := <-i.adjusts:
@@ -190,10 +193,12 @@ func (i *instance) term(ctx context.Context) error {
 func (i *instance) beatHere(ctx context.Context, service Service) {
 	i.alive()
 	i.cover(ctx)
+	i.route()
 	i.watchFault(time.Now())
 	if i.away.IsZero() {
 		service.HostChanged(i.placed()) // what failed before is tried again
 	}
+	i.lack()
 }
 
 // alive follows each beat, and asks for the next.

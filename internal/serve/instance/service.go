@@ -93,6 +93,7 @@ type ServiceStatus struct {
 	Passing           bool // another node is taking the address, or has taken it while connections are drained here
 	Fence             FenceStatus
 	Lapsed            time.Time // since when the kernel has silenced a holder whose elector has a lease; zero: it does not
+	Missing           string    // why a holder serves one family alone; empty: it serves all
 	Conflicts         []Conflict
 	Announcements     uint64
 	AnnouncementFails uint64

@@ -48,6 +48,8 @@ type Status struct {
 	Rejected  []election.Rejection `json:"rejected,omitempty"`       // what was not taken into account, the newest first
 	Conflicts []Conflict           `json:"conflicts"`                // hosts outside the election that claim an address
 	Uncovered string               `json:"uncovered,omitempty"`      // why clients of this node as the holder are refused though the service is well (KV361)
+	Lacking   string               `json:"lacking,omitempty"`        // why addresses of one family are not, or would not be, bound on this node while the others are (KV343)
+	Unrouted  *Unrouted            `json:"unrouted,omitempty"`       // why clients get no answer from this node as the holder (KV342); absent: they do
 	Splits    []election.Split     `json:"splits"`                   // members that hold the address as well as this node, or would
 	Counters  Counters             `json:"counters"`
 
@@ -130,7 +132,10 @@ func (v *view) status() Status {
 		Name: v.cfg.Name, Addresses: v.cfg.Addresses, Interface: v.place.Name, VRID: v.cfg.VRID, Group: v.cfg.Group, Preempt: v.cfg.Preempt, Last: v.last,
 		Mode: cmp.Or(v.cfg.Mode, ModeInternal), Endpoint: v.endpoint(),
 		State: v.state.String(), Since: v.since, Reason: v.reason, Code: v.code, Members: []MemberStatus{}, Splits: []election.Split{},
-		lease: v.cfg.Lease, changes: v.changes, Uncovered: v.uncovered,
+		lease: v.cfg.Lease, changes: v.changes, Uncovered: v.uncovered, Lacking: v.lacking,
+	}
+	if v.unrouted != (Unrouted{}) {
+		s.Unrouted = &v.unrouted
 	}
 	var part ServiceStatus
 	if v.service != nil {

@@ -42,6 +42,8 @@ type view struct {
 	blocked  Blocked
 
 	uncovered string // why clients are refused at an address while this node holds it
+	unrouted  Unrouted
+	lacking   string // why an address of one family cannot be bound here, while the others can
 }
 
 func (v *view) begin(p Place, e election.Elector) {

@@ -32,6 +32,7 @@ type Facts struct {
 	Wires        []Wire                  // what was heard, for each interface and family
 	Peers        []Peer                  // the hosts on which a doctor was to listen at the same time
 	Uncovered    map[string]string       // by the name of the virtual address: why clients are refused though the service is well
+	Replies      map[string]Replies      // by the name of the virtual address: how what is said from it leaves; absent: not known
 	Daemon       *Daemon                 // nil: no keepvip runs here
 	NoIPv6       bool                    // this kernel has no IPv6
 	PortTaken    bool                    // another program has the members' UDP port
@@ -40,6 +41,12 @@ type Facts struct {
 	Certificates []Serving               // of the services that are checked
 	NotServing   []Serving               // by HTTPS, and did not answer: without names
 	Endpoints    []Endpoint              // where the cluster's own files say that the apiserver is
+}
+
+// Replies are how what this host says from a virtual address leaves it.
+type Replies struct {
+	Lost, Remedy string // why it does not leave where what is said from the own address does, and what mends that; empty: it does
+	ByRule       bool   // a routing rule decides: the default route alone tells nothing
 }
 
 // Key is what this host knows of the shared key.

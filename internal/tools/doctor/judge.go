@@ -21,6 +21,9 @@ func Judge(f Facts) []Finding {
 		place, ok := judgePlace(out, f, v)
 		judgeAddresses(out, f, v)
 		judgeCheck(out, f, v)
+		if r := f.Replies[v.Name]; r.Lost != "" {
+			out.add(Finding{Code: code.RepliesLost, Severity: Error, VIP: v.Name, What: r.Lost, Remedy: r.Remedy})
+		}
 		if why := f.Uncovered[v.Name]; why != "" {
 			out.add(Finding{Code: code.NotCovered, Severity: Error, VIP: v.Name, What: why + ", so clients are refused while this host holds the address"})
 		}

@@ -38,7 +38,7 @@ func judgeIPv4(out *findings, f Facts, v config.VIP, l link.Link) {
 	if f.effective("ipv4", "proxy_arp", l.Name) != 0 {
 		say(code.ProxyARP, Warning, "proxy_arp is on for %s: this host may answer for %s while another one holds it", l.Name, first(v))
 	}
-	if f.effective("ipv4", "rp_filter", l.Name) == 1 && len(f.Default4) > 0 && !slices.Contains(f.Default4, l.Name) {
+	if f.effective("ipv4", "rp_filter", l.Name) == 1 && !f.Replies[v.Name].ByRule && len(f.Default4) > 0 && !slices.Contains(f.Default4, l.Name) {
 		say(code.StrictRPFilter, Warning, "rp_filter is strict on %s, and the default route leaves by %s: what clients of other subnets send to the address is dropped",
 			l.Name, f.Default4[0])
 	}

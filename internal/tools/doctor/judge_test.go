@@ -125,7 +125,13 @@ func TestJudgeFindsEachFaultByItsCode(t *testing.T) {
 		"arp_filter":                     {func(f *Facts) { f.Sysctls["net/ipv4/conf/all/arp_filter"] = 1 }, []code.Code{code.ARPFilter}},
 		"proxy_arp":                      {func(f *Facts) { f.Sysctls["net/ipv4/conf/eth0/proxy_arp"] = 1 }, []code.Code{code.ProxyARP}},
 		"strict rp_filter, route beside": {func(f *Facts) { f.Default4 = []string{"eth1"} }, []code.Code{code.StrictRPFilter}},
-		"ip_nonlocal_bind":               {func(f *Facts) { f.Sysctls["net/ipv4/ip_nonlocal_bind"] = 1 }, []code.Code{code.NonlocalBind}},
+		"strict rp_filter, a rule that loses replies": {func(f *Facts) {
+			f.Default4, f.Replies = []string{"eth1"}, map[string]Replies{"apiserver": {Lost: "they leave by eth1", Remedy: "ip rule add", ByRule: true}}
+		}, []code.Code{code.RepliesLost}},
+		"strict rp_filter, a rule that sends replies here": {func(f *Facts) {
+			f.Default4, f.Replies = []string{"eth1"}, map[string]Replies{"apiserver": {ByRule: true}}
+		}, nil},
+		"ip_nonlocal_bind": {func(f *Facts) { f.Sysctls["net/ipv4/ip_nonlocal_bind"] = 1 }, []code.Code{code.NonlocalBind}},
 		"IPv6 off": {func(f *Facts) {
 			v(f).Addresses = append(v(f).Addresses, netip.MustParsePrefix("fd77::100/128"))
 			f.NoIPv6 = true

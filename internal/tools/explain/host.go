@@ -28,6 +28,12 @@ func (c *chain) host() {
 	if c.Uncovered != "" {
 		c.say(code.NotCovered, time.Time{}, c.Uncovered+", so clients are refused while this node holds the address")
 	}
+	if c.Lacking != "" {
+		c.say(code.FamilyMissing, time.Time{}, c.Lacking)
+	}
+	if u := c.Unrouted; u != nil {
+		c.facts = append(c.facts, Fact{Code: code.RepliesLost, Text: u.Reason, Remedy: u.Remedy})
+	}
 	c.spread()
 	for i := range c.Members {
 		if m := &c.Members[i]; m.Self && c.Interface != "" {

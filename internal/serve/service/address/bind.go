@@ -46,7 +46,7 @@ func (b *binder) fenceLost(now time.Time) {
 
 // bind adds every address, also where it is thought to be bound: what was seen last may be stale.
 func (b *binder) bind() error {
-	if err := b.host.Bind(b.place.Index, b.cfg.Addresses, b.valid()); err != nil {
+	if _, err := b.bindThere(b.cfg.Addresses); err != nil {
 		return fmt.Errorf("bind %s to %s: %w", b.cfg.title(), b.place.Name, err)
 	}
 	return nil
@@ -55,6 +55,7 @@ func (b *binder) bind() error {
 // unbind removes every address from the place, whatever was seen last, and from wherever else it is.
 func (b *binder) unbind() error {
 	b.adopting = false
+	b.misses(nil, nil)
 	err := b.host.Unbind(b.place.Index, b.cfg.Addresses)
 	if err != nil {
 		err = fmt.Errorf("remove %s from %s: %w", b.cfg.title(), b.place.Name, err)
@@ -89,9 +90,9 @@ func (b *binder) settle(want holding) bool {
 	if len(missing) == 0 {
 		return false
 	}
-	err := b.host.Bind(b.place.Index, missing, b.valid())
+	added, err := b.bindThere(missing)
 	b.uncorrected(err)
-	return err == nil
+	return added
 }
 
 func (b *binder) uncorrected(err error) {

@@ -3,6 +3,7 @@ package address
 import (
 	"context"
 	"log/slog"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -25,6 +26,7 @@ type core struct {
 	passing  bool             // they are being passed on: they are here, but nobody is told so
 	telling  *telling         // the addresses were let go of, and stay for the resets of their connections; nil: they do not
 	adopting bool             // addresses of an earlier run may stay: nobody is known to have them
+	missing  []netip.Prefix   // addresses that this host refuses to bind, while it serves those of the other family
 	shared   bool             // the addresses were bound here, or another holder was heard, since the start
 }
 

@@ -295,6 +295,7 @@ func joined(a, b instance.ServiceStatus) instance.ServiceStatus {
 	a.Announcements += b.Announcements
 	a.AnnouncementFails += b.AnnouncementFails
 	a.Restored += b.Restored
+	a.Missing = cmp.Or(a.Missing, b.Missing)
 	return a
 }
 

@@ -120,7 +120,7 @@ func (s *server) take(d election.Decision) error {
 	}
 	s.shared, s.serving = true, true
 	if d.Granted {
-		s.host.Usable(s.cfg.hosts(), usableTime)
+		s.host.Usable(s.bindable(), usableTime)
 		s.forwarding.start(d.From.Address)
 	}
 	s.takenBack()
@@ -164,7 +164,11 @@ func (s *server) hostChanged(p instance.Place) {
 	if s.serving && !s.holdsLease() {
 		return
 	}
-	if s.settle(s.wanted()) {
+	refused := len(s.missing) > 0 // the host can bind again what it could not; that is said with the fitness
+	switch added := s.settle(s.wanted()); {
+	case added && refused:
+		s.announcer.restart()
+	case added:
 		s.log.Warn("address restored", "interface", s.place.Name)
 		s.shown.set(func(s *shown) { s.status.Restored++ })
 		s.announcer.restart()

@@ -14,6 +14,7 @@ import (
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/fence"
 	"github.com/keepvip/keepvip/internal/kernel/link"
+	"github.com/keepvip/keepvip/internal/node/replies"
 	"github.com/keepvip/keepvip/internal/tools/doctor"
 	"github.com/keepvip/keepvip/members"
 )
@@ -67,6 +68,7 @@ func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 			f.Default4 = append(f.Default4, l.Name)
 		}
 	}
+	f.Replies = lostReplies(o.Config, f.Links, replies.New(handle))
 	f.Missing = missingCapabilities()
 	running := askDaemon(ctx, o.Config)
 	places := placesOf(o.Config, f.Links)

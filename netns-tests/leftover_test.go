@@ -1,0 +1,80 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// What an older keepvip has left with the length of the subnet, as the first address of it, is removed without the node's own address: where
+// the node holds the address, where another one does, and where the address is passed on or drained then.
+func TestLeftoverOfTheWholeSubnetGoesWithoutTheOwnAddress(t *testing.T) {
+	for _, promote := range []string{"0", "1"} {
+		for _, after := range []string{"alone", "another node holds the address", "handover", "drain"} {
+			t.Run("promote_secondaries "+promote+", "+after, func(t *testing.T) {
+				t.Parallel()
+				g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}})
+				n, other := g.Lab.Nodes[0], g.Lab.Nodes[1]
+				own, nic := ownPrefix(t, n), n.NICs[0].Name
+				start := func(n *lab.Node) {
+					runFile(t, g, n, fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips: [{name: api, addresses: [%s/24], interface: %s, check: none}]\n", lab.VIP4, nic))
+				}
+				if after == "another node holds the address" {
+					start(other)
+					require.True(t, eventually(t, 20*time.Second, "the other node holds it", func() bool { return other.Holds(lab.VIP4) }))
+				}
+				for _, conf := range []string{"all", nic} {
+					require.NoError(t, n.Sysctl("net/ipv4/conf/"+conf+"/promote_secondaries", promote))
+				}
+				require.NoError(t, n.RemoveAddress(own))
+				_, err := n.Run("ip", "address", "add", netip.PrefixFrom(lab.VIP4, own.Bits()).String(), "dev", nic, "metric", strconv.Itoa(0x6b766970), // keepvip's mark
+					"valid_lft", "600", "preferred_lft", "0", "noprefixroute")
+				require.NoError(t, err)
+				require.NoError(t, n.AddAddress(own))
+				_, err = n.Run("ip", "route", "replace", own.Masked().String(), "dev", nic, "src", own.Addr().String())
+				require.NoError(t, err)
+				_, err = n.Run("ip", "route", "replace", "default", "via", routerOf(own).String(), "src", own.Addr().String())
+				require.NoError(t, err)
+				start(n)
+				whole := netip.PrefixFrom(lab.VIP4, own.Bits()).String()
+				addresses := func() string {
+					out, err := n.Run("ip", "-4", "-o", "address", "show", "dev", nic)
+					require.NoError(t, err)
+					return out
+				}
+				require.True(t, eventually(t, 20*time.Second, "the leftover is gone", func() bool { return !containsAddress(addresses(), whole) }), g.Logs())
+				if after == "handover" || after == "drain" {
+					require.True(t, eventually(t, 20*time.Second, "the node holds the address", func() bool { return n.Holds(lab.VIP4) }), g.Logs())
+					start(other)
+					settleFor(3 * time.Second)
+					p, status, err := trial.Keepvip{}.Command(n, after, "--socket", trial.Socket(n))
+					require.NoError(t, err)
+					require.Zero(t, status, p.Log())
+					require.True(t, eventually(t, 20*time.Second, "the other node holds it", func() bool { return other.Holds(lab.VIP4) && !n.Holds(lab.VIP4) }), g.Logs())
+				}
+				line := lineWith(addresses(), own.String())
+				require.NotEmpty(t, line, "the own address is there: %s", addresses())
+				assert.NotContains(t, line, "secondary")
+				assert.NotContains(t, addresses(), own.Addr().String()+"/32")
+				routes, err := n.Run("ip", "-4", "route", "show", "dev", nic)
+				require.NoError(t, err)
+				assert.Contains(t, routes, own.Masked().String())
+				assert.True(t, strings.Contains(routes, "default via "+routerOf(own).String()), routes)
+				out, err := n.Run("ip", "-4", "route", "get", own.Masked().Addr().Next().Next().String())
+				require.NoError(t, err)
+				assert.Contains(t, out, "src "+own.Addr().String())
+			})
+		}
+	}
+}
