@@ -38,6 +38,7 @@ type builder struct {
 	spreading     spreading
 	followers     *subscription.Server
 	coverage      *coverage.Looker
+	keyed         func() bool // members prove by a key that they are members; nil: they do not
 }
 
 // instance makes v, one of whole.

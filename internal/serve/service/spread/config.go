@@ -31,6 +31,8 @@ type Config struct {
 	Reloaded bool
 	// Followers are told of the members; nil: there can be none.
 	Followers Followers
+	// Keyed tells whether members prove by a key that they are members; nil: they do not.
+	Keyed func() bool
 	// Stays tells, at the end of the service, that another run is to go on with it.
 	Stays func() bool
 }

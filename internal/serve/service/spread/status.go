@@ -2,6 +2,7 @@ package spread
 
 import (
 	"cmp"
+	"slices"
 
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/members/slots"
@@ -24,6 +25,7 @@ func (v *server) status() *instance.SpreadStatus {
 		out.Via = instance.SpreadOff
 	}
 	out.Followers = v.followers.list()
+	out.Newcomers = slices.Clone(v.newcomers.shown)
 	for _, r := range v.leftOut {
 		out.LeftOut = append(out.LeftOut, v.member(r))
 	}
