@@ -76,6 +76,8 @@ n3               10.77.0.13  0      0.0%   1       12           keeps: drained b
 	assert.Contains(t, spreadText(spreadOf(d)), ", masquerade; 413 connections; 2 followers; by way of the holder\n")
 	d.VIPs[0].Spread.Followers[0].Connections = &[]uint32{7}[0]
 	assert.Contains(t, spreadText(spreadOf(d)), "; 413 connections; 2 followers with 7 connections of their own here; by way of the holder\n")
+	d.VIPs[0].Spread.FollowerPlaces, d.VIPs[0].Spread.FollowersFull = 8192, true
+	assert.Contains(t, statusText(d, time.Now()), "; 2 followers with 7 connections of their own here, all 8192 places taken [KV385]; by way of the holder\n")
 	d.VIPs[0].Spread = nil
 	assert.Equal(t, "apiserver: 10.77.0.100/32, not spread: the holder serves everything (spread: direct turns it on)\n", spreadText(spreadOf(d)))
 	assert.NotContains(t, statusText(d, time.Now()), "spread")

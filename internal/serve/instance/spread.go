@@ -62,6 +62,9 @@ type SpreadStatus struct {
 	Ingress      bool   `json:"ingress"`                   // packets are sent on at the link, which costs least
 	// Followers are those that this node tells who the members are. Each of them asks up to three members.
 	Followers []SpreadFollower `json:"followers,omitempty"`
+	// FollowerPlaces is how many there is room for, by the memory of this host; with FollowersFull all places are taken, and others are not told (KV385).
+	FollowerPlaces int  `json:"followerPlaces,omitempty"`
+	FollowersFull  bool `json:"followersFull,omitempty"`
 }
 
 // SpreadNewcomer is a member that was not there before, and may be one that somebody has invented.

@@ -69,6 +69,8 @@ type Followers interface {
 	Wanted(group netip.Addr) bool
 	// Subscribers are they.
 	Subscribers(group netip.Addr) []subscription.Subscriber
+	// Room is how many places for them are taken, and how many there are.
+	Room(group netip.Addr) (taken, most int)
 	// Tell has them know, and is called once in an interval while there are any; nil: nothing is known.
 	Tell(group netip.Addr, r *subscription.Report)
 }

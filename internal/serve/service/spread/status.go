@@ -25,6 +25,7 @@ func (v *server) status() *instance.SpreadStatus {
 		out.Via = instance.SpreadOff
 	}
 	out.Followers = v.followers.list()
+	out.FollowerPlaces, out.FollowersFull = v.followers.room()
 	out.Newcomers = slices.Clone(v.newcomers.shown)
 	for _, r := range v.leftOut {
 		out.LeftOut = append(out.LeftOut, v.member(r))
