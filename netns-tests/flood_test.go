@@ -3,6 +3,7 @@
 package netnstests
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -29,5 +30,26 @@ func TestFloods(t *testing.T) {
 				notJudged(t, "transitions: the machine stood still for %v in a second", found.Room)
 			}
 		})
+	}
+}
+
+// One of three hundred clusters on a link: nothing moves, and the one that has the same VRID is named.
+func TestOneOfThreeHundredClustersOnALink(t *testing.T) {
+	t.Parallel()
+	g := open(t, trial.Config{})
+	holder := settled(t, g)
+	found, err := trial.BesideOthers(g, 10*time.Second)
+	require.NoError(t, err)
+	t.Logf("%.0f frames a second of others; the busiest daemon takes %.2f %% of a processor, and %.2f %% without them: %.2f µs a frame",
+		found.Sent, found.CPU, found.Idle, (found.CPU-found.Idle)*1e4/found.Sent)
+	for _, n := range g.Lab.Nodes {
+		p, _, err := trial.Keepvip{}.Command(n, "status", "--socket", trial.Socket(n))
+		require.NoError(t, err)
+		assert.Contains(t, p.Stdout(), "[KV304]", n.Label)
+		assert.Contains(t, p.Stdout(), g.Neighbour().String(), n.Label)
+		s, err := trial.Keepvip{}.Status(n)
+		require.NoError(t, err)
+		assert.Equal(t, holder.Address.String(), s.VIPs[0].Holder, n.Label)
+		assert.LessOrEqual(t, strings.Count(g.Daemon(n).Log(), "\n"), 60, "log lines of %s", n.Label)
 	}
 }

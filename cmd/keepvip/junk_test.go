@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,41 +79,68 @@ port: 9646
 metrics: 127.0.0.1:9645
 `
 
-// Every file that a person can name may hold anything: the answer is an error that names the file, and nothing on standard output.
-func TestJunkInAFileIsAnErrorThatNamesIt(t *testing.T) {
+// junkFile is a file that a person can name, with a good one and the command that reads it.
+type junkFile struct {
+	good, file string
+	args       []string
+}
+
+func junkFiles(t testing.TB) map[string]junkFile {
 	kubeVIP, err := os.ReadFile(fixture("v1.0-pod.yaml"))
 	require.NoError(t, err)
-	dir := t.TempDir()
-	for name, tt := range map[string]struct {
-		good, file string
-		args       []string
-	}{
+	return map[string]junkFile{
 		"configuration":   {goodConfig, "keepvip.yaml", []string{"config", "validate", "--config"}},
 		"keepalived.conf": {goodKeepalived, "keepalived.conf", []string{"convert"}},
 		"kube-vip":        {string(kubeVIP), "kube-vip.yaml", []string{"convert"}},
 		"kubeadm":         {"apiVersion: kubeadm.k8s.io/v1beta4\nkind: ClusterConfiguration\ncontrolPlaneEndpoint: 10.0.0.100:6443\n", "kubeadm.yaml", []string{"manifest", "pod", "--vip", "10.0.0.100", "--kubeadm-config"}},
 		"key":             {strings.Repeat("0f", 32), "key", []string{"manifest", "cloud-init", "--vip", "10.0.0.100", "--key-file", "/etc/keepvip/key", "--key-from"}},
-	} {
+	}
+}
+
+// refuses has keepvip read a text from the file, and tells whether it refused it: by an error that names the file, and nothing on standard output.
+func (j junkFile) refuses(t *testing.T, dir, text string) bool {
+	path := filepath.Join(dir, j.file)
+	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	code, out, errs := keepvip(t, append(slices.Clone(j.args), path)...)
+	if code == exitOK {
+		return false
+	}
+	assert.Equal(t, exitUsage, code, "%q", text)
+	assert.Empty(t, out, "%q", text)
+	assert.Contains(t, errs, path, "%q", text)
+	assert.NotContains(t, errs, "\x1b", "%q", text)
+	return true
+}
+
+// Every file that a person can name may hold anything: the answer is an error that names the file, and nothing on standard output.
+func TestJunkInAFileIsAnErrorThatNamesIt(t *testing.T) {
+	dir := t.TempDir()
+	for name, tt := range junkFiles(t) {
 		t.Run(name, func(t *testing.T) {
-			path := filepath.Join(dir, tt.file)
 			r := rand.New(rand.NewPCG(1, 2))
 			refused := 0
 			for range 120 {
-				text := junk(r, tt.good)
-				require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-				code, out, errs := keepvip(t, append(tt.args, path)...)
-				if code == exitOK {
-					continue
+				if tt.refuses(t, dir, junk(r, tt.good)) {
+					refused++
 				}
-				refused++
-				assert.Equal(t, exitUsage, code, "%q", text)
-				assert.Empty(t, out, "%q", text)
-				assert.Contains(t, errs, path, "%q", text)
-				assert.NotContains(t, errs, "\x1b", "%q", text)
 			}
 			assert.Greater(t, refused, 50)
 		})
 	}
+}
+
+// The same with whatever the fuzzer makes of the good files.
+func FuzzJunkInAFile(f *testing.F) {
+	files := junkFiles(f)
+	for name, j := range files {
+		f.Add(name, j.good)
+		f.Add(name, junk(rand.New(rand.NewPCG(3, 4)), j.good))
+	}
+	f.Fuzz(func(t *testing.T, name, text string) {
+		if j, known := files[name]; known {
+			j.refuses(t, t.TempDir(), text)
+		}
+	})
 }
 
 // No file is waited for, and none is read without end.

@@ -168,6 +168,9 @@ func connectionsText(s *instance.SpreadStatus) string {
 		if left, known := followersConnections(s); known {
 			text += " with " + several(left, "connection") + " of their own here"
 		}
+		if s.FollowersFull {
+			text += coded(fmt.Sprintf(", all %d places taken", s.FollowerPlaces), code.FollowersFull)
+		}
 	}
 	return text
 }

@@ -54,6 +54,9 @@ n3               10.77.0.13  0      0.0%   1       12           keeps: drained b
 	assert.Contains(t, text, "  spread    ports 53 of udp, 53 (check dns) over 0 of 0:  slots; 413 connections; second chance off: loose is 0\n")
 	assert.Contains(t, spreadText(spreadOf(d)), "120 of 120 slots have no owner: the receiver of their packets serves them\n")
 	assert.Contains(t, spreadText(spreadOf(d)), "PROBLEM no nftables [KV485]\n")
+	s.Newcomers = []instance.SpreadNewcomer{{Address: netip.MustParseAddr("10.77.0.66"), Node: "n9", Since: time.Now().Add(-time.Minute)}}
+	assert.Contains(t, statusText(d, time.Now()), "  CONFLICT  n9 10.77.0.66 is a new member, heard first 1m0s ago, and neither a key nor spread.members says that it is one [KV252]\n")
+	assert.Equal(t, "CONFLICT", wrongText(instance.Status{Spread: s, Eligible: true}))
 	s.LeftOut = []instance.SpreadMember{{Address: netip.MustParseAddr("10.77.0.18"), Node: "n8"}, {Address: netip.MustParseAddr("10.77.0.19")}}
 	text = statusText(d, time.Now())
 	assert.Contains(t, text, "  SPREAD    n8, 10.77.0.19: no connections, as there is room for 3 members [KV486]\n")
@@ -76,6 +79,8 @@ n3               10.77.0.13  0      0.0%   1       12           keeps: drained b
 	assert.Contains(t, spreadText(spreadOf(d)), ", masquerade; 413 connections; 2 followers; by way of the holder\n")
 	d.VIPs[0].Spread.Followers[0].Connections = &[]uint32{7}[0]
 	assert.Contains(t, spreadText(spreadOf(d)), "; 413 connections; 2 followers with 7 connections of their own here; by way of the holder\n")
+	d.VIPs[0].Spread.FollowerPlaces, d.VIPs[0].Spread.FollowersFull = 8192, true
+	assert.Contains(t, statusText(d, time.Now()), "; 2 followers with 7 connections of their own here, all 8192 places taken [KV385]; by way of the holder\n")
 	d.VIPs[0].Spread = nil
 	assert.Equal(t, "apiserver: 10.77.0.100/32, not spread: the holder serves everything (spread: direct turns it on)\n", spreadText(spreadOf(d)))
 	assert.NotContains(t, statusText(d, time.Now()), "spread")

@@ -151,6 +151,9 @@ func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {
 	for _, c := range v.Conflicts {
 		fmt.Fprintf(b, "  CONFLICT  %s\n", coded(conflictText(c, now), code.DuplicateAddress))
 	}
+	for _, n := range newcomersOf(v) {
+		fmt.Fprintf(b, "  CONFLICT  %s\n", coded(newcomerText(n, now), code.NewMember))
+	}
 	for _, s := range v.Splits {
 		fmt.Fprintf(b, "  SPLIT     %s\n", coded(splitText(s, now), code.Split))
 	}
@@ -333,6 +336,18 @@ func conflictText(c instance.Conflict, now time.Time) string {
 		text += ";\n            " + c.VRRP.String()
 	}
 	return text
+}
+
+// newcomersOf are members that appeared while nothing proves that they are members.
+func newcomersOf(v instance.Status) []instance.SpreadNewcomer {
+	if v.Spread == nil {
+		return nil
+	}
+	return v.Spread.Newcomers
+}
+
+func newcomerText(n instance.SpreadNewcomer, now time.Time) string {
+	return fmt.Sprintf("%s is a new member, heard first %s ago, and neither a key nor spread.members says that it is one", named(n.Node, n.Address), ago(now, n.Since))
 }
 
 // splitText says who, since when, why, and what to do.

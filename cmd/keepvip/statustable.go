@@ -41,7 +41,7 @@ func wrongText(v instance.Status) string {
 	if len(v.Splits) > 0 {
 		out = append(out, "SPLIT")
 	}
-	if len(v.Conflicts) > 0 {
+	if len(v.Conflicts) > 0 || len(newcomersOf(v)) > 0 {
 		out = append(out, "CONFLICT")
 	}
 	if v.Silent {

@@ -21,8 +21,8 @@ type Client struct {
 	done      sync.WaitGroup
 }
 
-// mostWaiting is more than all members say at once.
-const mostWaiting = 256
+// mostUnread is more than all members say at once.
+const mostUnread = 256
 
 // OpenClient opens the socket to members at that port. Without a key, what a follower asks comes from [SourcePort].
 func OpenClient(port uint16, signed bool) (*Client, error) {
@@ -30,9 +30,9 @@ func OpenClient(port uint16, signed bool) (*Client, error) {
 	if signed {
 		own = 0
 	}
-	c := &Client{port: port, in: make(chan Packet, mostWaiting), stop: make(chan struct{})}
+	c := &Client{port: port, in: make(chan Packet, mostUnread), stop: make(chan struct{})}
 	for _, is4 := range []bool{true, false} {
-		l, err := listen(own, is4)
+		l, err := listen(own, is4, 0)
 		if errors.Is(err, syscall.EAFNOSUPPORT) {
 			continue
 		}
@@ -85,7 +85,8 @@ func (c *Client) read(l *listener, signed bool) {
 func (c *Client) Send(a Ask) error {
 	for _, l := range c.listeners {
 		if (l.v4 != nil) == a.To.Is4() {
-			return l.send(Outgoing{Data: a.Data, To: netip.AddrPortFrom(a.To, c.port)})
+			_, err := l.send([]Outgoing{{Data: a.Data, To: netip.AddrPortFrom(a.To, c.port)}})
+			return err
 		}
 	}
 	return fmt.Errorf("subscription: this host has no socket to reach %v", a.To)

@@ -18,20 +18,19 @@ import (
 
 // listener is a UDP socket of one family that hears what is sent to any address of this host, and answers from that address.
 type listener struct {
-	v4  *ipv4.PacketConn // nil: v6 is it
-	v6  *ipv6.PacketConn
-	raw syscall.RawConn // to send by
+	v4 *ipv4.PacketConn // nil: v6 is it
+	v6 *ipv6.PacketConn
 }
 
-// listen opens the socket of a family on all addresses. Members' sockets, which are on one address each, come before it.
-func listen(port uint16, is4 bool) (*listener, error) {
+// listen opens the socket of a family on all addresses, with buffers of that size; 0: as the host has them. Members' sockets, which are on one address each, come before it.
+func listen(port uint16, is4 bool, buffer int) (*listener, error) {
 	network := "udp6"
 	if is4 {
 		network = "udp4"
 	}
 	lc := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
 		var err error
-		control := c.Control(func(fd uintptr) { err = setOptions(int(fd), is4) })
+		control := c.Control(func(fd uintptr) { err = setOptions(int(fd), is4, buffer) })
 		return errors.Join(control, err)
 	}}
 	c, err := lc.ListenPacket(context.Background(), network, ":"+strconv.Itoa(int(port)))
@@ -39,9 +38,6 @@ func listen(port uint16, is4 bool) (*listener, error) {
 		return nil, fmt.Errorf("subscription: %w", err)
 	}
 	l := &listener{}
-	if l.raw, err = c.(syscall.Conn).SyscallConn(); err != nil {
-		return nil, errors.Join(fmt.Errorf("subscription: %w", err), c.Close())
-	}
 	if is4 {
 		l.v4 = ipv4.NewPacketConn(c)
 		err = l.v4.SetControlMessage(ipv4.FlagTTL|ipv4.FlagDst, true)
@@ -56,7 +52,7 @@ func listen(port uint16, is4 bool) (*listener, error) {
 }
 
 // setOptions shares the port with the members' sockets of this user alone, and leaves what is for their groups to them.
-func setOptions(fd int, is4 bool) error {
+func setOptions(fd int, is4 bool, buffer int) error {
 	all, hops := [3]int{unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_ALL, 0}, [3]int{unix.IPPROTO_IPV6, unix.IPV6_UNICAST_HOPS, hopLimit}
 	if is4 {
 		all, hops = [3]int{unix.IPPROTO_IP, unix.IP_MULTICAST_ALL, 0}, [3]int{unix.IPPROTO_IP, unix.IP_TTL, hopLimit}
@@ -66,8 +62,20 @@ func setOptions(fd int, is4 bool) error {
 			return fmt.Errorf("set option %d: %w", o[1], err)
 		}
 	}
+	if buffer == 0 {
+		return nil
+	}
+	for _, o := range [][2]int{{unix.SO_RCVBUFFORCE, unix.SO_RCVBUF}, {unix.SO_SNDBUFFORCE, unix.SO_SNDBUF}} {
+		if unix.SetsockoptInt(fd, unix.SOL_SOCKET, o[0], buffer) != nil {
+			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, o[1], buffer)
+		}
+	}
 	return nil
 }
+
+// bufferSize is that of each direction of a member's socket: all workers of a large cluster may ask, and are told, at one moment. The kernel doubles it,
+// for what it needs itself of each datagram, and lets a process without the privilege have as much as everybody.
+const bufferSize = 2 << 20
 
 // receive waits for a datagram. One goroutine may be in it.
 func (l *listener) receive(b []byte) (Packet, error) {
@@ -102,43 +110,50 @@ func (l *listener) receive(b []byte) (Packet, error) {
 	return in, nil
 }
 
-// send does not block: a full queue is an error, as the socket's is when many are told whose hosts do not answer. Safe from any goroutine.
-func (l *listener) send(o Outgoing) error {
-	var source []byte
-	switch {
-	case !o.From.IsValid():
-	case l.v4 != nil:
-		source = (&ipv4.ControlMessage{Src: o.From.AsSlice()}).Marshal()
-	default:
-		source = (&ipv6.ControlMessage{Src: o.From.AsSlice()}).Marshal()
+// send sends all by as few calls as it takes, does not block, and returns what the kernel had no room for: its queue is full when many are told whose
+// hosts do not answer. What it refuses for another reason is left out; the error is the newest. Safe from any goroutine.
+func (l *listener) send(all []Outgoing) (left []Outgoing, failed error) {
+	write := l.writeBatch()
+	batch := make([]ipv4.Message, len(all)) // the type is that of ipv6, too
+	for i, o := range all {
+		if i > 0 && o.From == all[i-1].From {
+			batch[i].OOB = batch[i-1].OOB
+		} else {
+			batch[i].OOB = l.source(o.From)
+		}
+		batch[i].Buffers, batch[i].Addr = [][]byte{o.Data}, net.UDPAddrFromAddrPort(o.To)
 	}
-	to, err := sockaddr(o.To)
-	if err != nil {
-		return err
+	for sent := 0; sent < len(batch); {
+		n, err := write(batch[sent:], unix.MSG_DONTWAIT)
+		sent += max(n, 0)
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return nil, err
+		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ENOBUFS):
+			return all[sent:], err
+		case err != nil || n <= 0:
+			sent, failed = sent+1, err
+		}
 	}
-	var failed error
-	err = l.raw.Control(func(fd uintptr) {
-		failed = unix.Sendmsg(int(fd), o.Data, source, to, unix.MSG_DONTWAIT)
-	})
-	if err != nil {
-		return net.ErrClosed // the only thing that Control says
-	}
-	return failed
+	return nil, failed
 }
 
-func sockaddr(to netip.AddrPort) (unix.Sockaddr, error) {
-	if to.Addr().Is4() {
-		return &unix.SockaddrInet4{Addr: to.Addr().As4(), Port: int(to.Port())}, nil
+func (l *listener) writeBatch() func([]ipv4.Message, int) (int, error) {
+	if l.v4 != nil {
+		return l.v4.WriteBatch
 	}
-	out := &unix.SockaddrInet6{Addr: to.Addr().As16(), Port: int(to.Port())}
-	if zone := to.Addr().Zone(); zone != "" {
-		ifi, err := net.InterfaceByName(zone)
-		if err != nil {
-			return nil, err
-		}
-		out.ZoneId = uint32(ifi.Index)
+	return l.v6.WriteBatch
+}
+
+// source has a message leave by that own address.
+func (l *listener) source(from netip.Addr) []byte {
+	switch {
+	case !from.IsValid():
+		return nil
+	case l.v4 != nil:
+		return (&ipv4.ControlMessage{Src: from.AsSlice()}).Marshal()
 	}
-	return out, nil
+	return (&ipv6.ControlMessage{Src: from.AsSlice()}).Marshal()
 }
 
 func (l *listener) close() error {

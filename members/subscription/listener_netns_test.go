@@ -20,14 +20,14 @@ func TestSendDoesNotWaitForHostsThatDoNotAnswer(t *testing.T) {
 	space.Pair("eth0", space, "eth1")
 	space.Has("eth0", "10.77.0.11/16", "fd77::11/64")
 	for _, first := range []netip.Addr{netip.MustParseAddr("10.77.1.1"), netip.MustParseAddr("fd77::1:1")} {
-		l, err := listen(9646, first.Is4())
+		l, err := listen(9646, first.Is4(), 0)
 		require.NoError(t, err)
 		defer func() { assert.NoError(t, l.close()) }()
 		data := make([]byte, MaxMessage)
 		refused, quickest, a := 0, time.Hour, first
 		for range 1000 {
 			began := time.Now()
-			if l.send(Outgoing{Data: data, To: netip.AddrPortFrom(a, 40000)}) != nil {
+			if _, err := l.send([]Outgoing{{Data: data, To: netip.AddrPortFrom(a, 40000)}}); err != nil {
 				refused++
 				quickest = min(quickest, time.Since(began))
 			}

@@ -9,10 +9,11 @@ import (
 )
 
 const (
-	// lease is for how long a subscription lasts that is not renewed.
-	lease = 6 * time.Second
-	// mostSubscribers bounds what a member tells, and remembers.
-	mostSubscribers = 2048
+	// lease is for how long a subscription lasts that is not renewed, and leaseEach, up to mostLease, by how many subscribers it is longer: a
+	// member is asked 250 times a second, however many ask.
+	lease, leaseEach, mostLease = 6 * time.Second, 12 * time.Millisecond, 2 * time.Minute
+	// leastSubscribers and mostSubscribers bound what follows from the memory of this host: what a member tells, and remembers, of each group.
+	leastSubscribers, mostSubscribers = 2048, 16384
 	// mostSessions is how many of these one host may have: one for each way to this member, and those that it has begun anew.
 	mostSessions = 4
 	// mostOfHost is how many one address may have, by whatever ports: a few followers may be behind one translator of addresses.
@@ -24,6 +25,10 @@ const (
 	leastEvery = 100 * time.Millisecond
 	// changeGap is the least time between two messages because of changes.
 	changeGap = 5 * time.Millisecond
+	// burst is how many messages are made at a time. Whoever sends them lets others have their turn between two.
+	burst = 512
+	// many is from how many subscribers on those that are due are looked for once in a pause. A follower waits longer for what is late (grace).
+	many, pause = 128, 20 * time.Millisecond
 	// secretAge is how long a cookie can be shown, and half of how long it counts.
 	secretAge = time.Minute
 )
@@ -64,6 +69,7 @@ type Publisher struct {
 	groups  []*published
 	refused map[Reason]uint64
 	sent    uint64 // the sequence of the newest message
+	most    int    // subscribers of each group
 }
 
 // Report is what this member knows of all of them.
@@ -80,7 +86,7 @@ type Sighting struct {
 
 // NewPublisher makes one that nobody has subscribed to. random need not be repeatable.
 func NewPublisher(random func() uint64) *Publisher {
-	return &Publisher{random: random, refused: map[Reason]uint64{}}
+	return &Publisher{random: random, refused: map[Reason]uint64{}, most: leastSubscribers}
 }
 
 // SetKeys changes what is demanded. Who uses a key that is gone is told nothing more.
@@ -99,7 +105,7 @@ func (p *Publisher) SetKeys(k Keys) {
 // Serve begins to publish a group.
 func (p *Publisher) Serve(group netip.Addr) {
 	if p.find(group) == nil {
-		p.groups = append(p.groups, &published{group: group})
+		p.groups = append(p.groups, newPublished(group))
 	}
 }
 
@@ -114,6 +120,14 @@ func (p *Publisher) find(group netip.Addr) *published {
 		return nil
 	}
 	return p.groups[i]
+}
+
+// Room is how many subscribers the group has, and how many it may have.
+func (p *Publisher) Room(group netip.Addr) (taken, most int) {
+	if g := p.find(group); g != nil {
+		taken = len(g.subscribers)
+	}
+	return taken, p.most
 }
 
 // Wanted tells whether anybody has subscribed to the group.
@@ -157,7 +171,7 @@ func (p *Publisher) hear(now time.Time, in Packet) ([]Outgoing, Reason) {
 		answer := Message{Type: Cookie, Session: m.Session, Sequence: m.Sequence, Group: m.Group, Cookie: p.cookie(0, m, in.From)}
 		return p.one(answer, key, in.From, in.To), ""
 	}
-	s := g.subscribe(now, m, key, in)
+	s := p.subscribe(now, g, m, key, in)
 	if s == nil {
 		return nil, RejectFull
 	}
@@ -166,9 +180,10 @@ func (p *Publisher) hear(now time.Time, in Packet) ([]Outgoing, Reason) {
 	}
 	if next := s.told.Add(answerGap); now.Before(next) { // an answer is longer than the question
 		s.due = sooner(s.due, next)
+		g.next = sooner(g.next, s.due)
 		return nil, ""
 	}
-	return p.tell(now, g, s), ""
+	return p.tell(now, g, p.lines(now, g), s), ""
 }
 
 // admit looks at how an unsigned message came before it is looked into.
@@ -194,17 +209,26 @@ func reasonOf(err error) Reason {
 	return RejectField
 }
 
-// every is the time between two regular messages to one subscriber.
-func (p *Publisher) every(g *published) time.Duration {
-	n := 0
-	for _, o := range p.groups {
-		n += len(o.subscribers)
+// total is how many subscribers all groups have.
+func (p *Publisher) total() (n int) {
+	for _, g := range p.groups {
+		n += len(g.subscribers)
 	}
-	return min(max(g.report.Every, leastEvery, time.Duration(n)*share), Never)
+	return n
 }
 
-// Tell takes in what this member knows now; nil: nothing, and subscribers are told nothing more. They are told of a change at once. It is called
-// once in an interval, and may be left out while nobody is Wanted.
+// every is the time between two regular messages to one subscriber.
+func (p *Publisher) every(g *published) time.Duration {
+	return min(max(g.report.Every, leastEvery, time.Duration(p.total())*share), Never)
+}
+
+// leaseOf is the lease of who asks now.
+func (p *Publisher) leaseOf() time.Duration {
+	return max(lease, min(time.Duration(p.total())*leaseEach, mostLease))
+}
+
+// Tell takes in what this member knows now; nil: nothing, and subscribers are told nothing more. They are told of a change at once, so many in a
+// burst; Expire has the others. It is called once in an interval, and may be left out while nobody is Wanted.
 func (p *Publisher) Tell(now time.Time, group netip.Addr, r *Report) []Outgoing {
 	g := p.find(group)
 	if g == nil {
@@ -223,24 +247,34 @@ func (p *Publisher) Tell(now time.Time, group netip.Addr, r *Report) []Outgoing 
 	return p.flush(now, g)
 }
 
-// flush tells all subscribers of a change, if there is one and the last one is long enough ago.
+// flush tells subscribers of a change, if there is one and the last one is long enough ago, and those that one burst had no room for.
 func (p *Publisher) flush(now time.Time, g *published) (out []Outgoing) {
-	if !g.pending || g.report == nil || now.Sub(g.changed) < changeGap {
+	if g.report == nil {
 		return nil
 	}
-	g.pending, g.changed = false, now
-	for _, s := range g.subscribers {
-		out = append(out, p.tell(now, g, s)...)
+	if g.pending && now.Sub(g.changed) >= changeGap {
+		g.pending, g.changed, g.behind = false, now, 0
+		for _, s := range g.subscribers {
+			s.behind = true
+		}
+	}
+	if !g.isBehind() {
+		return nil
+	}
+	lines, every, n := p.lines(now, g), p.every(g), time.Duration(len(g.subscribers))
+	for ; g.behind < len(g.subscribers) && len(out) < burst; g.behind++ {
+		if s := g.subscribers[g.behind]; s.behind {
+			out = append(out, p.tell(now, g, lines, s)...)
+			s.due = now.Add(every/2 + every/2*time.Duration(g.behind+1)/n) // and not all at one moment again
+			g.next = sooner(g.next, s.due)
+		}
 	}
 	return out
 }
 
-// tell is the list as one subscriber gets it.
-func (p *Publisher) tell(now time.Time, g *published, s *subscriber) []Outgoing {
-	every := p.every(g)
-	s.due, s.told = now.Add(every), now
-	p.sent = max(p.sent+1, uint64(max(now.UnixNano(), 0)))
-	m := Message{Type: Members, Session: s.session, Sequence: p.sent, Group: g.group, List: List{Lease: lease, Every: every}}
+// lines are what is said of the members, to all subscribers the same.
+func (p *Publisher) lines(now time.Time, g *published) (out List) {
+	out.Every = p.every(g)
 	for _, o := range g.report.Members[:min(len(g.report.Members), MostMembers)] {
 		line := o.Member
 		line.Age, line.Lifetime = Never, min(o.Lifetime, Never)
@@ -251,9 +285,18 @@ func (p *Publisher) tell(now time.Time, g *published, s *subscriber) []Outgoing 
 		if !heard.IsZero() {
 			line.Age = min(max(now.Sub(heard), 0), Never)
 		}
-		m.List.Members = append(m.List.Members, line)
+		out.Members = append(out.Members, line)
 	}
-	return p.one(m, s.key, s.from, s.to)
+	return out
+}
+
+// tell is the list as one subscriber gets it.
+func (p *Publisher) tell(now time.Time, g *published, list List, s *subscriber) []Outgoing {
+	s.due, s.told, s.behind = now.Add(list.Every), now, false
+	g.next = sooner(g.next, s.due)
+	p.sent = max(p.sent+1, uint64(max(now.UnixNano(), 0)))
+	list.Lease = s.lease
+	return p.one(Message{Type: Members, Session: s.session, Sequence: p.sent, Group: g.group, List: list}, s.key, s.from, s.to)
 }
 
 // one is a message; none where the wire cannot carry it.
@@ -268,31 +311,53 @@ func (p *Publisher) one(m Message, key *auth.Key, to netip.AddrPort, from netip.
 // Deadline is when Expire has something to do; the zero Time: never.
 func (p *Publisher) Deadline() (next time.Time) {
 	for _, g := range p.groups {
+		if g.isBehind() {
+			return g.changed
+		}
 		if g.pending && g.report != nil {
 			next = sooner(next, g.changed.Add(changeGap))
 		}
-		for _, s := range g.subscribers {
-			next = sooner(next, s.expires)
-			if g.report != nil {
-				next = sooner(next, s.due)
-			}
+		due := g.next
+		if soonest := g.looked.Add(pause); len(g.subscribers) > many && !due.IsZero() && due.Before(soonest) {
+			due = soonest
 		}
+		next = sooner(next, due)
 	}
 	return next
 }
 
-// Expire does what is due.
+// Expire does what is due, so much of it as one burst has room for: then the Deadline is over at once.
 func (p *Publisher) Expire(now time.Time) (out []Outgoing) {
 	for _, g := range p.groups {
-		g.expire(now)
-		if g.report == nil {
-			continue
+		if len(out) < burst {
+			out = append(out, p.flush(now, g)...)
 		}
-		out = append(out, p.flush(now, g)...)
-		for _, s := range g.subscribers {
-			if !now.Before(s.due) {
-				out = append(out, p.tell(now, g, s)...)
+		if !g.next.IsZero() && !now.Before(g.next) {
+			out = append(out, p.renew(now, g, burst-len(out))...)
+		}
+	}
+	return out
+}
+
+// renew tells those that are due, so many at most, forgets those whose leases are over, and notes when the next one is due.
+func (p *Publisher) renew(now time.Time, g *published, most int) (out []Outgoing) {
+	g.expire(now)
+	g.next, g.looked = time.Time{}, now
+	var list List
+	for _, s := range g.subscribers {
+		switch {
+		case g.report == nil || now.Before(s.due):
+		case len(out) >= most:
+			g.looked = time.Time{} // and the rest at once
+		default:
+			if list.Every == 0 {
+				list = p.lines(now, g)
 			}
+			out = append(out, p.tell(now, g, list, s)...)
+		}
+		g.next = sooner(g.next, s.expires)
+		if g.report != nil {
+			g.next = sooner(g.next, s.due)
 		}
 	}
 	return out

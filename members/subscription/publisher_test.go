@@ -107,13 +107,13 @@ func TestPublisherHasRoomForSoMany(t *testing.T) {
 	keys, cfg := keyed(t)
 	l := newLAN(t, 1, keys, cfg)
 	pub := l.members[0].pub
-	for i := range mostSubscribers + 1 {
+	for i := range leastSubscribers + 1 {
 		a := netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, 0x0a580000+uint32(i))))
 		l.subscribe(netip.AddrPortFrom(a, 40000), uint64(i+1), cfg.Key)
 	}
-	assert.Len(t, pub.Subscribers(l.now, group), mostSubscribers)
+	assert.Len(t, pub.Subscribers(l.now, group), leastSubscribers)
 	assert.Equal(t, uint64(1), pub.Refused()[RejectFull])
-	l.now = l.now.Add(lease)
+	l.now = l.now.Add(leastSubscribers * leaseEach)
 	l.subscribe(netip.AddrPortFrom(own(50), 40000), 1, cfg.Key)
 	assert.Len(t, pub.Subscribers(l.now, group), 1)
 }
@@ -131,16 +131,16 @@ func TestPublisherHasRoomBesideOneHostWithAllPorts(t *testing.T) {
 	assert.Equal(t, uint64(3000-mostOfHost), pub.Refused()[RejectFull])
 
 	six := netip.MustParseAddr("2001:db8::").As16()
-	for i := range 2 * mostSubscribers {
+	for i := range 2 * leastSubscribers {
 		binary.BigEndian.PutUint32(six[12:], uint32(i)+1)
 		l.subscribe(netip.AddrPortFrom(netip.AddrFrom16(six), 40000), uint64(i)+1, cfg.Key)
 	}
-	require.Len(t, pub.Subscribers(l.now, group), mostSubscribers)
+	require.Len(t, pub.Subscribers(l.now, group), leastSubscribers)
 	for i := range 100 {
 		l.subscribe(netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 99, 0, byte(i)}), 40000), 1, cfg.Key)
 	}
 	list := pub.Subscribers(l.now, group)
-	assert.Len(t, list, mostSubscribers)
+	assert.Len(t, list, leastSubscribers)
 	assert.Equal(t, own(50), list[0].Address, "who was there first")
 	assert.Equal(t, netip.AddrFrom4([4]byte{10, 99, 0, 99}), list[len(list)-1].Address, "and who comes last")
 }
@@ -225,19 +225,25 @@ func TestPublisherSaysWhatTheWireCanCarry(t *testing.T) {
 	assert.Equal(t, []time.Duration{Never, Never}, []time.Duration{m.List.Every, m.List.Members[0].Lifetime})
 }
 
-func TestPublisherCountsWhatItRefuses(t *testing.T) {
-	keys, cfg := keyed(t)
+func TestServerCountsWhatItHasNoRoomFor(t *testing.T) {
 	s := NewServer(9646, slog.New(slog.DiscardHandler))
-	s.SetKeys(keys)
-	b, err := Message{Type: Subscribe, Session: 7, Group: group}.Append(nil, cfg.Key)
+	r := &serving{inbox: make(chan Packet, mostWaiting), wake: make(chan struct{}, 1), stop: make(chan struct{})}
+	b, err := Message{Type: Subscribe, Session: 7, Group: group}.Append(nil, nil)
 	require.NoError(t, err)
-	for range 5 * inBreath {
-		s.Hear(Packet{Data: b, From: netip.AddrPortFrom(own(50), 40000), To: own(1), TTL: 60})
+	in := Packet{Data: b, From: netip.AddrPortFrom(own(50), 40000), To: own(1), TTL: 60}
+	s.Hear(in)
+	assert.Empty(t, s.Refused(), "nobody is served")
+	s.run = r
+	for range mostWaiting + 5 {
+		s.Hear(in)
 	}
-	got := s.Refused()
-	assert.GreaterOrEqual(t, got[RejectGroup], uint64(inBreath))
-	assert.NotZero(t, got[RejectFlood], "by way of the members' sockets no more than by those of its own")
-	assert.Equal(t, uint64(5*inBreath), got[RejectGroup]+got[RejectFlood])
+	assert.Equal(t, map[Reason]uint64{RejectFlood: 5}, s.Refused())
+	b[0] = 0
+	got, err := r.received(nil)
+	require.NoError(t, err)
+	assert.NotZero(t, got.Data[0], "the reader's buffer is its own again")
+	s.hear(r, got)
+	assert.Equal(t, uint64(1), s.Refused()[RejectUnsigned])
 }
 
 func FuzzPublisher(f *testing.F) {

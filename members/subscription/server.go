@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -21,6 +22,10 @@ const (
 	openAgain = 5 * time.Second
 	// breath and inBreath bound what a flood takes of the processor: so many datagrams are read in such a time.
 	breath, inBreath = 10 * time.Millisecond, 100
+	// mostWaiting is how many datagrams that came in by the members' sockets may wait for that.
+	mostWaiting = 4096
+	// sendAgain is how long is waited when the kernel takes no more, and sendTries how often: what is for hosts that do not answer waits there.
+	sendAgain, sendTries = time.Millisecond, 10
 )
 
 // Server is a [Publisher] on the network: it hears followers on the port, and answers them. It has no socket and no goroutine while no group is
@@ -33,28 +38,15 @@ type Server struct {
 	pub    *Publisher
 	groups map[netip.Addr]int // how often each is served: an entry that is made anew may begin before the old one ends
 	run    *serving           // nil: no group is served
-	flood  flood
-	said   time.Time // when it was last that somebody got no place
-}
-
-// flood counts what is looked at in a breath.
-type flood struct {
-	begun time.Time
-	n     int
-}
-
-// over tells whether one more is more than may be.
-func (f *flood) over(now time.Time) bool {
-	if now.Sub(f.begun) >= breath {
-		*f = flood{begun: now}
-	}
-	f.n++
-	return f.n > inBreath
+	unsent []Outgoing         // of the newest Tell
+	said   time.Time          // when it was last that somebody got no place
+	flood  uint64             // datagrams of the members' sockets that there was no room for
 }
 
 // serving is what the sockets need as long as they are open.
 type serving struct {
 	listeners []*listener
+	inbox     chan Packet   // of the members' sockets
 	wake      chan struct{} // capacity 1
 	stop      chan struct{}
 	done      sync.WaitGroup
@@ -62,7 +54,9 @@ type serving struct {
 
 // NewServer makes one that serves nothing yet.
 func NewServer(port uint16, log *slog.Logger) *Server {
-	return &Server{port: port, log: log, pub: NewPublisher(rand.Uint64), groups: map[netip.Addr]int{}}
+	s := &Server{port: port, log: log, pub: NewPublisher(rand.Uint64), groups: map[netip.Addr]int{}}
+	s.pub.most = room()
+	return s
 }
 
 // SetKeys is as in Publisher.
@@ -79,7 +73,7 @@ func (s *Server) Serve(group netip.Addr) {
 	s.groups[group]++
 	s.pub.Serve(group)
 	if s.run == nil {
-		s.run = &serving{wake: make(chan struct{}, 1), stop: make(chan struct{})}
+		s.run = &serving{inbox: make(chan Packet, mostWaiting), wake: make(chan struct{}, 1), stop: make(chan struct{})}
 		s.run.done.Add(1)
 		go s.open(s.run)
 	}
@@ -126,63 +120,110 @@ func (s *Server) Subscribers(group netip.Addr) []Subscriber {
 	return s.pub.Subscribers(time.Now(), group)
 }
 
+// Room is as in Publisher.
+func (s *Server) Room(group netip.Addr) (taken, most int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pub.Room(group)
+}
+
 // Refused counts what was refused, by reason.
 func (s *Server) Refused() map[Reason]uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return maps.Clone(s.pub.Refused())
+	out := maps.Clone(s.pub.Refused())
+	if s.flood > 0 {
+		out[RejectFlood] += s.flood
+	}
+	return out
 }
 
-// Tell is as in Publisher.
+// Tell is as in Publisher. It sends nothing itself: whoever tells has other things to do.
 func (s *Server) Tell(group netip.Addr, r *Report) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.send(s.pub.Tell(time.Now(), group, r))
+	if out := s.pub.Tell(time.Now(), group, r); s.run != nil {
+		s.unsent = append(s.unsent, out...)
+		s.run.rouse()
+	}
 }
 
-// Hear takes a message that came in by a socket of the members. Its Data is used until Hear returns. Of more than may be in a breath the rest is
-// refused: whoever reads there has other things to hear.
+// Hear takes a message that came in by a socket of the members, and answers it later: whoever reads there has other things to hear. Of more than may
+// wait the rest is refused. Its Data is the caller's again when Hear returns.
 func (s *Server) Hear(in Packet) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
-	if s.flood.over(now) {
-		s.pub.refused[RejectFlood]++
+	if s.run == nil {
 		return
 	}
-	s.hear(now, in)
+	in.Data = slices.Clone(in.Data)
+	select {
+	case s.run.inbox <- in:
+	default:
+		s.flood++
+	}
 }
 
 // sayAgain is how long nothing is said of those that get no place, once it was.
 const sayAgain = time.Minute
 
-// hear answers a message. The caller holds the lock.
-func (s *Server) hear(now time.Time, in Packet) {
+// hear answers a message.
+func (s *Server) hear(r *serving, in Packet) {
+	s.mu.Lock()
+	now := time.Now()
 	before := s.pub.refused[RejectFull]
-	s.send(s.pub.Hear(now, in))
-	if s.pub.refused[RejectFull] == before || !s.said.IsZero() && now.Sub(s.said) < sayAgain {
-		return
+	out := s.pub.Hear(now, in)
+	refused := s.pub.refused[RejectFull]
+	say := refused > before && (s.said.IsZero() || now.Sub(s.said) >= sayAgain)
+	if say {
+		s.said = now
 	}
-	s.said = now
-	s.log.Warn("a host that asks who the members are gets no place", "code", string(code.FollowersFull), "from", in.From,
-		"refused", s.pub.refused[RejectFull], "remedy", code.FollowersFull.Entry().Remedy)
+	most := s.pub.most
+	s.mu.Unlock()
+	r.send(out)
+	r.rouse()
+	if say {
+		s.log.Warn("a host that asks who the members are gets no place", "code", string(code.FollowersFull), "from", in.From, "places", most,
+			"refused", refused, "remedy", code.FollowersFull.Entry().Remedy)
+	}
 }
 
-// send sends all, with the lock held. What the kernel does not take the next message makes good.
-func (s *Server) send(all []Outgoing) {
-	if s.run == nil {
-		return
-	}
-	for _, o := range all {
-		for _, l := range s.run.listeners {
-			if (l.v4 != nil) == o.To.Addr().Is4() {
-				_ = l.send(o)
-			}
-		}
-	}
+// rouse has tick look what is due.
+func (r *serving) rouse() {
 	select {
-	case s.run.wake <- struct{}{}:
+	case r.wake <- struct{}{}:
 	default:
+	}
+}
+
+// send sends what the kernel takes at once, and returns the others.
+func (r *serving) send(all []Outgoing) (left []Outgoing) {
+	if len(all) == 0 {
+		return nil
+	}
+	for _, l := range r.listeners {
+		is4 := l.v4 != nil
+		mine := all
+		if slices.ContainsFunc(all, func(o Outgoing) bool { return o.To.Addr().Is4() != is4 }) {
+			mine = slices.DeleteFunc(slices.Clone(all), func(o Outgoing) bool { return o.To.Addr().Is4() != is4 })
+		}
+		rest, _ := l.send(mine) // whom no message reaches, the next one may
+		left = append(left, rest...)
+	}
+	return left
+}
+
+// sendAll sends many, and waits a moment where the kernel has no room for them. What it does not take then the next message makes good.
+func (r *serving) sendAll(all []Outgoing) {
+	for range sendTries {
+		if all = r.send(all); len(all) == 0 {
+			return
+		}
+		select {
+		case <-r.stop:
+			return
+		case <-time.After(sendAgain):
+		}
 	}
 }
 
@@ -211,7 +252,7 @@ func (s *Server) openAll(r *serving) error {
 	var open []*listener
 	var errs []error
 	for _, is4 := range []bool{true, false} {
-		l, err := listen(s.port, is4)
+		l, err := listen(s.port, is4, bufferSize)
 		if errors.Is(err, syscall.EAFNOSUPPORT) {
 			continue
 		}
@@ -236,17 +277,28 @@ func (s *Server) openAll(r *serving) error {
 	}
 	r.listeners = open
 	for _, l := range open {
-		r.done.Go(func() { s.read(r, l) })
+		r.done.Go(func() { s.read(r, l.receive) })
 	}
+	r.done.Go(func() { s.read(r, r.received) })
 	return nil
 }
 
-// read reads one socket until it is closed.
-func (s *Server) read(r *serving, l *listener) {
+// received waits for a datagram of the members' sockets.
+func (r *serving) received([]byte) (Packet, error) {
+	select {
+	case <-r.stop:
+		return Packet{}, net.ErrClosed
+	case in := <-r.inbox:
+		return in, nil
+	}
+}
+
+// read reads until receive says that it is closed.
+func (s *Server) read(r *serving, receive func([]byte) (Packet, error)) {
 	b := make([]byte, MaxMessage+1)
 	begin, n := time.Now(), 0
 	for {
-		in, err := l.receive(b)
+		in, err := receive(b)
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
@@ -261,21 +313,23 @@ func (s *Server) read(r *serving, l *listener) {
 			begin, n = time.Now(), 0
 		}
 		if err == nil {
-			s.mu.Lock()
-			s.hear(time.Now(), in)
-			s.mu.Unlock()
+			s.hear(r, in)
 		}
 	}
 }
 
-// tick does what is due.
+// tick does what is due, one burst after the other, and keeps nobody from the lock while it sends.
 func (s *Server) tick(r *serving) {
 	due := time.NewTimer(time.Hour)
 	defer due.Stop()
 	for {
-		s.mu.Lock()
-		next := s.pub.Deadline()
-		s.mu.Unlock()
+		out, next := s.owed()
+		if len(out) > 0 {
+			r.sendAll(out)
+			if !r.stopped() {
+				continue
+			}
+		}
 		if next.IsZero() {
 			due.Stop()
 		} else {
@@ -286,9 +340,28 @@ func (s *Server) tick(r *serving) {
 			return
 		case <-r.wake:
 		case <-due.C:
-			s.mu.Lock()
-			s.send(s.pub.Expire(time.Now()))
-			s.mu.Unlock()
 		}
 	}
+}
+
+func (r *serving) stopped() bool {
+	select {
+	case <-r.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// owed is what is to be sent now, and when there is more.
+func (s *Server) owed() (out []Outgoing, next time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if out, s.unsent = s.unsent, nil; len(out) > 0 {
+		return out, time.Time{}
+	}
+	if next = s.pub.Deadline(); next.IsZero() || time.Now().Before(next) {
+		return nil, next
+	}
+	return s.pub.Expire(time.Now()), s.pub.Deadline()
 }

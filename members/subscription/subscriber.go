@@ -9,16 +9,6 @@ import (
 	"github.com/keepvip/keepvip/internal/base/places"
 )
 
-// published is one group.
-type published struct {
-	group       netip.Addr
-	report      *Report   // nil: nothing is known
-	told        time.Time // when it was
-	changed     time.Time
-	pending     bool // a change waits for changeGap
-	subscribers []*subscriber
-}
-
 type subscriber struct {
 	from    netip.AddrPort
 	host    string // that from belongs to
@@ -27,9 +17,11 @@ type subscriber struct {
 	key     *auth.Key
 	node    string
 	since   time.Time // of the session
+	lease   time.Duration
 	expires time.Time
 	due     time.Time
 	told    time.Time // zero: not yet
+	behind  bool      // it was not told the newest change yet
 
 	connections *uint32   // as it has said last
 	counted     time.Time // when it has
@@ -76,10 +68,12 @@ func (p *Publisher) Subscribers(now time.Time, group netip.Addr) (out []Subscrib
 
 // subscribe adds one, or renews its lease; nil: there is no room. Sessions of one host are beside each other: a question that was asked before,
 // and that somebody sends once more, must not end what is told now.
-func (g *published) subscribe(now time.Time, m Message, key *auth.Key, in Packet) *subscriber {
-	s := g.subscriber(now, m.Session, in.From)
+func (p *Publisher) subscribe(now time.Time, g *published, m Message, key *auth.Key, in Packet) *subscriber {
+	s := p.subscriber(now, g, m.Session, in.From)
 	if s != nil {
-		s.to, s.key, s.node, s.expires = in.To, key, m.Node, now.Add(lease)
+		s.lease = p.leaseOf()
+		s.to, s.key, s.node, s.expires = in.To, key, m.Node, now.Add(s.lease)
+		g.next = sooner(g.next, s.expires)
 		if m.Sequence > s.sequence {
 			s.sequence, s.connections, s.counted = m.Sequence, m.Connections, now
 		}
@@ -88,73 +82,46 @@ func (g *published) subscribe(now time.Time, m Message, key *auth.Key, in Packet
 }
 
 // subscriber is the one of that session. A new one of a port that has many takes the place of that which was renewed longest ago.
-func (g *published) subscriber(now time.Time, session uint64, from netip.AddrPort) *subscriber {
-	var same []*subscriber
-	for _, s := range g.subscribers {
-		switch {
-		case s.from != from:
-		case s.session == session:
-			return s
-		default:
-			same = append(same, s)
-		}
+func (p *Publisher) subscriber(now time.Time, g *published, session uint64, from netip.AddrPort) *subscriber {
+	same := g.at[from]
+	if i := slices.IndexFunc(same, func(s *subscriber) bool { return s.session == session }); i >= 0 {
+		return same[i]
 	}
 	if len(same) >= mostSessions {
 		s := slices.MinFunc(same, func(a, b *subscriber) int { return a.expires.Compare(b.expires) })
 		*s = subscriber{from: from, host: places.Host(from.Addr()), session: session, since: now}
 		return s
 	}
-	g.expire(now)
-	if !g.makeRoom(from.Addr()) {
+	if !p.makeRoom(now, g, from.Addr()) {
 		return nil
 	}
 	s := &subscriber{from: from, host: places.Host(from.Addr()), session: session, since: now}
-	g.subscribers = append(g.subscribers, s)
+	g.add(s)
 	return s
 }
 
 // makeRoom tells whether there is a place for one more of that address. Whoever was there longer stays: an address that has as many as it may gets none.
 // When all places are taken the host that has more than the newcomer would have loses its newest.
-func (g *published) makeRoom(newcomer netip.Addr) bool {
-	own := 0
-	for _, s := range g.subscribers {
-		if s.from.Addr() == newcomer {
-			own++
-		}
+func (p *Publisher) makeRoom(now time.Time, g *published, newcomer netip.Addr) bool {
+	if g.of[newcomer] >= mostOfHost || len(g.subscribers) >= p.most {
+		g.expire(now)
 	}
 	switch {
-	case own >= mostOfHost:
+	case g.of[newcomer] >= mostOfHost:
 		return false
-	case len(g.subscribers) < mostSubscribers:
+	case len(g.subscribers) < p.most:
 		return true
 	}
-	by := map[string]int{}
-	for _, s := range g.subscribers {
-		by[s.host]++
+	host, most := g.heaviest()
+	if most <= g.by[places.Host(newcomer)]+1 {
+		return false
 	}
-	host, most := "", by[places.Host(newcomer)]+1
-	for name, n := range by {
-		if n > most {
-			host, most = name, n
-		}
-	}
-	for i := len(g.subscribers) - 1; host != "" && i >= 0; i-- {
+	for i := len(g.subscribers) - 1; i >= 0; i-- {
 		if g.subscribers[i].host == host {
+			g.remove(g.subscribers[i])
 			g.subscribers = slices.Delete(g.subscribers, i, i+1)
 			return true
 		}
 	}
 	return false
-}
-
-func (g *published) expire(now time.Time) {
-	g.drop(func(s *subscriber) bool { return !now.Before(s.expires) })
-}
-
-// drop ends subscriptions. While there is none nothing is known: nobody tells it.
-func (g *published) drop(which func(*subscriber) bool) {
-	g.subscribers = slices.DeleteFunc(g.subscribers, which)
-	if len(g.subscribers) == 0 {
-		g.report = nil
-	}
 }

@@ -82,6 +82,7 @@ func Floods() []Flood {
 		{"Raft's port, idle connections", RaftConfig(Raft{}), callsFrom(port, 0, 300)},
 		{"ARP, claims of many hosts", plain, framesFrom(5_000, claims)},
 		{"VRRP, 500 routers of lower priority", plain, framesFrom(2_000, lowRouters)},
+		{"VRRP, 299 other clusters on the link", plain, framesFrom(otherRate, clustersBeside)},
 		{"VRRP, 500 routers of lower priority, with a key", Config{Product: Keyed{}}, framesFrom(10_000, lowRouters)},
 	}
 }

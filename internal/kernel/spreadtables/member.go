@@ -61,14 +61,14 @@ func (c Config) receive(f family) []chain {
 			and(link, f.isError, f.spread(f.inError, setPorts), forUs(), goTo("errors")),
 		},
 	}
-	sendOn := func(name string, w flow) chain {
-		rules := []match{and(fromMember(), accept()), and(f.markedAtAll(expr.CmpOpEq), accept())}
+	sendOn := func(name string, w flow, believed match) chain {
+		rules := []match{and(fromMember(), accept()), and(believed, accept())}
 		if c.slots() > 0 {
 			rules = append(rules, and(f.slot(w, c.slots(), c.Seed), owner(mapOwners), f.hopsLeft(), f.mark(markSpread), copyTo(c.Index), drop()))
 		}
 		return chain{Name: name, Rules: rules}
 	}
-	return []chain{sendOn("packets", f.packet), sendOn("errors", f.inError), hook}
+	return []chain{sendOn("packets", f.packet, c.believed(f)), sendOn("errors", f.inError, f.markedAtAll(expr.CmpOpEq)), hook}
 }
 
 // translated gives new connections this node's own address and the target port. On other links, as those of pods, only while this node has

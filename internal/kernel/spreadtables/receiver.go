@@ -93,12 +93,25 @@ func (c Config) sendOn(f family, owners string) []match {
 		and(f.ofVLAN(), accept()),
 		and(f.is(), f.fragment, accept()),
 		and(fromMember(), accept()),
-		and(f.is(), f.markedAtAll(expr.CmpOpEq), accept()),
+		and(f.is(), c.believed(f), accept()),
 	}
 	if c.slots() > 0 {
 		rules = append(rules, and(f.is(), f.slot(f.packet, c.slots(), c.Seed), owner(owners), f.hopsLeft(), forwardTo(f.number, c.Index)))
 	}
 	return rules
+}
+
+// believed ends the rule unless a mark says that a member has sent the packet on. Anybody can set one, so it counts only where it is needed: for
+// a second chance, whose sender may have another MAC than it says, as behind a bond that sends by all of its ports. What begins a connection has
+// no second chance, and UDP has none: there the MAC tells, if all are known.
+func (c Config) believed(f family) match {
+	marked := f.markedAtAll(expr.CmpOpEq)
+	for i, m := range c.Members {
+		if !m.Self && !c.knows(uint8(i)) {
+			return marked
+		}
+	}
+	return and(marked, protocol(unix.IPPROTO_TCP), tcpFlags.has(expr.CmpOpEq, []byte{syn}, []byte{0}))
 }
 
 // among is the configuration for one family: members without an address of it have no part in it.

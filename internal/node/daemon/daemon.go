@@ -170,7 +170,7 @@ func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 		build: &builder{
 			vrrpSockets: newVRRPSockets(keys.vrrp, log), earSockets: &earSockets{links: h.links, log: log}, memberSockets: newMemberSockets(keys.members, cfg.Port, opts.Version, log), fences: fences, near: h.neighbours, log: log,
 			host: h, hooks: hooks, past: past, raft: newRaftNode(&h.seen, opts.Version, log), timings: newTimings(),
-			coverage: coverage.New(link.Listeners), replies: replies.New(h.links),
+			coverage: coverage.New(link.Listeners), replies: replies.New(h.links), keyed: keys.enforced,
 		},
 		sources: newSources(), renewed: newSources(), departures: departures{},
 	}

@@ -40,6 +40,7 @@ type builder struct {
 	followers     *subscription.Server
 	coverage      *coverage.Looker
 	replies       *replies.Looker
+	keyed         func() bool // members prove by a key that they are members; nil: they do not
 }
 
 // instance makes v, one of whole.

@@ -102,3 +102,9 @@ func shownKeys(k config.Key, secrets []config.Secret) *KeyStatus {
 }
 
 func (k *keys) status() *KeyStatus { return k.shown.Load() }
+
+// enforced tells whether nothing counts that is not signed.
+func (k *keys) enforced() bool {
+	shown := k.shown.Load()
+	return shown != nil && shown.Mode == string(config.KeyEnforce)
+}

@@ -103,6 +103,7 @@ func (b *builder) spreadConfig(v config.VIP) *spread.Config {
 	cfg := &spread.Config{
 		Name: v.Name, Weight: v.Spread.Weight, Members: v.Spread.Members, Senders: v.Candidates, Interval: v.VRRP.AdvertisementInterval,
 		Masquerade: v.Spread.Via == config.ViaMasquerade,
+		Keyed:      b.keyed,
 		Stays:      func() bool { return b.spreading.has(v.Name) },
 	}
 	if b.followers != nil {

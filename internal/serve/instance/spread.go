@@ -53,6 +53,8 @@ type SpreadStatus struct {
 	Members []SpreadMember `json:"members"`           // in the order of the tables
 	Tables  []SpreadTable  `json:"tables"`            // one for the ports of each check
 	LeftOut []SpreadMember `json:"leftOut,omitempty"` // members that get no connections, because there are too many
+	// Newcomers are members that have appeared within a day while neither a key nor a list says who is one (KV252).
+	Newcomers []SpreadNewcomer `json:"newcomers,omitempty"`
 	// SecondChance tells whether a packet of a connection that this node does not know is sent on to the member that may know it. Of
 	// masquerade it is false, and nothing is missing: connections end with a move.
 	SecondChance bool   `json:"secondChance"`
@@ -61,6 +63,16 @@ type SpreadStatus struct {
 	Ingress      bool   `json:"ingress"`                   // packets are sent on at the link, which costs least
 	// Followers are those that this node tells who the members are. Each of them asks up to three members.
 	Followers []SpreadFollower `json:"followers,omitempty"`
+	// FollowerPlaces is how many there is room for, by the memory of this host; with FollowersFull all places are taken, and others are not told (KV385).
+	FollowerPlaces int  `json:"followerPlaces,omitempty"`
+	FollowersFull  bool `json:"followersFull,omitempty"`
+}
+
+// SpreadNewcomer is a member that was not there before, and may be one that somebody has invented.
+type SpreadNewcomer struct {
+	Address netip.Addr `json:"address"`
+	Node    string     `json:"node,omitempty"` // as it says
+	Since   time.Time  `json:"since"`          // when it was heard first
 }
 
 // SpreadFollower is a host that is no member, and goes straight to members.

@@ -62,6 +62,9 @@ func (c *chain) spread() {
 	if s.Problem != "" {
 		c.say(code.NotSpread, time.Time{}, "connections are not spread over the members as they should be: "+s.Problem)
 	}
+	for _, n := range s.Newcomers {
+		c.say(code.NewMember, n.Since, fmt.Sprintf("CONFLICT: %s is a new member, and neither a key nor spread.members says that it is one", n.Address))
+	}
 	if n := len(s.LeftOut); n > 0 {
 		c.say(code.TooManyMembers, time.Time{}, fmt.Sprintf("%d members get no connections: there are %d, and room for %d", n, len(s.Members)+n, len(s.Members)))
 	}

@@ -31,6 +31,8 @@ type Config struct {
 	Reloaded bool
 	// Followers are told of the members; nil: there can be none.
 	Followers Followers
+	// Keyed tells whether members prove by a key that they are members; nil: they do not.
+	Keyed func() bool
 	// Stays tells, at the end of the service, that another run is to go on with it.
 	Stays func() bool
 }
@@ -67,6 +69,8 @@ type Followers interface {
 	Wanted(group netip.Addr) bool
 	// Subscribers are they.
 	Subscribers(group netip.Addr) []subscription.Subscriber
+	// Room is how many places for them are taken, and how many there are.
+	Room(group netip.Addr) (taken, most int)
 	// Tell has them know, and is called once in an interval while there are any; nil: nothing is known.
 	Tell(group netip.Addr, r *subscription.Report)
 }

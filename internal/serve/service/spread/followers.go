@@ -59,6 +59,15 @@ func (f *followers) list() (out []instance.SpreadFollower) {
 	return out
 }
 
+// room is how many followers there is room for, and whether all of it is taken.
+func (f *followers) room() (most int, full bool) {
+	if f.to == nil {
+		return 0, false
+	}
+	taken, most := f.to.Room(f.group)
+	return most, taken >= most
+}
+
 // left tells whether a follower has connections here, or has not counted them since. One from which this node's kernel knows no connection has none,
 // whatever it says: the followers' key is good for asking, and holds up no drain. doubted are those that say otherwise.
 func (f *followers) left(since time.Time, direct map[netip.Addr]int) (waits bool, doubted []netip.Addr) {

@@ -46,6 +46,8 @@ func (f *fakeFollowers) Drop(netip.Addr) {
 	f.served = f.served[1:]
 }
 
+func (f *fakeFollowers) Room(netip.Addr) (taken, most int) { return 2048, 2048 }
+
 func (f *fakeFollowers) Wanted(netip.Addr) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -168,5 +170,17 @@ func TestServiceTellsAtOnceThatThisNodeIsNotFit(t *testing.T) {
 		_, _, newest := f.look()
 		assert.Equal(t, slots.Keeps, newest.Members[0].Ports[0].Condition, "followers")
 		assert.False(t, b.elector.own().Ports[0].Healthy, "members")
+	})
+}
+
+func TestServiceShowsHowManyFollowersThereIsRoomFor(t *testing.T) {
+	cfg := config()
+	cfg.Followers = &fakeFollowers{wanted: true}
+	inBubble(t, cfg, func(t *testing.T, b *bench) {
+		b.begin()
+		time.Sleep(settle + tick)
+		s := b.service.Status().Spread
+		assert.Equal(t, 2048, s.FollowerPlaces)
+		assert.True(t, s.FollowersFull)
 	})
 }

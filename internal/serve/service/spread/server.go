@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/members/slots"
 	"github.com/keepvip/keepvip/members/subscription"
@@ -31,6 +32,7 @@ type server struct {
 	followers followers
 	remaining remaining
 	reach     reach
+	newcomers newcomers
 
 	term     instance.Term
 	elector  election.Spreader // nil between terms
@@ -98,6 +100,7 @@ func (v *server) begin(t instance.Term, s *spreader, now time.Time) {
 	v.settled = now.Add(v.settle())
 	v.move(now, t.Place)
 	v.roster.begin(self, v.settled)
+	v.newcomers.begin(now)
 	sendsFrom := now
 	if v.waits {
 		sendsFrom = v.settled.Add(v.settle())
@@ -172,6 +175,7 @@ func (v *server) stepMembers(now time.Time) {
 	me, err := v.self(list)
 	v.roster.become(me.address)
 	v.roster.hear(now, list)
+	v.noteNewcomers(now)
 	v.roster.declareDead()
 	v.ask(now)
 	if err != nil {
@@ -304,6 +308,20 @@ func (v *server) drain(now, until time.Time) {
 	v.counter.drain(now, until)
 	if v.elector != nil {
 		v.count(now)
+	}
+}
+
+// noteNewcomers says which members are new, where nothing proves that they are members.
+func (v *server) noteNewcomers(now time.Time) {
+	const text = "a member is new, and neither a key nor spread.members says that it is one"
+	proved := len(v.cfg.Members) > 0 || v.cfg.Keyed != nil && v.cfg.Keyed()
+	for _, m := range v.newcomers.look(now, v.roster.all, proved) {
+		if left, ok := v.lines.May(now, text, mostLines); ok {
+			v.log.Warn(text, election.LeftOut([]any{
+				"code", string(code.NewMember), "member", m.address, "node", m.node, "mac", macOf(m.spread.MAC), "weight", m.spread.Weight,
+				"remedy", code.NewMember.Entry().Remedy,
+			}, left)...)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package spread
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/keepvip/keepvip/internal/kernel/conntrack"
 	"github.com/keepvip/keepvip/internal/serve/instance"
@@ -26,6 +27,8 @@ func (v *server) status() *instance.SpreadStatus {
 		out.Via = instance.SpreadOff
 	}
 	out.Followers = v.followers.list()
+	out.FollowerPlaces, out.FollowersFull = v.followers.room()
+	out.Newcomers = slices.Clone(v.newcomers.shown)
 	for _, r := range v.leftOut {
 		out.LeftOut = append(out.LeftOut, v.member(r))
 	}
