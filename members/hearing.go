@@ -42,6 +42,7 @@ type Hearing struct {
 	since time.Time // since when something is heard again by a node that was deaf; zero: nothing is
 
 	rounds int       // how often questions were asked since then
+	last   time.Time // what heard was at the first of them
 	asked  time.Time // when the last one was
 	turn   int       // of the hosts
 	deaf   bool
@@ -121,7 +122,7 @@ func (h *Hearing) Asked() time.Time { return h.asked }
 
 // Step judges, and returns what is to be asked now. What has arrived is to be heard before.
 func (h *Hearing) Step(now time.Time, p Pace) Question {
-	if h.heard.IsZero() || now.Sub(h.heard) < p.Quiet {
+	if h.heard.IsZero() || now.Sub(h.heard) < p.Quiet && !h.silent() {
 		return h.well(now, p)
 	}
 	h.since = time.Time{}
@@ -136,6 +137,9 @@ func (h *Hearing) Step(now time.Time, p Pace) Question {
 	if h.rounds >= deafRounds {
 		h.deaf = true
 	}
+	if h.rounds == 0 {
+		h.last = h.heard
+	}
 	h.rounds++
 	if h.rounds == 1 && p.Usual { // as a rule it answers
 		h.turn++
@@ -143,6 +147,10 @@ func (h *Hearing) Step(now time.Time, p Pace) Question {
 	}
 	return h.ask(now, true, witnesses...)
 }
+
+// silent tells that nothing has arrived since the first question of a silence. A node that takes over has more patience from then on, and hears
+// nothing for all that.
+func (h *Hearing) silent() bool { return h.rounds > 0 && h.heard.Equal(h.last) }
 
 // well is a Step of a node that hears something. A deaf one goes on asking until it has heard for a while: by then it has heard of another
 // holder, too.
@@ -171,12 +179,15 @@ func (h *Hearing) drop() {
 
 // upkeep asks one of the hosts whose answer is long ago. With none there may be routers.
 func (h *Hearing) upkeep(now time.Time) Question {
-	if now.Sub(h.asked) < witnessPause {
-		return Question{}
-	}
 	again := witnessAgain
 	if len(h.witnesses()) < leastWitnesses {
+		if q := h.meet(now); !q.None() {
+			return q
+		}
 		again = witnessSoon
+	}
+	if now.Sub(h.asked) < witnessPause {
+		return Question{}
 	}
 	var due *witness
 	for i := range h.hosts {
@@ -195,6 +206,22 @@ func (h *Hearing) upkeep(now time.Time) Question {
 		return Question{Named: true}
 	}
 	return Question{}
+}
+
+// meet asks the hosts that were never asked, while there are too few witnesses: a node that becomes deaf before two have answered does not find out.
+func (h *Hearing) meet(now time.Time) Question {
+	var fresh []netip.Addr
+	for _, w := range h.hosts {
+		if w.asked.IsZero() {
+			fresh = append(fresh, w.address)
+		}
+	}
+	if len(fresh) == 0 || now.Sub(h.asked) < roundGap {
+		return Question{}
+	}
+	q := h.ask(now, false, fresh...)
+	q.Named = true
+	return q
 }
 
 func (h *Hearing) ask(now time.Time, wide bool, to ...netip.Addr) Question {

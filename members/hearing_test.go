@@ -63,6 +63,30 @@ func TestHearingIsDeafWhenAllWitnessesAreSilent(t *testing.T) {
 	}
 }
 
+// A Backup that takes over has more patience from then on: that nothing has arrived is no sound.
+func TestHearingStaysDeafWhenThePaceChanges(t *testing.T) {
+	backup := Pace{Quiet: 150 * time.Millisecond, Settle: 500 * time.Millisecond}
+	for after := time.Duration(0); after < 400*time.Millisecond; after += 10 * time.Millisecond {
+		l := newHearingLink("10.77.0.12", "10.77.0.13")
+		l.run(5 * time.Second)
+		l.hosts, l.pace = nil, backup
+		l.h.Sound(l.now)
+		l.run(after)
+		l.pace = Pace{Quiet: 400 * time.Millisecond, Usual: true, Settle: 500 * time.Millisecond}
+		l.run(time.Second)
+		assert.True(t, l.h.Deaf(), "Active after %v", after)
+	}
+}
+
+func TestHearingMeetsHostsAtOnce(t *testing.T) {
+	l := newHearingLink("10.77.0.12", "10.77.0.13")
+	l.h.Sound(l.now)
+	l.run(50 * time.Millisecond)
+	l.hosts = nil
+	l.run(time.Second)
+	assert.True(t, l.h.Deaf(), "two hosts had answered")
+}
+
 func TestHearingTakesSilenceOfOneForItsDeath(t *testing.T) {
 	l := newHearingLink("10.77.0.12", "10.77.0.13")
 	l.run(20 * time.Second)

@@ -153,3 +153,32 @@ func TestTakeBackByPlainVRRPSaysWhyThereIsNone(t *testing.T) {
 		})
 	}
 }
+
+// Where clients of every node are refused, all are less fit, and the address comes back after a drill for all that.
+func TestElectorTakesBackAmongNodesThatAreAllLessFit(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		_, h, others := talking(t)
+		all := append(others, h)
+		for _, m := range all {
+			m.SetFitness(election.Fitness{Less: 98, Reason: "nothing listens at the address"})
+		}
+		time.Sleep(10 * time.Second)
+		first := holder(t, 0, all...)
+		var rest []*member
+		for _, m := range all {
+			if m != first {
+				rest = append(rest, m)
+			}
+		}
+		still, end := context.WithTimeout(t.Context(), time.Second)
+		defer end()
+		require.NoError(t, elector(first).StandStill(still))
+		holder(t, 0, rest...)
+
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		require.NoError(t, elector(first).TakeBack(ctx))
+		assert.Equal(t, first, holder(t, time.Second, all...))
+		stopAll(t, all...)
+	})
+}
