@@ -8,6 +8,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -88,7 +89,8 @@ func TestPageShowsHolderMembersMovesAndWhatIsWrong(t *testing.T) {
 	for _, width := range []int{1280, 400} {
 		for _, dark := range []bool{false, true} {
 			dom := browse(t, holder, "wrong", width, dark)
-			assert.Contains(t, dom, "nothing is heard of ")
+			assert.Regexp(t, `nothing is heard of \S+ \(`+regexp.QuoteMeta(other.Address.String())+`\)`, dom)
+			assert.Contains(t, dom, "Remedy: ")
 			assert.Contains(t, dom, `<p id="asked" role="status" class="bad">`)
 		}
 	}

@@ -32,13 +32,13 @@ export const problems = status => {
     add(v.name, v.uncovered, "KV361");
     add(v.name, v.fence.reason, v.fence.code);
     add(v.name, v.spread?.problem);
-    for (const s of v.splits ?? []) add(v.name, `${s.node || s.address} holds the address as well: ${s.cause}`, s.code, s.remedy);
+    for (const s of v.splits ?? []) add(v.name, `${node(s)} holds the address as well: ${s.cause}`, s.code, s.remedy);
     for (const c of v.conflicts ?? []) add(v.name, `${c.mac} claims ${c.address}`, c.code);
     for (const c of v.checks ?? (v.check ? [v.check] : [])) if (c.state === "unhealthy") add(v.name, `check ${c.name ?? ""}: ${c.reason}`, c.code);
     for (const m of v.members ?? []) {
-      if (m.state === "silent") add(v.name, `nothing is heard of ${m.node || m.address}${m.lastHeard ? " since " + new Date(m.lastHeard).toLocaleString() : ""}`, m.code,
+      if (m.state === "silent") add(v.name, `nothing is heard of ${node(m)}${m.lastHeard ? " since " + new Date(m.lastHeard).toLocaleString() : ""}`, m.code,
         "if that node should run: is it up, is keepvip running there, and does the link between the nodes carry packets (keepvip doctor on both)?");
-      else if (!m.self && m.fit === false) add(v.name, `${m.node || m.address}: ${m.unfit}`, m.code);
+      else if (!m.self && m.fit === false) add(v.name, `${node(m)}: ${m.unfit}`, m.code);
     }
     if (v.takers?.count === 0) add(v.name, `no node could take the address over${v.takers.reason ? ": " + v.takers.reason : ""}`, undefined,
       "bring back the members that are silent or not fit, before the holder is stopped (keepvip status).");
