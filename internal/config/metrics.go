@@ -15,6 +15,7 @@ type Metrics struct {
 	Certificate string // file; "": plain HTTP
 	PrivateKey  string // file; "": it is in Certificate
 	TokenFile   string // a bearer token; "": whoever reaches the listener may ask
+	Page        bool   // other hosts are shown the page and the status, too
 	// KeepalivedNames adds the metrics that keepalived's exporters have, under their names.
 	KeepalivedNames bool
 }
@@ -26,8 +27,8 @@ func metricsOptions() []Option {
 	return []Option{
 		{
 			Key: "metrics.address", Flag: "metrics", Default: metricsExample, Reload: Restart, shorthand: true,
-			Help: "The listener for /metrics, /livez and /readyz. With an address of the node, or 0.0.0.0:9645 for all of them, other hosts can read /metrics and nothing else, " +
-				"and nobody at a virtual address; the loopback interface still serves all three",
+			Help: "The listener for /metrics, /livez and /readyz, and for a page to look at, with /status. With an address of the node, or 0.0.0.0:9645 for all of them, other hosts can read /metrics and nothing else, " +
+				"and nobody at a virtual address; the loopback interface still serves all of them",
 			binding: one(listener(metricsExample), func(t target) *string { return &t.config.Metrics.Address }),
 		},
 		{
@@ -44,6 +45,11 @@ func metricsOptions() []Option {
 			Key: "metrics.tokenFile", Flag: "metrics-token-file", Reload: Restart,
 			Help:    "File with the bearer token that other hosts have to show, readable by its owner alone. Read again when it changes",
 			binding: one(path(maxPath), func(t target) *string { return &t.config.Metrics.TokenFile }),
+		},
+		{
+			Key: "metrics.page", Flag: "metrics-page", Default: "false", Reload: Restart,
+			Help:    "Show other hosts the page at /, /status and /history as well, as they are shown /metrics. This host is shown them in any case",
+			binding: one(boolean(), func(t target) *bool { return &t.config.Metrics.Page }),
 		},
 		{
 			Key: "metrics.keepalivedNames", Flag: "metrics-keepalived-names", Default: "false", Reload: Restart,
@@ -89,7 +95,11 @@ func (c *Config) checkMetrics(ps *problems) {
 	if v := c.virtualHost(m.Address); v != "" {
 		bad("metrics.address", "%s is a virtual address, which comes and goes, want one of the node's own, or 0.0.0.0 for all of these", v)
 	}
-	for _, set := range [][2]string{{"metrics.certificate", m.Certificate}, {"metrics.privateKey", m.PrivateKey}, {"metrics.tokenFile", m.TokenFile}} {
+	page := ""
+	if m.Page {
+		page = "true"
+	}
+	for _, set := range [][2]string{{"metrics.page", page}, {"metrics.certificate", m.Certificate}, {"metrics.privateKey", m.PrivateKey}, {"metrics.tokenFile", m.TokenFile}} {
 		if set[1] != "" && !m.Exposed() {
 			bad(set[0], "set while metrics.address is %s, which no other host reaches, want an address of the node there, or 0.0.0.0:9645", listener(metricsExample).format(m.Address))
 			return

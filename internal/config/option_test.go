@@ -100,6 +100,7 @@ var samples = map[string]struct {
 	"metrics-private-key":      {value: "/k", needs: map[string][]string{"metrics": {"0.0.0.0:9645"}, "metrics-certificate": {"/c"}}},
 	"metrics-token-file":       {value: "/t", needs: map[string][]string{"metrics": {"0.0.0.0:9645"}, "metrics-certificate": {"/c"}}},
 	"metrics-keepalived-names": {value: "true"},
+	"metrics-page":             {value: "true", needs: map[string][]string{"metrics": {"0.0.0.0:9645"}}},
 
 	"backend-check":             {value: "https://backend/healthz"},
 	"backend-check-ca":          {value: "/ca", needs: map[string][]string{"backend-check": {"https://b/z"}}},

@@ -175,6 +175,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"health at no port", flags("health", "0.0.0.0:0"), "--health: 0.0.0.0:0 has no port, want the one that balancers ask, such as 9647"},
 		{"health at the port of Raft", flags("health", "0.0.0.0:9646", "election", "raft", "raft-peer", "10.77.0.11", "key-file", "/key"), "--health: 0.0.0.0:9646 has the port of the members, by which they elect; want another one, such as 9647"},
 		{"health at the port of the metrics", flags("health", "0.0.0.0:9645"), "--health: 0.0.0.0:9645 has the port of metrics.address 127.0.0.1:9645, want another one, such as 9647"},
+		{"page for nobody", flags("metrics-page", "true"), "--metrics-page: set while metrics.address is 127.0.0.1:9645, which no other host reaches, want an address of the node there, or 0.0.0.0:9645"},
 		{"certificate for loopback", flags("metrics-certificate", "/c"), "--metrics-certificate: set while metrics.address is 127.0.0.1:9645, which no other host reaches, want an address of the node there, or 0.0.0.0:9645"},
 		{"token without metrics", flags("metrics", "off", "metrics-token-file", "/c"), "--metrics-token-file: set while metrics.address is off, which no other host reaches, want an address of the node there, or 0.0.0.0:9645"},
 		{"key without certificate", flags("metrics", "10.77.0.11:9645", "metrics-private-key", "/k"), "--metrics-private-key: set without metrics.certificate, want both or neither"},

@@ -25,6 +25,7 @@ type Outside struct {
 	Token       func() (string, error) // the bearer token to show, asked for at each request; nil: none. An error: nobody is answered
 	// Refuse tells addresses of this host at which nobody is answered, such as virtual ones; nil: none.
 	Refuse func(netip.Addr) bool
+	Page   bool // other hosts are shown the page, the status and the history as well
 	Log    *slog.Logger
 }
 

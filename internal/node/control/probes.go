@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -15,9 +16,12 @@ type Probes struct {
 	Live    func() error // nil: this process works
 	Ready   func() error // nil: it takes part in every election
 	Metrics http.Handler // asked at most once in keepMetrics
+	// Status, encoded as JSON, and History, which writes JSON, are for the page, and asked as seldom as Metrics. nil: there is none.
+	Status  func() any
+	History func(io.Writer) error
 	// Owner names the user of this host at the other end of a connection; nil: all users of this host are one. Each has places and a budget of its own.
 	Owner places.Asker
-	// Outside is for other hosts. They are told Metrics and nothing else.
+	// Outside is for other hosts. They are told Metrics and nothing else, unless the page is for them, too.
 	Outside Outside
 }
 
@@ -36,7 +40,7 @@ const (
 	keepMetrics = 500 * time.Millisecond
 )
 
-// Listener serves /livez, /readyz and /metrics on the loopback interface, and /metrics elsewhere. None of them depends on an apiserver.
+// Listener serves /livez, /readyz, /metrics and the page on the loopback interface, and /metrics elsewhere. None of them depends on an apiserver.
 type Listener struct {
 	lns    []net.Listener
 	bounds []*bounded // of lns
@@ -73,7 +77,7 @@ func Listen(addr string, p Probes) (*Listener, error) {
 	return l, nil
 }
 
-// handler tells this host everything, and others the metrics alone.
+// handler tells this host everything, and others the metrics, and the page where that is wanted.
 func (p Probes) handler() http.Handler {
 	metrics := &cached{next: p.Metrics, keep: keepMetrics}
 	here, outside := http.NewServeMux(), http.NewServeMux()
@@ -81,6 +85,15 @@ func (p Probes) handler() http.Handler {
 	here.HandleFunc("GET /readyz", probe(p.Ready))
 	here.Handle("GET /metrics", metrics)
 	outside.Handle("GET /metrics", p.Outside.authorized(metrics))
+	page := p.page()
+	for pattern, h := range page {
+		here.Handle(pattern, namedHere(h))
+	}
+	if p.Outside.Page {
+		for pattern, h := range page {
+			outside.Handle(pattern, p.Outside.authorized(h))
+		}
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if at := atOf(r.Context()); at != nil && isLocal(at) {
 			here.ServeHTTP(w, r)

@@ -25,7 +25,9 @@ func (d *Daemon) told() metrics.Process {
 	if d.cfg.Metrics.KeepalivedNames {
 		all = append(all, keepalivedCollector{func() report.Node { return keepalivedReport(d.settled(), d.set.Status()) }})
 	}
-	return metrics.Process{Version: d.opts.Version, Live: d.set.Live, Ready: d.set.Ready, Collectors: all, Virtual: d.host.seen.isVirtual, Log: d.log}
+	return metrics.Process{
+		Version: d.opts.Version, Live: d.set.Live, Ready: d.set.Ready, Collectors: all, Virtual: d.host.seen.isVirtual, Status: d.status, History: d.history, Log: d.log,
+	}
 }
 
 // lookForAddress says when nobody will reach the listener of an option. The address may come later.

@@ -77,7 +77,7 @@ func truth(b bool) float64 {
 // told is what Prometheus and the kubelet are told of a process.
 func (p Process) told(s *shown) metrics.Process {
 	return metrics.Process{
-		Version: p.Version, Live: s.live, Ready: s.ready, Log: p.Log,
+		Version: p.Version, Live: s.live, Ready: s.ready, Status: s.answer, Log: p.Log,
 		Collectors: []prometheus.Collector{collector{s.status}, metrics.Listeners(s.listeners), reloads.Collector{Record: &s.reloads}},
 	}
 }

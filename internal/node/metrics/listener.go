@@ -3,6 +3,7 @@ package metrics
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -23,7 +24,10 @@ type Process struct {
 	Live, Ready func() error
 	Collectors  []prometheus.Collector // those of the version, the Go runtime and the operating system's process are added
 	Virtual     func(netip.Addr) bool  // addresses of this host at which nobody is answered; nil: none
-	Log         *slog.Logger
+	// Status and History are those of the control socket; nil: there is none.
+	Status  func() any
+	History func(io.Writer) error
+	Log     *slog.Logger
 }
 
 // Listener answers at the address that a configuration names.
@@ -35,7 +39,7 @@ type Listener struct {
 // Listen opens the listener, which Serve has to follow.
 func Listen(cfg config.Metrics, p Process) (*Listener, error) {
 	out := &Listener{}
-	probes := control.Probes{Live: p.Live, Ready: p.Ready, Metrics: p.handler(), Outside: p.outside(cfg)}
+	probes := control.Probes{Live: p.Live, Ready: p.Ready, Metrics: p.handler(), Status: p.Status, History: p.History, Outside: p.outside(cfg)}
 	if owners, err := link.OpenOwners(); err == nil {
 		out.owners, probes.Owner = owners, owners.Name
 	}
@@ -73,7 +77,7 @@ func (p Process) handler() http.Handler {
 
 // outside is how other hosts are answered.
 func (p Process) outside(m config.Metrics) control.Outside {
-	out := control.Outside{Certificate: m.Certificate, PrivateKey: m.PrivateKey, Refuse: p.Virtual, Log: p.Log}
+	out := control.Outside{Certificate: m.Certificate, PrivateKey: m.PrivateKey, Refuse: p.Virtual, Page: m.Page, Log: p.Log}
 	if m.TokenFile != "" {
 		out.Token = func() (string, error) { return config.LoadToken(m.TokenFile) }
 	}
