@@ -62,7 +62,9 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 	} else if err := b.holdAddresses(&in, v, whole); err != nil {
 		return in, err
 	} else {
-		in.Uncovered = b.coverage.Why(v)
+		if !v.Local() { // elsewhere connections are translated
+			in.Uncovered = b.coverage.Why(v)
+		}
 	}
 	checkers, err := checkersOf(v, b.near, b.log.With("vip", v.Name))
 	for _, c := range checkers {
@@ -87,6 +89,10 @@ func (b *builder) instances(vips []config.VIP, whole *config.Config) ([]instance
 
 // holdAddresses has an instance take part in an election, and serve what is elected.
 func (b *builder) holdAddresses(in *instance.Config, v config.VIP, whole *config.Config) error {
+	if v.Local() {
+		b.serveLocally(in, v)
+		return nil
+	}
 	elect, known := electors[v.Election]
 	if !known {
 		return fmt.Errorf("vips[%s]: no elector for election %q", v.Name, v.Election)
@@ -95,6 +101,9 @@ func (b *builder) holdAddresses(in *instance.Config, v config.VIP, whole *config
 	spread, end := spreadOf(v)
 	b.serveAddresses(in, kept, v, whole, spread)
 	b.joinSpread(in, v, spread, end)
+	if v.Routed() {
+		b.joinRoute(in, v)
+	}
 	return nil
 }
 
