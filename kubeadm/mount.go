@@ -33,6 +33,9 @@ func (cfg PodConfig) mounts() (mounts, error) {
 			return mounts{}, err
 		}
 	}
+	if cfg.Tun {
+		m.add("tun", "/dev/net/tun", "CharDevice", false)
+	}
 	for _, f := range cfg.Watched { // they need not be there
 		if err := m.directory("watched", "watched file", f, path.Dir(f), true); err != nil {
 			return mounts{}, err

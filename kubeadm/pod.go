@@ -39,6 +39,7 @@ type PodConfig struct {
 	Unsigned bool
 
 	Realtime  bool   // adds the capability SYS_NICE
+	Tun       bool   // sees /dev/net/tun: a route ends with the process that has a device open
 	Processes bool   // sees the processes of the node
 	Metrics   string // host:port for the kubelet's probes; "": none
 	// MetricsPort is where other hosts are told the metrics: a PodMonitor finds it by the name "metrics". 0: nowhere.

@@ -214,6 +214,19 @@ func TestPodImages(t *testing.T) {
 	}
 }
 
+// TestUnitSeesTheTunDevice, which PrivateDevices hides.
+func TestUnitSeesTheTunDevice(t *testing.T) {
+	cfg := SystemdConfig{Binary: "/usr/bin/keepvip", Args: []string{"--vip=10.99.0.100"}, Socket: "/run/keepvip/s", StateDir: "/var/lib/keepvip"}
+	out, err := Systemd(cfg)
+	require.NoError(t, err)
+	assert.Contains(t, string(out), "\nPrivateDevices=yes\n")
+	cfg.Tun = true
+	out, err = Systemd(cfg)
+	require.NoError(t, err)
+	assert.NotContains(t, string(out), "PrivateDevices")
+	assert.Contains(t, string(out), "\nDevicePolicy=closed\nDeviceAllow=/dev/net/tun rw\n")
+}
+
 func TestRealtimeAddsOneCapability(t *testing.T) {
 	assert.Equal(t, []string{"NET_ADMIN", "NET_RAW", "SYS_NICE"}, confined(true, false).Capabilities.Add)
 	unit, err := Systemd(SystemdConfig{

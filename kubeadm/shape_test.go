@@ -135,7 +135,7 @@ var (
 
 func shapes() map[string]PodConfig {
 	all := flags()
-	all.Processes, all.Realtime = true, true
+	all.Processes, all.Realtime, all.Tun = true, true, true
 	all.Watched = []string{"/run/keepvip/maintenance", "/var/lib/infra/drain", "/srv/flags/b"}
 	all.CAFiles = []string{"/etc/kubernetes/pki/ca.crt", "/etc/ssl/b.pem"}
 	return map[string]PodConfig{"flags": flags(), "inline": inline(), "file": file(), "all": all}
@@ -187,7 +187,7 @@ func checkSpec(t *testing.T, s k8sPodSpec) {
 		assert.Regexp(t, k8sName, v.Name)
 		assert.False(t, volumes[v.Name], "volume %s twice", v.Name)
 		volumes[v.Name] = true
-		assert.Contains(t, []string{"Directory", "DirectoryOrCreate", "File"}, v.HostPath.Type)
+		assert.Contains(t, []string{"Directory", "DirectoryOrCreate", "File", "CharDevice"}, v.HostPath.Type)
 		assert.NotContains(t, v.HostPath.Path, "..")
 	}
 	for _, m := range c.VolumeMounts {
@@ -233,6 +233,7 @@ func TestPodMountsTheDirectoriesOfWatchedFiles(t *testing.T) {
 		{"/var/lib/keepvip", "DirectoryOrCreate"},
 		{"/etc/kubernetes/pki/ca.crt", "File"},
 		{"/etc/ssl/b.pem", "File"},
+		{"/dev/net/tun", "CharDevice"},
 		{"/var/lib/infra", "DirectoryOrCreate"},
 		{"/srv/flags", "DirectoryOrCreate"},
 	}, got)

@@ -23,6 +23,7 @@ type SystemdConfig struct {
 	Follower, Unsigned bool
 
 	Realtime   bool // adds the capability SYS_NICE
+	Tun        bool // sees /dev/net/tun beside the usual devices
 	SwitchUser bool // adds the capabilities to run health checks and hooks as other users
 	Chown      bool // adds the capability to give the notify FIFO to another user
 }
@@ -87,8 +88,16 @@ func Systemd(cfg SystemdConfig) ([]byte, error) {
 	if cfg.Chown {
 		capabilities += " CAP_CHOWN"
 	}
-	fmt.Fprintf(&b, unitFoot, capabilities, privateTmp(cfg.Writable))
+	fmt.Fprintf(&b, unitFoot, capabilities, privateTmp(cfg.Writable), devices(cfg.Tun))
 	return []byte(b.String()), nil
+}
+
+// devices are those that the unit sees: with PrivateDevices there is no /dev/net/tun.
+func devices(tun bool) string {
+	if tun {
+		return "DevicePolicy=closed\nDeviceAllow=/dev/net/tun rw"
+	}
+	return "PrivateDevices=yes"
 }
 
 func furtherDirectory(dir string) string {
@@ -156,7 +165,7 @@ NoNewPrivileges=yes
 ProtectSystem=strict
 ProtectHome=yes
 PrivateTmp=%s
-PrivateDevices=yes
+%s
 ProtectControlGroups=yes
 ProtectHostname=yes
 ProtectKernelLogs=yes

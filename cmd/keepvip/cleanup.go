@@ -11,10 +11,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/election/raft"
 	"github.com/keepvip/keepvip/internal/base/state"
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/fence"
+	"github.com/keepvip/keepvip/internal/kernel/hostroute"
 	"github.com/keepvip/keepvip/internal/kernel/intercept"
 	"github.com/keepvip/keepvip/internal/kernel/link"
 	"github.com/keepvip/keepvip/internal/kernel/spreadtables"
@@ -25,7 +28,7 @@ func newCleanup() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cleanup",
 		Short: "Remove from this host whatever a keepvip that is gone has left",
-		Long: "Removes every address and nftables table that a keepvip has left on this host, and the files that it had not finished\n" +
+		Long: "Removes every address, nftables table and route that a keepvip has left on this host, and the files that it had not finished\n" +
 			"in its state directory, and prints each. Holds, the history and what Raft has stored stay.\n" +
 			"It refuses while a keepvip is running here.",
 		Args: noArguments,
@@ -56,6 +59,7 @@ func newCleanup() *cobra.Command {
 type cleanupDoc struct {
 	Addresses []removedAddress `json:"addresses"` // never null
 	Tables    []string         `json:"tables"`    // of nftables; never null
+	Routes    []netip.Addr     `json:"routes"`    // to these addresses; never null
 	Files     []string         `json:"files"`     // paths; never null
 }
 
@@ -65,7 +69,7 @@ type removedAddress struct {
 }
 
 func cleanup(links *link.Handle, stateDir string) (cleanupDoc, error) {
-	doc := cleanupDoc{Addresses: []removedAddress{}, Tables: []string{}, Files: []string{}}
+	doc := cleanupDoc{Addresses: []removedAddress{}, Tables: []string{}, Routes: []netip.Addr{}, Files: []string{}}
 	all, err := links.Links()
 	if err != nil {
 		return doc, err
@@ -89,11 +93,27 @@ func cleanup(links *link.Handle, stateDir string) (cleanupDoc, error) {
 		tables, err := clean()
 		doc.Tables, errs = append(doc.Tables, tables...), append(errs, err)
 	}
+	routes, err := cleanupRoutes()
+	doc.Routes, errs = append(doc.Routes, routes...), append(errs, err)
 	for _, clean := range []func(string) ([]string, error){state.Cleanup, raft.Cleanup} {
 		files, err := clean(stateDir)
 		doc.Files, errs = append(doc.Files, files...), append(errs, err)
 	}
 	return doc, errors.Join(errs...)
+}
+
+// cleanupRoutes takes away the routes by the loopback device that have keepvip's protocol, in its own table and in the main one.
+func cleanupRoutes() (gone []netip.Addr, err error) {
+	r, err := hostroute.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	for _, number := range []int{config.DefaultTable, unix.RT_TABLE_MAIN} {
+		of, failure := r.Cleanup(hostroute.Table{Number: number, Protocol: config.DefaultProtocol})
+		gone, err = append(gone, of...), errors.Join(err, failure)
+	}
+	return gone, err
 }
 
 // text has a line for each; nothing, where nothing was left.
@@ -104,6 +124,9 @@ func (d cleanupDoc) text() string {
 	}
 	for _, name := range d.Tables {
 		fmt.Fprintf(&b, "removed the nftables table %s\n", name)
+	}
+	for _, a := range d.Routes {
+		fmt.Fprintf(&b, "removed the route to %s\n", a)
 	}
 	for _, path := range d.Files {
 		fmt.Fprintf(&b, "removed %s\n", path)

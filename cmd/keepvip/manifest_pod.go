@@ -173,6 +173,7 @@ func metricsCertificate(m config.Metrics) []string {
 func podOf(cfg *config.Config, image string) (kubeadm.PodConfig, error) {
 	pod := kubeadm.PodConfig{
 		Image: image, Args: cfg.Args(), KeyFile: cfg.Key.File,
+		Tun:      slices.ContainsFunc(cfg.VIPs, config.VIP.Routed),
 		Realtime: cfg.Realtime, Socket: cfg.Socket, StateDir: cfg.StateDir, Metrics: cfg.Metrics.Local(), MetricsPort: cfg.Metrics.ExposedPort(),
 	}
 	for _, f := range secretFiles(cfg) {

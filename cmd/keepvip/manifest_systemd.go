@@ -78,6 +78,7 @@ func unitOf(cfg *config.Config, binary, file string) kubeadm.SystemdConfig {
 	return kubeadm.SystemdConfig{
 		Binary: binary, Args: cfg.Args(), ConfigFile: file, Socket: cfg.Socket, StateDir: cfg.StateDir, Realtime: cfg.Realtime,
 		Writable:   cfg.KeepalivedFiles,
+		Tun:        slices.ContainsFunc(cfg.VIPs, config.VIP.Routed),
 		SwitchUser: slices.ContainsFunc(cfg.Programs(), func(p config.Program) bool { return !p.AsRoot() }), Chown: cfg.FIFO.User != "",
 	}
 }

@@ -134,6 +134,9 @@ type Announce struct {
 	RefreshRepeat int           // announcements of each refresh
 	Repeat        int           // announcements of the first burst
 	Delay         time.Duration // from binding to a second burst; 0: none
+	By            AnnounceBy
+	Table         int   // of the routes
+	Protocol      uint8 // of the routes
 }
 
 // Check is the local health check that gates one VIP.
@@ -160,10 +163,12 @@ type Election string
 const (
 	ElectionVRRP Election = "vrrp"
 	ElectionRaft Election = "raft"
+	// ElectionLocal is none: each fit node serves, and routers choose among them.
+	ElectionLocal Election = "local"
 )
 
 // Elections are all of them, in the order of the reference.
-func Elections() []Election { return []Election{ElectionVRRP, ElectionRaft} }
+func Elections() []Election { return []Election{ElectionVRRP, ElectionRaft, ElectionLocal} }
 
 // Checksum names what a VRRPv3 checksum over IPv4 covers (RFC 9568 section 5.2.8). Both forms are accepted from others.
 type Checksum string

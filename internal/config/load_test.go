@@ -36,7 +36,7 @@ func TestLoadDefaults(t *testing.T) {
 	assert.Equal(t, VIP{
 		Name: "apiserver", Addresses: prefixes("10.77.0.100/32"), Scope: ScopeGlobal, Election: ElectionVRRP, Priority: 100,
 		VRRP:       VRRP{ID: DeriveVRID(netip.MustParseAddr("10.77.0.100")), Version: 3, AdvertisementInterval: 100 * time.Millisecond, Preempt: true, MinTTL: 255, Checksum: ChecksumPseudoHeader, DownTimerAdverts: 3},
-		Announce:   Announce{Refresh: time.Minute, RefreshRepeat: 1, Repeat: 6},
+		Announce:   Announce{Refresh: time.Minute, RefreshRepeat: 1, Repeat: 6, Table: 198, Protocol: 248},
 		OnConflict: Defend, ProbeBeforeBind: true,
 		Spread: Spread{
 			Via: ViaOff, Weight: 1, BackendCheck: Check{Interval: 300 * time.Millisecond, Timeout: 600 * time.Millisecond, Rise: 2, Fall: 3},

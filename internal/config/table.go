@@ -17,7 +17,7 @@ const (
 )
 
 // table is every option there is, never changed. Nothing else in the project names a key, a flag or a default.
-var table = slices.Concat(vipOptions(), externalOptions(), conflictOptions(), checkOptions(), spreadOptions(), backendCheckOptions(), processOptions(), raftOptions(), followOptions(), hostOptions(), metricsOptions(), healthOptions(), fifoOptions())
+var table = slices.Concat(vipOptions(), routeOptions(), externalOptions(), conflictOptions(), checkOptions(), spreadOptions(), backendCheckOptions(), processOptions(), raftOptions(), followOptions(), hostOptions(), metricsOptions(), healthOptions(), fifoOptions())
 
 // keepalivedName is a name that programs know from a keepalived.conf.
 func keepalivedName() kind[string] {
@@ -73,7 +73,7 @@ func vipOptions() []Option {
 		},
 		{
 			Key: "vips[].election", Flag: "election", Default: string(ElectionVRRP), Reload: Recreate,
-			Help:    "How the nodes agree on the one that holds the addresses: vrrp lives with one node; raft needs a majority of raft.peers, and has no two holders during a partition",
+			Help:    "How the nodes agree on the one that holds the addresses: vrrp lives with one node; raft needs a majority of raft.peers, and has no two holders during a partition; with local nobody is elected: each fit node serves, and announces a route (docs/routes.md)",
 			binding: one(enum(Elections()...), func(t target) *Election { return &t.vip.Election }),
 		},
 		{

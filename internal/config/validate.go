@@ -44,6 +44,8 @@ func (c *Config) Validate() error {
 			v.vrrp()
 		case ElectionRaft:
 			v.raft()
+		case ElectionLocal:
+			v.local()
 		}
 		v.health()
 		v.listedChecks()

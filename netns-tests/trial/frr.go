@@ -23,7 +23,12 @@ func RunFRR(n *lab.Node, routers ...Router) (*lab.Process, error) {
 		}
 		conf.WriteString(r.frr())
 	}
-	path, err := n.WriteFile("frr.conf", conf.String(), 0o644)
+	return startFRR(n, "vrrpd", conf.String())
+}
+
+// startFRR runs FRR's zebra and another of its daemons, which is returned.
+func startFRR(n *lab.Node, name, conf string) (*lab.Process, error) {
+	path, err := n.WriteFile("frr.conf", conf, 0o644)
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +38,7 @@ func RunFRR(n *lab.Node, routers ...Router) (*lab.Process, error) {
 		return nil, err
 	}
 	socket := dir + "/zserv.api"
-	if _, err := n.Run("rm", "-f", socket, dir+"/zebra.pid", dir+"/vrrpd.pid"); err != nil {
+	if _, err := n.Run("rm", "-f", socket, dir+"/zebra.pid", dir+"/"+name+".pid"); err != nil {
 		return nil, err
 	}
 	daemon := func(name string) []string {
@@ -42,9 +47,9 @@ func RunFRR(n *lab.Node, routers ...Router) (*lab.Process, error) {
 	if _, err := n.Start("zebra", daemon("zebra")...); err != nil {
 		return nil, err
 	}
-	// vrrpd tries again when zebra is not there yet, but only after seconds.
+	// It tries again when zebra is not there yet, but only after seconds.
 	wait := fmt.Sprintf(`i=0; while [ ! -S %q ] && [ $i -lt 500 ]; do sleep 0.01; i=$((i+1)); done; exec "$@"`, socket)
-	return n.Start("vrrpd", append([]string{"sh", "-c", wait, "sh"}, daemon("vrrpd")...)...)
+	return n.Start(name, append([]string{"sh", "-c", wait, "sh"}, daemon(name)...)...)
 }
 
 // frr writes the router as FRR's manual says; intervals are milliseconds.

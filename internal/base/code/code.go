@@ -26,7 +26,7 @@ func ranges(digit byte) []Entry {
 	case '2':
 		return slices.Concat(hold(), holdWatched(), holdReturns(), holdNewcomers())
 	case '3':
-		return slices.Concat(wire(), wireWatched(), wireHearing(), reach(), wireCauses(), wireListeners(), wireLacks())
+		return slices.Concat(wire(), wireWatched(), wireHearing(), routes(), reach(), wireCauses(), wireListeners(), wireLacks())
 	case '4':
 		return host()
 	case '5':

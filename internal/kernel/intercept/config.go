@@ -1,7 +1,6 @@
 package intercept
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -16,10 +15,9 @@ type Config struct {
 	// Self are this host's own addresses, at most one of each family, where this host may hold the addresses of Targets itself: there the
 	// kernel gives connections to an address that same address as their source, to which no other host could answer. Other hosts need none.
 	Self []netip.Addr
-	// Pods: not only what this host itself connects to (the kubelet, kube-proxy, what has hostNetwork), also what comes in from any link
-	// but those of Uplinks, as the packets of pods do. Uplinks are the indices of links, at least one of them.
-	Pods    bool
-	Uplinks []int
+	// Incoming: not only what this host itself connects to (the kubelet, kube-proxy, what has hostNetwork), also what comes in from any link,
+	// as from pods and, where routers send packets for the addresses here, from clients.
+	Incoming bool
 	// Lifetime is how long the tables do something without being renewed. At least a second.
 	Lifetime time.Duration
 }
@@ -61,9 +59,6 @@ func (c Config) check() error {
 				return fmt.Errorf("intercept: backend %s: want an address without a zone, and a port", netip.AddrPortFrom(b.Address, b.Port))
 			}
 		}
-	}
-	if c.Pods && len(c.Uplinks) == 0 {
-		return errors.New("intercept: pods without uplinks: want the link by which clients of other hosts come in")
 	}
 	if c.Lifetime < time.Second {
 		return fmt.Errorf("intercept: lifetime %s, want a second at least", c.Lifetime)

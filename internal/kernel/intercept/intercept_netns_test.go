@@ -42,7 +42,7 @@ func TestTablesAreListedByNft(t *testing.T) {
 	table.start = 0
 	c := three()
 	c.Self = []netip.Addr{netip.MustParseAddr("10.1.0.9"), netip.MustParseAddr("fd01::9")}
-	c.Pods, c.Uplinks = true, []int{s.Index("eth0")}
+	c.Incoming = true
 	c.Targets[0].Backends[0].Weight = 2
 	c.Targets = append(c.Targets, Target{netip.MustParseAddr("10.1.0.100"), unix.IPPROTO_UDP, 53, c.Targets[0].Backends[1:]})
 	require.NoError(t, table.Apply(c))
@@ -102,7 +102,7 @@ func TestConnectionsLiveOn(t *testing.T) {
 		{"none", func() { l.only() }},
 		{"all", func() { l.only(0, 1, 2) }},
 		{"renewed", func() { require.NoError(t, l.table.Renew(time.Minute)) }},
-		{"another hook", func() { l.cfg.Pods, l.cfg.Uplinks = true, []int{l.host.Index("eth0")}; l.apply() }},
+		{"another hook", func() { l.cfg.Incoming = true; l.apply() }},
 		{"a restart", func() {
 			l.table.Leave()
 			var err error
@@ -176,8 +176,8 @@ func TestHolderItself(t *testing.T) {
 	}
 }
 
-// TestPods connects from a namespace behind the host, which routes: only by option.
-func TestPods(t *testing.T) {
+// TestIncoming connects from a namespace behind the host, which routes: only by option.
+func TestIncoming(t *testing.T) {
 	l := newLab(t)
 	pod := netnstest.New(t)
 	pod.Sysctl("net/ipv6/conf/default/accept_dad", "0")
@@ -201,7 +201,7 @@ func TestPods(t *testing.T) {
 	for name, vip := range both {
 		assert.Equal(t, holder, l.dial(pod, vip).server, name)
 	}
-	l.cfg.Pods, l.cfg.Uplinks = true, []int{l.host.Index("eth0")}
+	l.cfg.Incoming = true
 	l.apply()
 	var open []chan error
 	for name, vip := range both {

@@ -112,12 +112,8 @@ func (c Config) hooks(l layout) []nfttables.Chain {
 		return nfttables.Chain{Name: name, Kind: "nat", Hook: number, Priority: priority, Rules: rules}
 	}
 	hooks := []nfttables.Chain{hook("output", unix.NF_INET_LOCAL_OUT, destPriority, l.toTarget())}
-	if c.Pods {
-		var rules []nfttables.Match
-		for _, index := range slices.Sorted(slices.Values(c.Uplinks)) {
-			rules = append(rules, nfttables.And(comesIn(index), accept()))
-		}
-		hooks = append(hooks, hook("pods", unix.NF_INET_PRE_ROUTING, destPriority, append(rules, l.toTarget())...))
+	if c.Incoming {
+		hooks = append(hooks, hook("incoming", unix.NF_INET_PRE_ROUTING, destPriority, l.toTarget()))
 	}
 	if i := slices.IndexFunc(c.Self, l.has); i >= 0 {
 		hooks = append(hooks, hook("source", unix.NF_INET_POST_ROUTING, sourcePriority, l.ownSource(c.Self[i])))
@@ -185,12 +181,6 @@ func (b Backend) rule(family byte) nfttables.Match {
 		&expr.NAT{Type: expr.NATTypeDestNAT, Family: uint32(family), RegAddrMin: register, RegProtoMin: portRegister, Specified: true},
 	)
 }
-
-func comesIn(index int) nfttables.Match {
-	return nfttables.Run(&expr.Meta{Key: expr.MetaKeyIIF, Register: register}, &expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: native(uint32(index))})
-}
-
-func accept() nfttables.Match { return nfttables.Run(&expr.Verdict{Kind: expr.VerdictAccept}) }
 
 func load(base expr.PayloadBase, offset, length, register uint32) expr.Any {
 	return &expr.Payload{OperationType: expr.PayloadLoad, DestRegister: register, Base: base, Offset: offset, Len: length}

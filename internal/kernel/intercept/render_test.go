@@ -98,24 +98,22 @@ func TestRenderOfATargetWithoutBackends(t *testing.T) {
 func TestRenderOfHooks(t *testing.T) {
 	c := three()
 	c.Self = []netip.Addr{netip.MustParseAddr("fd01::9")}
-	c.Pods, c.Uplinks = true, []int{3, 2}
+	c.Incoming = true
 	tables := c.render(0)
 	four, _ := named(tables[0])
 	six, _ := named(tables[1])
-	assert.Equal(t, []string{"output", "pods"}, four[4:])
-	assert.Equal(t, []string{"output", "pods", "source"}, six[4:])
-	assert.Len(t, tables[0].Chains[5].Rules, 3)
+	assert.Equal(t, []string{"output", "incoming"}, four[4:])
+	assert.Equal(t, []string{"output", "incoming", "source"}, six[4:])
 }
 
-// TestRenderIsTheSameInAnotherOrder of targets, backends and links.
+// TestRenderIsTheSameInAnotherOrder of targets and backends.
 func TestRenderIsTheSameInAnotherOrder(t *testing.T) {
 	one, other := three(), three()
 	for _, c := range []*Config{&one, &other} {
 		c.Targets = append(c.Targets, Target{Address: netip.MustParseAddr("10.1.0.101"), Protocol: unix.IPPROTO_UDP, Port: 53, Backends: c.Targets[0].Backends})
-		c.Pods, c.Uplinks = true, []int{2, 3}
+		c.Incoming = true
 	}
 	slices.Reverse(other.Targets)
-	slices.Reverse(other.Uplinks)
 	for i := range other.Targets {
 		other.Targets[i].Backends = slices.Clone(other.Targets[i].Backends)
 		slices.Reverse(other.Targets[i].Backends)
@@ -125,12 +123,11 @@ func TestRenderIsTheSameInAnotherOrder(t *testing.T) {
 
 func TestApplyRefusesAWrongConfiguration(t *testing.T) {
 	for want, change := range map[string]func(*Config){
-		"port 9443: protocol 1, want 6 (TCP) or 17 (UDP)":                             func(c *Config) { c.Targets[0].Protocol = 1 },
-		"10.1.0.100:0: want an address without a zone, and a port":                    func(c *Config) { c.Targets[0].Port = 0 },
-		"10.1.0.100:9443 of protocol 6: listed twice":                                 func(c *Config) { c.Targets = append(c.Targets, c.Targets[0]) },
-		"backend [fe80::1%eth0]:1: want an address without a zone, and a port":        func(c *Config) { c.Targets[1].Backends[0] = Backend{netip.MustParseAddr("fe80::1%eth0"), 1, 1} },
-		"pods without uplinks: want the link by which clients of other hosts come in": func(c *Config) { c.Pods = true },
-		"lifetime 10ms, want a second at least":                                       func(c *Config) { c.Lifetime = 10 * time.Millisecond },
+		"port 9443: protocol 1, want 6 (TCP) or 17 (UDP)":                      func(c *Config) { c.Targets[0].Protocol = 1 },
+		"10.1.0.100:0: want an address without a zone, and a port":             func(c *Config) { c.Targets[0].Port = 0 },
+		"10.1.0.100:9443 of protocol 6: listed twice":                          func(c *Config) { c.Targets = append(c.Targets, c.Targets[0]) },
+		"backend [fe80::1%eth0]:1: want an address without a zone, and a port": func(c *Config) { c.Targets[1].Backends[0] = Backend{netip.MustParseAddr("fe80::1%eth0"), 1, 1} },
+		"lifetime 10ms, want a second at least":                                func(c *Config) { c.Lifetime = 10 * time.Millisecond },
 	} {
 		c := three()
 		change(&c)

@@ -262,6 +262,9 @@ func (d *Daemon) addInstances() error {
 	if err := d.build.removeSpread(d.cfg.VIPs); err != nil {
 		d.log.Warn("tables of what an earlier run has spread stay", "error", err)
 	}
+	if err := d.build.removeRoutes(d.cfg.VIPs); err != nil {
+		d.log.Warn("routes of an earlier run stay", "error", err)
+	}
 	d.hooks.Open(hook.FIFOConfig{Path: d.cfg.FIFO.Path, UID: d.cfg.FIFO.UID, GID: d.cfg.FIFO.GID})
 	d.hooks.Use(hookEntries(d.cfg), nil)
 	d.set.Apply(instance.Delta{Add: instances})

@@ -23,6 +23,12 @@ func (s *seen) fits(cfg *config.Config) error {
 		if v.Election == config.ElectionRaft && s.witness(cfg.Raft) {
 			continue // votes from any network
 		}
+		if v.Local() {
+			if err := ownIsVirtual(s.snapshot, v, virtualAddresses(cfg)); err != nil {
+				errs = append(errs, err)
+			}
+			continue // routers send it here, from any network
+		}
 		first := v.Addresses[0].Addr()
 		_, err := link.Choose(s.snapshot, first, v.Interface)
 		if own := unsuitable(s.snapshot, v, virtualAddresses(cfg)); own != nil {
@@ -68,12 +74,20 @@ func distinct(links []link.Link, cfg *config.Config) error {
 	})
 }
 
-// unsuitable is what makes the addresses of v impossible on a host with these links, as far as its links are known.
-func unsuitable(links []link.Link, v config.VIP, virtual []netip.Addr) error {
+// ownIsVirtual refuses an address that is this node's own.
+func ownIsVirtual(links []link.Link, v config.VIP, virtual []netip.Addr) error {
 	for _, p := range v.Addresses {
 		if err := link.NotOwn(links, p.Addr(), virtual); err != nil {
 			return fmt.Errorf("vips[%s]: %w", v.Name, err)
 		}
+	}
+	return nil
+}
+
+// unsuitable is what makes the addresses of v impossible on a host with these links, as far as its links are known.
+func unsuitable(links []link.Link, v config.VIP, virtual []netip.Addr) error {
+	if err := ownIsVirtual(links, v, virtual); err != nil {
+		return err
 	}
 	for _, on := range v.Links() {
 		l, err := link.Choose(links, on.Addresses[0].Addr(), cmp.Or(on.Interface, v.Interface))

@@ -12,6 +12,7 @@ import (
 	"github.com/keepvip/keepvip/arp"
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/kernel/fence"
+	"github.com/keepvip/keepvip/internal/kernel/hostroute"
 	"github.com/keepvip/keepvip/internal/kernel/link"
 	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 	"github.com/keepvip/keepvip/internal/serve/instance"
@@ -26,6 +27,8 @@ type host struct {
 	binds binds
 	watch *nfttables.Watch // nil: nobody tells of changes
 
+	routeDevice *hostroute.Device
+
 	foreign overhearing
 	seen    seen
 
@@ -36,7 +39,7 @@ type host struct {
 var _ address.Host = (*host)(nil)
 
 func newHost(links *link.Handle, log *slog.Logger) *host {
-	return &host{links: links, log: log, arp: newARPSockets(log)}
+	return &host{links: links, log: log, arp: newARPSockets(log), routeDevice: hostroute.NewDevice()}
 }
 
 // refresh lists the links anew, and tells whether anything is not as it was: the renewal of an address's lifetime is an

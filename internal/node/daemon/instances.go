@@ -64,7 +64,7 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 		in.Served = served(v, b.near)
 	} else if err := b.holdAddresses(&in, v, whole); err != nil {
 		return in, err
-	} else {
+	} else if !v.Local() { // elsewhere connections are translated, and nothing is bound
 		in.Uncovered = b.coverage.Why(v)
 		in.Lacks = b.host.lacks(v)
 		in.Unrouted = b.host.unrouted(v, b.replies)
@@ -92,6 +92,10 @@ func (b *builder) instances(vips []config.VIP, whole *config.Config) ([]instance
 
 // holdAddresses has an instance take part in an election, and serve what is elected.
 func (b *builder) holdAddresses(in *instance.Config, v config.VIP, whole *config.Config) error {
+	if v.Local() {
+		b.serveLocally(in, v)
+		return nil
+	}
 	elect, known := electors[v.Election]
 	if !known {
 		return fmt.Errorf("vips[%s]: no elector for election %q", v.Name, v.Election)
@@ -100,6 +104,9 @@ func (b *builder) holdAddresses(in *instance.Config, v config.VIP, whole *config
 	spread, end := spreadOf(v)
 	b.serveAddresses(in, kept, v, whole, spread)
 	b.joinSpread(in, v, spread, end)
+	if v.Routed() {
+		b.joinRoute(in, v)
+	}
 	return nil
 }
 

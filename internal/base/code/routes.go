@@ -1,0 +1,33 @@
+package code
+
+// KV35x: routes to the addresses, for routers.
+const (
+	RouteLost     Code = "KV350"
+	RouteOutlives Code = "KV351"
+	ServesFit     Code = "KV352"
+	NoTranslation Code = "KV353"
+)
+
+func routes() []Entry {
+	return []Entry{
+		{
+			RouteLost, "route-lost", "The route to the address was not in its table any more, or its device was gone, and keepvip has put it back.",
+			"Look at ip route show table 198 on this node, with the table of announce.table, and at what changes routes there: a script, or a network manager.",
+			"Have that program leave the routes of keepvip's protocol alone. If it comes once, nothing has to be done.",
+		},
+		{
+			RouteOutlives, "route-outlives", "This node can make no TUN device, so the route to the address would stay if keepvip was killed.",
+			"Look whether /dev/net/tun is there, in the pod too, and whether the container may use it.",
+			"Load the kernel's module tun, and mount /dev/net/tun into the pod as keepvip manifest does.",
+		},
+		{
+			ServesFit, "serves-fit", "This node serves the address because its checks are good. Other nodes decide for themselves.",
+			"Look at the status of the other nodes, and at the routes on the router.", "Nothing has to be done.",
+		},
+		{
+			NoTranslation, "no-translation", "What clients send to the address cannot be translated to this node's own address, so this node announces no route.",
+			"Look at the reason: it has the answer of the kernel, or the family in which this node has no own address.",
+			"Load the kernel's nf_tables and nft_nat, or give the node an address of that family.",
+		},
+	}
+}

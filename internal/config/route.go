@@ -1,0 +1,98 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+)
+
+// AnnounceBy says how others learn where an address is.
+type AnnounceBy string
+
+// The two ways.
+const (
+	ByLink  AnnounceBy = "link"  // gratuitous ARP and neighbour advertisements
+	ByRoute AnnounceBy = "route" // a route, which a routing daemon of this host tells routers of
+)
+
+// What routes are known by where nothing else is said: the numbers that others have made configurations of FRR and BIRD for.
+const (
+	DefaultTable    = 198
+	DefaultProtocol = 248
+)
+
+// mostTable is the largest number of a routing table that iproute2 takes.
+const mostTable = 1<<31 - 1
+
+func routeOptions() []Option {
+	return []Option{
+		{
+			Key: "vips[].announce.by", Flag: "announce", Reload: Recreate,
+			Help: "How others learn where the address is: link: by gratuitous ARP and neighbour advertisements; route: the node that serves also puts a route to the address into announce.table, " +
+				"which BIRD or FRR on this host tells routers of (docs/routes.md). Without it link, and with election local route",
+			binding: one(enum(ByLink, ByRoute), func(t target) *AnnounceBy { return &t.vip.Announce.By }),
+		},
+		{
+			Key: "vips[].announce.table", Flag: "announce-table", Default: strconv.Itoa(DefaultTable), Reload: Recreate,
+			Help:    "The number of the routing table that the route is in; 254 is the main one, which FRR needs",
+			binding: one(number(1, mostTable), func(t target) *int { return &t.vip.Announce.Table }),
+		},
+		{
+			Key: "vips[].announce.protocol", Flag: "announce-protocol", Default: strconv.Itoa(DefaultProtocol), Reload: Recreate,
+			Help:    "The protocol number of the route, by which filters of BIRD and FRR know it",
+			binding: one(number[uint8](5, 255), func(t target) *uint8 { return &t.vip.Announce.Protocol }),
+		},
+	}
+}
+
+// Local tells whether nobody is elected: each fit node serves.
+func (v VIP) Local() bool { return v.Election == ElectionLocal && !v.External() }
+
+// Routed tells whether the node that serves announces a route.
+func (v VIP) Routed() bool {
+	return !v.External() && (v.Announce.By == ByRoute || v.Announce.By == "" && v.Election == ElectionLocal)
+}
+
+// RoutedPorts are the ports of the addresses that this node's own program serves, each with its target: those of the list under spread, or else
+// those that the checks look at.
+func (v VIP) RoutedPorts() []SpreadPort {
+	ports := slices.Clone(v.Spread.Ports)
+	if p := v.Port(); len(ports) == 0 && p != 0 {
+		ports = []SpreadPort{{Port: p, Protocol: ProtocolTCP}}
+		for _, at := range v.furtherPorts() {
+			_, text, _ := net.SplitHostPort(at)
+			n, _ := strconv.ParseUint(text, 10, 16)
+			ports = append(ports, SpreadPort{Port: uint16(n), Protocol: ProtocolTCP})
+		}
+	}
+	for i := range ports {
+		ports[i].Target = cmp.Or(ports[i].Target, ports[i].Port)
+	}
+	return ports
+}
+
+// local refuses what needs an election, or other nodes.
+func (k vipValidator) local() {
+	set := func(key string) bool {
+		return k.c.Origin(fmt.Sprintf("%s[%d].%s", vipsKey, k.i, key)).Source != Default
+	}
+	switch v := k.v; {
+	case v.External():
+	case v.Announce.By == ByLink:
+		k.fail("announce.by", "link with election local, by which several nodes would answer on one link; want route")
+	case v.Spread.Via != ViaOff:
+		k.fail("spread.via", "%s with election local, whose nodes do not know each other; want off: routers spread the connections", v.Spread.Via)
+	case len(v.Candidates) > 0:
+		k.fail("candidates", "%d with election local, by which each fit node serves; want none", len(v.Candidates))
+	case v.Group != "":
+		k.fail("group", "%s with election local, by which nothing moves; want none", v.Group)
+	case set("priority"):
+		k.fail("priority", "%d with election local, by which each fit node serves; want none", v.Priority)
+	case set("check.whenAllUnhealthy") && v.Check.WhenAllUnhealthy == Hold:
+		k.fail("check.whenAllUnhealthy", "hold with election local, whose nodes do not know each other; want release")
+	case len(v.RoutedPorts()) == 0:
+		k.fail(spreadPorts, "missing, and no check names a port; want the ports at which clients connect, such as [{port: 6443}]")
+	}
+}

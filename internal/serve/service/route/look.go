@@ -1,0 +1,95 @@
+package route
+
+import (
+	"errors"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/base/code"
+)
+
+// run looks after what is served.
+func (s *Service) run() {
+	defer close(s.ended)
+	timer := time.NewTimer(lookEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case <-s.quit:
+			return
+		case <-s.wake:
+		case <-timer.C:
+			s.look()
+		}
+		timer.Reset(s.next())
+	}
+}
+
+// next is how long until there is something to do.
+func (s *Service) next() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !s.settled.IsZero():
+		return min(max(time.Until(s.settled), 0), lookEvery)
+	case !s.serving && time.Now().Before(s.drain):
+		return countEvery
+	}
+	return lookEvery
+}
+
+// look makes what is there what it should be.
+func (s *Service) look() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	if !s.settled.IsZero() && !time.Now().Before(s.settled) {
+		s.settled = time.Time{}
+		errs = append(errs, s.translate(false))
+	}
+	if s.translation != nil {
+		errs = append(errs, s.translation.Renew(lifetime))
+	}
+	if s.serving {
+		errs = append(errs, s.restore())
+	} else {
+		s.count()
+	}
+	s.say(errors.Join(errs...))
+}
+
+// restore puts back the routes that somebody has taken away. The caller holds the lock.
+func (s *Service) restore() error {
+	missing, err := s.host.Missing(s.cfg.Table, s.index, s.cfg.Addresses)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	if s.held {
+		if s.index, err = s.host.Mend(); err != nil {
+			return err
+		}
+	} else if err := s.hang(); err != nil {
+		return err
+	}
+	if err := s.put(); err != nil {
+		return err
+	}
+	s.restored++
+	s.log.Warn("a route to the address was gone, and is back", "addresses", missing, "table", s.cfg.Table.Number, "code", string(code.RouteLost))
+	return nil
+}
+
+// count counts the connections of a node that serves no more. The caller holds the lock.
+func (s *Service) count() {
+	s.left = 0
+	if s.serving || s.translation == nil || !time.Now().Before(s.drain) {
+		return
+	}
+	by, err := s.translation.Connections()
+	if err != nil {
+		s.say(err)
+		return
+	}
+	for _, n := range by {
+		s.left += n
+	}
+}

@@ -1,0 +1,113 @@
+package route
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/kernel/hostroute"
+	"github.com/keepvip/keepvip/internal/kernel/intercept"
+)
+
+// serve has clients served, and then routers told. The caller holds the lock.
+func (s *Service) serve() error {
+	if s.serving {
+		return nil
+	}
+	if err := s.translate(true); err != nil {
+		return err
+	}
+	if err := s.hang(); err != nil {
+		return err
+	}
+	s.serving, s.settled = true, time.Time{}
+	if err := s.put(); err != nil {
+		return errors.Join(err, s.withdraw(election.Standby))
+	}
+	return nil
+}
+
+// withdraw takes the route away, and then the rest as soon as no new connection may come: at once where the programs behind the address may be
+// the reason. The caller holds the lock.
+func (s *Service) withdraw(role election.Role) error {
+	if !s.serving {
+		return nil
+	}
+	s.serving = false
+	err := s.host.Remove(s.cfg.Table, s.cfg.Addresses)
+	well := role == election.Off || s.term.Ready == nil || !s.term.Ready().Open
+	if well {
+		s.settled = time.Now().Add(settle)
+	} else {
+		err = errors.Join(err, s.translate(false))
+	}
+	s.count()
+	return err
+}
+
+// translate has what arrives for the addresses translated to own ones, or go on by the network. The caller holds the lock.
+func (s *Service) translate(on bool) error {
+	if len(s.cfg.Ports) == 0 {
+		return nil
+	}
+	cfg := intercept.Config{Incoming: true, Lifetime: lifetime}
+	own := s.host.Own(s.term.Place, s.cfg.Addresses)
+	for _, a := range s.cfg.Addresses {
+		i := slices.IndexFunc(own, func(o netip.Addr) bool { return o.Is4() == a.Is4() })
+		if on && i < 0 {
+			return code.With(code.NoTranslation, fmt.Errorf("%s has no own address of the family of %s", s.term.Place.Name, a))
+		}
+		for _, p := range s.cfg.Ports {
+			t := intercept.Target{Address: a, Protocol: p.Protocol, Port: p.Port}
+			if on {
+				t.Backends = []intercept.Backend{{Address: own[i], Port: p.Target, Weight: 1}}
+			}
+			cfg.Targets = append(cfg.Targets, t)
+		}
+	}
+	if err := s.openTranslation(); err != nil {
+		return code.With(code.NoTranslation, err)
+	}
+	if err := s.translation.Apply(cfg); err != nil {
+		return code.With(code.NoTranslation, err)
+	}
+	return nil
+}
+
+func (s *Service) openTranslation() (err error) {
+	if s.translation == nil {
+		s.translation, err = s.host.OpenTranslation(s.cfg.Name)
+	}
+	return err
+}
+
+// hang finds the device that the routes hang on. The caller holds the lock.
+func (s *Service) hang() error {
+	if s.held {
+		return nil
+	}
+	index, err := s.host.Use()
+	if err == nil {
+		s.held, s.index, s.outlives = true, index, nil
+		return nil
+	}
+	if s.outlives == nil {
+		s.log.Warn("the route would outlive a keepvip that is killed", "error", err, "code", string(code.RouteOutlives))
+	}
+	s.outlives = err
+	s.index, err = hostroute.Loopback()
+	return err
+}
+
+// Realms that routes have by turns, so that a route that is put again is not the one that is there.
+const firstRealm, secondRealm = 1, 2
+
+// put puts the routes. The caller holds the lock.
+func (s *Service) put() error {
+	s.realm = firstRealm + secondRealm - s.realm
+	return s.host.Put(s.cfg.Table, s.index, s.cfg.Addresses, s.realm)
+}

@@ -1,0 +1,177 @@
+package route
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+)
+
+const (
+	// lookEvery is how often the route is read back, and the translation renewed.
+	lookEvery = time.Second
+	// lifetime is for how long a process that was killed goes on with its translation: nobody looks any more whether the programs are well.
+	lifetime = 5 * time.Second
+	// settle is for how long new connections are served after the route is gone: a routing daemon tells its routers some ten
+	// milliseconds later, and nothing here hears of it when they have it.
+	settle = 500 * time.Millisecond
+	// countEvery is how often a drained node counts its connections.
+	countEvery = 200 * time.Millisecond
+)
+
+// Service serves the addresses of one entry by routes.
+type Service struct {
+	cfg  Config
+	host Host
+	log  *slog.Logger
+
+	wake  chan struct{} // capacity 1: there may be something to do earlier
+	quit  chan struct{}
+	ended chan struct{}
+
+	mu          sync.Mutex // guards what follows
+	term        instance.Term
+	translation Translation // nil until it is needed first
+	serving     bool
+	held        bool      // the device, by Use
+	index       int       // of the device
+	outlives    error     // why the routes hang on the loopback device; nil: they do not
+	realm       int       // of the routes
+	settled     time.Time // until when new connections are served after the route is gone; zero: they are not, or for good
+	drain       time.Time // until when an operator waits for connections; zero: nobody does
+	left        int       // connections, as counted last
+	restored    uint64
+	said        string // the newest error of the loop that is in the log
+}
+
+var (
+	_ instance.Service   = (*Service)(nil)
+	_ instance.Drainer   = (*Service)(nil)
+	_ instance.Announcer = (*Service)(nil)
+)
+
+// New makes a service, and begins its goroutine. Close ends it.
+func New(cfg Config, host Host, log *slog.Logger) *Service {
+	s := &Service{cfg: cfg, host: host, log: log, realm: firstRealm, wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{})}
+	go s.run()
+	return s
+}
+
+// Begin implements instance.Service.
+func (s *Service) Begin(t instance.Term) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.term = t
+}
+
+// Apply implements instance.Service. An error of Serve is a [code.NoTranslation], or the kernel's about the route.
+func (s *Service) Apply(_ context.Context, d election.Decision) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	defer s.nudge()
+	if d.Role == election.Serve {
+		return s.serve()
+	}
+	return s.withdraw(d.Role)
+}
+
+// HostChanged implements instance.Service: the own address may be another one.
+func (s *Service) HostChanged(p instance.Place) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.term.Place = p
+	if s.serving {
+		s.say(s.translate(true))
+	}
+}
+
+// End implements instance.Service.
+func (s *Service) End() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.term = instance.Term{}
+}
+
+// Announce implements instance.Announcer: those who watch the table are told of the routes once more.
+func (s *Service) Announce() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.serving {
+		return instance.ErrNotHeld
+	}
+	return s.put()
+}
+
+// Drain implements instance.Drainer.
+func (s *Service) Drain(until time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drain = until
+	s.count()
+	s.nudge()
+}
+
+// Draining implements instance.Drainer. No connection is reset: what is left goes on for as long as its program does.
+func (s *Service) Draining() (busy bool, reset int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.serving && time.Now().Before(s.drain) && s.left > 0, 0
+}
+
+// Status implements instance.Service. What the fence is to a bound address is to a route that it ends with its process.
+func (s *Service) Status() instance.ServiceStatus {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := instance.ServiceStatus{Restored: s.restored, Fence: instance.FenceStatus{Standing: s.outlives == nil}}
+	if s.outlives != nil {
+		out.Fence.Reason, out.Fence.Code = fmt.Sprintf("the route outlives a keepvip that is killed: %v", s.outlives), code.RouteOutlives
+	}
+	return out
+}
+
+// Close implements instance.Service. It returns when routers have had time to send elsewhere.
+func (s *Service) Close() error {
+	close(s.quit)
+	<-s.ended
+	s.mu.Lock()
+	err := s.withdraw(election.Off)
+	until := s.settled
+	s.mu.Unlock()
+	time.Sleep(time.Until(until))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.held {
+		s.host.Release()
+		s.held = false
+	}
+	if s.translation != nil {
+		err = errors.Join(err, s.translation.Close())
+		s.translation = nil
+	}
+	return err
+}
+
+func (s *Service) nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// say logs an error of what goes on in the background, once for each text. The caller holds the lock.
+func (s *Service) say(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != "" && text != s.said {
+		s.log.Warn("the address is not served as it should be", "error", text)
+	}
+	s.said = text
+}

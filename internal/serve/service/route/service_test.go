@@ -1,0 +1,218 @@
+package route
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/bubble"
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/kernel/hostroute"
+	"github.com/keepvip/keepvip/internal/kernel/intercept"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+)
+
+// fake is a host that notes what is done to it.
+type fake struct {
+	mu          sync.Mutex // guards what follows
+	did         []string
+	own         []netip.Addr
+	tun         error
+	missing     []netip.Addr
+	connections int
+}
+
+func (f *fake) do(format string, args ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.did = append(f.did, fmt.Sprintf(format, args...))
+}
+
+// set changes something while the service runs.
+func (f *fake) set(change func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	change()
+}
+
+// said is what was done so far.
+func (f *fake) said() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.did)
+}
+
+func (f *fake) last() string {
+	did := f.said()
+	return did[len(did)-1]
+}
+
+func (f *fake) Own(instance.Place, []netip.Addr) []netip.Addr { return f.own }
+
+func (f *fake) OpenTranslation(string) (Translation, error) { return f, nil }
+
+func (f *fake) Put(_ hostroute.Table, index int, _ []netip.Addr, _ int) error {
+	f.do("route by %d", index)
+	f.set(func() { f.missing = nil })
+	return nil
+}
+
+func (f *fake) Remove(hostroute.Table, []netip.Addr) error {
+	f.do("no route")
+	return nil
+}
+
+func (f *fake) Missing(hostroute.Table, int, []netip.Addr) ([]netip.Addr, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.missing, nil
+}
+
+func (f *fake) Use() (int, error)  { return 7, f.tun }
+func (f *fake) Mend() (int, error) { return 8, nil }
+func (f *fake) Release()           { f.do("no device") }
+
+func (f *fake) Apply(c intercept.Config) error {
+	if len(c.Targets[0].Backends) > 0 {
+		f.do("to %s", c.Targets[0].Backends[0].Address)
+	} else {
+		f.do("to the network")
+	}
+	return nil
+}
+
+func (f *fake) Renew(time.Duration) error { return nil }
+
+func (f *fake) Connections() (map[netip.Addr]int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return map[netip.Addr]int{f.own[0]: f.connections}, nil
+}
+
+func (f *fake) Close() error {
+	f.do("no translation")
+	return nil
+}
+
+var vip = netip.MustParseAddr("10.99.0.100")
+
+func newFake() *fake { return &fake{own: []netip.Addr{netip.MustParseAddr("10.77.0.11")}} }
+
+func begin(f *fake, ready instance.Readiness) *Service {
+	s := New(Config{Name: "api", Addresses: []netip.Addr{vip}, Ports: []Port{{unix.IPPROTO_TCP, 6443, 6443}}}, f, slog.New(slog.DiscardHandler))
+	s.Begin(instance.Term{Ready: func() instance.Readiness { return ready }})
+	return s
+}
+
+func apply(t *testing.T, s *Service, r election.Role) {
+	t.Helper()
+	require.NoError(t, s.Apply(t.Context(), election.Decision{Role: r}))
+	synctest.Wait()
+}
+
+func TestRouteComesLastAndGoesFirst(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFake()
+		s := begin(f, instance.Readiness{Open: true}) // not fit: the check fails
+		apply(t, s, election.Serve)
+		apply(t, s, election.Serve)
+		apply(t, s, election.Standby)
+		apply(t, s, election.Standby)
+		assert.Equal(t, []string{"to 10.77.0.11", "route by 7", "no route", "to the network"}, f.said())
+		require.NoError(t, s.Close())
+		assert.Equal(t, []string{"no device", "no translation"}, f.said()[4:])
+	})
+}
+
+// TestNewConnectionsAreServedUntilRoutersKnow of a node whose programs are well.
+func TestNewConnectionsAreServedUntilRoutersKnow(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFake()
+		s := begin(f, instance.Readiness{Open: false}) // an operator has taken it out
+		apply(t, s, election.Serve)
+		apply(t, s, election.Standby)
+		assert.Equal(t, "no route", f.last())
+		time.Sleep(settle - time.Millisecond)
+		synctest.Wait()
+		assert.Equal(t, "no route", f.last())
+		time.Sleep(2 * time.Millisecond)
+		synctest.Wait()
+		assert.Equal(t, "to the network", f.last())
+
+		apply(t, s, election.Serve)
+		before := time.Now()
+		require.NoError(t, s.Close())
+		assert.Equal(t, settle, time.Since(before), "the end of the process waits, too")
+	})
+}
+
+func TestRouteThatIsMissingIsPutBack(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFake()
+		s := begin(f, instance.Readiness{})
+		apply(t, s, election.Serve)
+		f.set(func() { f.missing = []netip.Addr{vip} })
+		time.Sleep(lookEvery + time.Millisecond)
+		synctest.Wait()
+		assert.Equal(t, "route by 8", f.last())
+		assert.Equal(t, uint64(1), s.Status().Restored)
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestRouteWithoutTunDeviceIsSaid(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.tun = errors.New("open /dev/net/tun: no such file or directory")
+		s := begin(f, instance.Readiness{})
+		assert.True(t, s.Status().Fence.Standing)
+		apply(t, s, election.Serve)
+		assert.Equal(t, "route by 1", f.said()[1], "the loopback device")
+		assert.Equal(t, code.RouteOutlives, s.Status().Fence.Code)
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestNoRouteWithoutAnOwnAddress(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.own = []netip.Addr{netip.MustParseAddr("fd77::11")}
+		s := begin(f, instance.Readiness{})
+		err := s.Apply(t.Context(), election.Decision{Role: election.Serve})
+		assert.Equal(t, code.NoTranslation, code.Of(err))
+		assert.Empty(t, f.said())
+		require.NoError(t, s.Close())
+	})
+}
+
+func TestDrainWaitsForConnections(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.connections = 3
+		s := begin(f, instance.Readiness{Open: false})
+		apply(t, s, election.Serve)
+		s.Drain(time.Now().Add(time.Minute))
+		busy, _ := s.Draining()
+		assert.False(t, busy, "it serves")
+		apply(t, s, election.Standby)
+		busy, _ = s.Draining()
+		assert.True(t, busy)
+		f.set(func() { f.connections = 0 })
+		time.Sleep(lookEvery + countEvery)
+		synctest.Wait()
+		busy, _ = s.Draining()
+		assert.False(t, busy)
+		require.NoError(t, s.Close())
+	})
+}

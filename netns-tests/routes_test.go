@@ -1,0 +1,217 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// Addresses that are in no subnet of the lab.
+var routedVIPs = []netip.Addr{netip.MustParseAddr("10.99.0.100"), netip.MustParseAddr("fd99::100")}
+
+// fabric is a lab in which routers choose: nodes 1 and 2 run BIRD and node 3 FRR, and the client is behind the router.
+type fabric struct {
+	*lab.Lab
+	t       *testing.T
+	product trial.Keepvip
+	running map[*lab.Node]*lab.Process
+}
+
+func openFabric(t *testing.T) *fabric {
+	l, err := host.Open(lab.Config{OffLink: true})
+	require.NoError(t, err)
+	t.Cleanup(l.Close)
+	f := &fabric{Lab: l, t: t, running: map[*lab.Node]*lab.Process{}}
+	stop, err := trial.RunRouter(l)
+	require.NoError(t, err)
+	t.Cleanup(stop)
+	for i, n := range l.Nodes {
+		run := trial.RunBIRD
+		if i == 2 {
+			run = trial.RunFRRBGP
+		}
+		for _, r := range []netip.Addr{l.Router.Address, l.Router.Addr6} {
+			_, err := n.Run("ip", "route", "add", "default", "via", r.String())
+			require.NoError(t, err)
+		}
+		p, err := run(n, l.Router)
+		require.NoError(t, err)
+		t.Cleanup(func() {
+			if t.Failed() {
+				t.Logf("%s: %s", n.Name, p.Log())
+			}
+		})
+	}
+	return f
+}
+
+// start runs keepvip on a node.
+func (f *fabric) start(n *lab.Node) {
+	f.t.Helper()
+	args := []string{"--election", "local"} // the interface is that of the default route
+	for _, a := range routedVIPs {
+		args = append(args, "--vip", a.String())
+	}
+	if n.ID == 3 { // FRR
+		args = append(args, "--announce-table", "254")
+	}
+	p, err := f.product.Run(n, args...)
+	require.NoError(f.t, err)
+	f.running[n] = p
+}
+
+func (f *fabric) status(n *lab.Node) trial.VIPStatus {
+	s, err := f.product.Status(n)
+	if err != nil || len(s.VIPs) == 0 {
+		return trial.VIPStatus{}
+	}
+	return s.VIPs[0]
+}
+
+// goTo waits until the router sends what is for the addresses to these nodes.
+func (f *fabric) goTo(what string, nodes ...*lab.Node) {
+	f.t.Helper()
+	for i, a := range routedVIPs {
+		var want []string
+		for _, n := range nodes {
+			want = append(want, []string{n.Address.String(), n.Addr6.String()}[i])
+		}
+		slices.Sort(want)
+		var got []string
+		eventually(f.t, 15*time.Second, what, func() bool {
+			got, _ = trial.NextHops(f.Lab, a)
+			return slices.Equal(want, got)
+		})
+		require.Equal(f.t, want, got, "%s: %s", what, a)
+	}
+}
+
+// served makes connections from behind the router.
+func (f *fabric) served(what string) {
+	f.t.Helper()
+	for _, a := range routedVIPs {
+		for range 12 {
+			out, err := f.OffLink.Run("curl", "-sk", "--max-time", "3", "-o", "/dev/null", "-w", "%{http_code}", "https://"+netip.AddrPortFrom(a, 6443).String()+"/readyz")
+			require.NoError(f.t, err, "%s: %s", what, a)
+			require.Equal(f.t, "200", strings.TrimSpace(out), "%s: %s", what, a)
+		}
+	}
+}
+
+// TestRoutedAddressIsAnnouncedByEachHealthyNode is the life of an address that routers reach: nothing before the service, one next hop for each
+// node that has joined, one less for each that is lost in whatever way.
+func TestRoutedAddressIsAnnouncedByEachHealthyNode(t *testing.T) {
+	t.Parallel() // seconds of waiting for routing daemons
+	f := openFabric(t)
+	n1, n2, n3 := f.Nodes[0], f.Nodes[1], f.Nodes[2]
+	before := map[*lab.Node]lab.State{}
+	for _, n := range f.Nodes {
+		var err error
+		before[n], err = n.State()
+		require.NoError(t, err)
+		f.start(n)
+	}
+	for _, n := range f.Nodes {
+		eventually(t, 10*time.Second, "a check that fails", func() bool { return f.status(n).Unfit != "" })
+		assert.NotEqual(t, "active", f.status(n).State)
+	}
+	f.goTo("nothing is announced before the service is there")
+
+	apis := map[*lab.Node]*lab.APIServer{}
+	var with []*lab.Node
+	for _, n := range f.Nodes {
+		api, err := n.StartAPIServer()
+		require.NoError(t, err)
+		apis[n], with = api, append(with, n)
+		f.goTo("a next hop for each node that serves", with...)
+		f.served("with " + n.Name)
+	}
+	for _, n := range f.Nodes {
+		assert.False(t, n.Holds(routedVIPs[0]), "no socket of %s has the address", n.Name)
+		_, err := n.Run("curl", "-sk", "--max-time", "3", "https://10.99.0.100:6443/readyz")
+		assert.NoError(t, err, "a program of %s itself", n.Name)
+	}
+
+	require.NoError(t, apis[n2].Set(lab.API500, ""))
+	f.goTo("an unhealthy apiserver", n1, n3)
+	f.served("without " + n2.Name)
+	require.NoError(t, apis[n2].Set(lab.APIHealthy, ""))
+	f.goTo("it is well again", n1, n2, n3)
+
+	for _, n := range []*lab.Node{n1, n3} {
+		require.NoError(t, f.running[n].Kill9())
+		others := slices.DeleteFunc(slices.Clone(f.Nodes), func(o *lab.Node) bool { return o == n })
+		f.goTo("keepvip of "+n.Name+" is killed", others...)
+		f.served("without " + n.Name)
+		f.start(n)
+		f.goTo("keepvip of "+n.Name+" is started again", n1, n2, n3)
+	}
+
+	_, code, err := f.product.Command(n2, "drain", "--socket", trial.Socket(n2))
+	require.NoError(t, err)
+	assert.Zero(t, code)
+	f.goTo("a drained node", n1, n3)
+	_, code, err = f.product.Command(n2, "resume", "--socket", trial.Socket(n2))
+	require.NoError(t, err)
+	assert.Zero(t, code)
+	f.goTo("it takes part again", n1, n2, n3)
+
+	for _, n := range f.Nodes {
+		_, err := f.running[n].Terminate(10 * time.Second)
+		require.NoError(t, err)
+	}
+	f.goTo("all have ended")
+	for _, n := range f.Nodes {
+		after, err := n.State()
+		require.NoError(t, err)
+		assert.Equal(t, []string{before[n].Addresses, before[n].Rules, before[n].Ruleset}, []string{after.Addresses, after.Rules, after.Ruleset}, "%s", n.Name)
+		out, err := n.Run("ip", "link")
+		require.NoError(t, err)
+		assert.NotContains(t, out, "keepvip0")
+	}
+}
+
+// TestRouteThatSomebodyTakesAwayComesBack whatever it is that takes it away.
+func TestRouteThatSomebodyTakesAwayComesBack(t *testing.T) {
+	t.Parallel() // seconds of waiting for routing daemons
+	f := openFabric(t)
+	n1, n3 := f.Nodes[0], f.Nodes[2]
+	for _, n := range []*lab.Node{n1, n3} {
+		_, err := n.StartAPIServer()
+		require.NoError(t, err)
+		f.start(n)
+	}
+	f.goTo("both serve", n1, n3)
+	for _, fault := range []struct {
+		name string
+		node *lab.Node
+		args []string
+	}{
+		{"the route is deleted", n1, []string{"ip", "route", "del", "10.99.0.100", "table", "198"}},
+		{"the table is flushed", n1, []string{"ip", "-6", "route", "flush", "table", "198"}},
+		{"the device is deleted", n1, []string{"ip", "link", "del", "keepvip0"}},
+		{"the device of a node with FRR is deleted", n3, []string{"ip", "link", "del", "keepvip0"}},
+		{"the route of a node with FRR is deleted", n3, []string{"ip", "-6", "route", "del", "fd99::100"}},
+		{"the ruleset is flushed", n1, []string{"nft", "flush", "ruleset"}},
+	} {
+		_, err := fault.node.Run(fault.args[0], fault.args[1:]...)
+		require.NoError(t, err, fault.name)
+		eventually(t, 10*time.Second, fault.name, func() bool {
+			four, err4 := fault.node.Run("ip", "route", "show", "table", "all", "10.99.0.100")
+			six, err6 := fault.node.Run("ip", "-6", "route", "show", "table", "all", "fd99::100")
+			return err4 == nil && err6 == nil && strings.Contains(four, "dev keepvip0") && strings.Contains(six, "dev keepvip0")
+		})
+		f.goTo(fault.name, n1, n3)
+		f.served(fault.name)
+	}
+}

@@ -1,0 +1,93 @@
+package trial
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// The autonomous systems of the nodes and of the lab's router.
+const (
+	nodesAS  = 65001
+	routerAS = 65000
+)
+
+// birdHead is what every BIRD needs.
+const birdHead = "router id %s;\nprotocol device { scan time 1; }\n"
+
+// RunRouter has the lab's router listen to the nodes by BGP, with BIRD, and spread what it routes evenly over those that announce it. stop ends it.
+func RunRouter(l *lab.Lab) (stop func(), err error) {
+	conf := fmt.Sprintf(birdHead, l.Router.Address)
+	for _, v := range []string{"4", "6"} {
+		conf += fmt.Sprintf("protocol kernel k%s { merge paths on; ipv%s { export all; }; }\n", v, v)
+	}
+	for _, n := range l.Nodes {
+		conf += fmt.Sprintf("protocol bgp n%d { local %s as %d; neighbor %s as %d; passive; ipv4 { import all; export none; }; ipv6 { import all; export none; }; }\n",
+			n.ID, l.Router.Address, routerAS, n.Address, nodesAS)
+	}
+	pid := l.Dir + "/router.pid"
+	if _, err := l.Router.RunInput(conf, "bird", "-c", "/dev/stdin", "-s", l.Dir+"/router.ctl", "-P", pid); err != nil {
+		return nil, err
+	}
+	return func() { _, _ = l.Router.Run("pkill", "-F", pid) }, nil
+}
+
+// RunBIRD runs BIRD on a node as docs/routes.md has it: it tells the lab's router of the routes in table 198.
+func RunBIRD(n *lab.Node, router *lab.Peer) (*lab.Process, error) {
+	conf := fmt.Sprintf(birdHead, n.Address)
+	for _, v := range []string{"4", "6"} {
+		conf += fmt.Sprintf("protocol kernel keepvip%s { kernel table 198; learn; ipv%s { import where krt_source = 248; export none; }; }\n", v, v)
+	}
+	conf += fmt.Sprintf("protocol bgp uplink { local %s as %d; neighbor %s as %d; connect delay time 1; connect retry time 1; error wait time 1, 2;\n"+
+		"  ipv4 { import none; export where krt_source = 248; next hop self; };\n  ipv6 { import none; export where krt_source = 248; next hop self; };\n}\n",
+		n.Address, nodesAS, router.Address, routerAS)
+	path, err := n.WriteFile("bird.conf", conf, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return n.Start("bird", "bird", "-f", "-c", path, "-s", n.Path("bird.ctl"))
+}
+
+// RunFRRBGP runs FRR on a node as docs/routes.md has it: it tells the lab's router of the routes in the main table that hang on keepvip's device.
+func RunFRRBGP(n *lab.Node, router *lab.Peer) (*lab.Process, error) {
+	family := func(v string) string {
+		return fmt.Sprintf(" address-family ipv%s unicast\n  neighbor %s activate\n  redistribute kernel route-map KEEPVIP\n exit-address-family\n", v, router.Address)
+	}
+	return startFRR(n, "bgpd", fmt.Sprintf("log stdout\nroute-map KEEPVIP permit 10\n match interface keepvip0\n set origin igp\n set metric 0\n set ipv6 next-hop global %s\n!\nrouter bgp %d\n bgp router-id %s\n no bgp ebgp-requires-policy\n"+
+		" neighbor %s remote-as %d\n neighbor %s timers connect 1\n neighbor %s advertisement-interval 0\n%s%s!\n",
+		n.Addr6, nodesAS, n.Address, router.Address, routerAS, router.Address, router.Address, family("4"), family("6")))
+}
+
+// NextHops are the nodes to which the lab's router sends what is for an address, by their addresses there.
+func NextHops(l *lab.Lab, address netip.Addr) (out []string, err error) {
+	family := "-4"
+	if address.Is6() {
+		family = "-6"
+	}
+	text, err := l.Router.Run("ip", family, "-j", "route", "show", address.String())
+	if err != nil {
+		return nil, err
+	}
+	type hop struct {
+		Gateway string `json:"gateway"`
+	}
+	var routes []struct {
+		hop
+		NextHops []hop `json:"nexthops"`
+	}
+	if err := json.Unmarshal([]byte(text), &routes); err != nil {
+		return nil, fmt.Errorf("ip route of %s: %w: %s", address, err, text)
+	}
+	for _, r := range routes {
+		for _, h := range append(r.NextHops, r.hop) {
+			if h.Gateway != "" {
+				out = append(out, h.Gateway)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
