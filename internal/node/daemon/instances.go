@@ -92,15 +92,15 @@ func (b *builder) instances(vips []config.VIP, whole *config.Config) ([]instance
 
 // holdAddresses has an instance take part in an election, and serve what is elected.
 func (b *builder) holdAddresses(in *instance.Config, v config.VIP, whole *config.Config) error {
-	if v.Local() {
-		b.serveLocally(in, v)
-		return nil
-	}
 	elect, known := electors[v.Election]
 	if !known {
 		return fmt.Errorf("vips[%s]: no elector for election %q", v.Name, v.Election)
 	}
 	kept := elect(b, in, v, whole)
+	if v.Local() {
+		b.serveByRoute(in, v)
+		return nil
+	}
 	spread, end := spreadOf(v)
 	b.serveAddresses(in, kept, v, whole, spread)
 	b.joinSpread(in, v, spread, end)
@@ -112,8 +112,9 @@ func (b *builder) holdAddresses(in *instance.Config, v config.VIP, whole *config
 
 // electors have the holder of v, one of whole, elected: each sets Elect, Lease and what else of in is about the election.
 var electors = map[config.Election]func(b *builder, in *instance.Config, v config.VIP, whole *config.Config) kernelLease{
-	config.ElectionVRRP: (*builder).electByVRRP,
-	config.ElectionRaft: (*builder).electByRaft,
+	config.ElectionVRRP:  (*builder).electByVRRP,
+	config.ElectionRaft:  (*builder).electByRaft,
+	config.ElectionLocal: (*builder).electLocally,
 }
 
 // kernelLease is what the kernel has to know of an election, beside instance.Config.Lease, to keep its lease. The zero kernelLease is that

@@ -19,14 +19,19 @@ import (
 	"github.com/keepvip/keepvip/internal/serve/service/route"
 )
 
-// serveLocally has an instance serve while this node is fit, by a route.
-func (b *builder) serveLocally(in *instance.Config, v config.VIP) {
+// electLocally has an instance serve while this node is fit.
+func (b *builder) electLocally(in *instance.Config, v config.VIP, _ *config.Config) kernelLease {
 	in.Place = func() (instance.Place, error) { return b.host.routed(v) }
 	in.Elect = func(p instance.Place) (election.Elector, func(), error) {
 		return local.New(local.Config{Source: p.Source, Priority: topPriority(v)}), func() {}, nil
 	}
 	// Nobody waits for the end of a lease, and nobody is heard: an unhealthy node is out by itself.
 	in.Lease, in.ReleaseWhenUnhealthy = time.Hour, false
+	return kernelLease{}
+}
+
+// serveByRoute has an instance serve its addresses by a route, and nothing else.
+func (b *builder) serveByRoute(in *instance.Config, v config.VIP) {
 	cfg := b.routeConfig(v)
 	for _, p := range v.RoutedPorts() {
 		cfg.Ports = append(cfg.Ports, route.Port{Protocol: protocolOf(p.Protocol), Port: p.Port, Target: p.Target})

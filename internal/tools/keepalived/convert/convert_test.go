@@ -129,13 +129,13 @@ func TestConvertInstanceKeyword(t *testing.T) {
 		"unicast_peer {\n 10.0.0.7 min_ttl 250\n 10.0.0.8\n}\nmcast_src_ip 10.0.0.9": func(v config.VIP) any { return v.VRRP.MinTTL == 255 },
 		"garp_master_refresh 60":                                                     func(v config.VIP) any { return v.Announce.Refresh.String() == "1m0s" },
 		"garp_master_refresh 0": func(v config.VIP) any {
-			return v.Announce == (config.Announce{RefreshRepeat: 1, Repeat: 6, Delay: 5 * time.Second})
+			return v.Announce == (config.Announce{RefreshRepeat: 1, Repeat: 6, Delay: 5 * time.Second, Table: config.DefaultTable, Protocol: config.DefaultProtocol})
 		},
 		"garp_master_delay 0\ngarp_master_repeat 1\ngarp_master_refresh 60\ngarp_master_refresh_repeat 2": func(v config.VIP) any {
-			return v.Announce == (config.Announce{Refresh: time.Minute, RefreshRepeat: 2, Repeat: 1})
+			return v.Announce == (config.Announce{Refresh: time.Minute, RefreshRepeat: 2, Repeat: 1, Table: config.DefaultTable, Protocol: config.DefaultProtocol})
 		},
 		"garp_master_repeat 1000\ngarp_master_delay 4000": func(v config.VIP) any {
-			return v.Announce == (config.Announce{RefreshRepeat: 1, Repeat: 100, Delay: time.Hour})
+			return v.Announce == (config.Announce{RefreshRepeat: 1, Repeat: 100, Delay: time.Hour, Table: config.DefaultTable, Protocol: config.DefaultProtocol})
 		},
 		"smtp_alert": func(v config.VIP) any { return v.Check.URL == "none" && v.VRRP.ID == 5 && v.Interface == "eth0" },
 	} {
