@@ -157,7 +157,9 @@ func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {
 	for _, s := range v.Splits {
 		fmt.Fprintf(b, "  SPLIT     %s\n", coded(splitText(s, now), code.Split))
 	}
-	fmt.Fprintf(b, "  %s\n", takersText(v.Takers))
+	if !v.Local {
+		fmt.Fprintf(b, "  %s\n", takersText(v.Takers))
+	}
 	for i, m := range v.Members {
 		label := "members"
 		if i > 0 {
@@ -313,7 +315,12 @@ func checkText(c instance.CheckStatus, now time.Time) string {
 func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
 func fenceText(f instance.FenceStatus, now time.Time) string {
-	if f.Standing {
+	switch {
+	case f.Route && f.Standing:
+		return "none is needed: the kernel takes the route away if keepvip dies"
+	case f.Route:
+		return coded(f.Reason, f.Code)
+	case f.Standing:
 		text := "in place: the kernel silences the address if keepvip dies"
 		if f.Repairs > 0 {
 			text += fmt.Sprintf(" (built anew %d times, last %s ago)", f.Repairs, ago(now, f.Repaired))

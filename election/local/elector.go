@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -21,6 +22,8 @@ type Config struct {
 type Elector struct {
 	cfg    Config
 	nudged chan struct{} // capacity 1
+
+	leased  atomic.Bool // it serves, or is about to
 
 	mu      sync.Mutex // guards what follows
 	fitness election.Fitness
@@ -61,9 +64,7 @@ func (e *Elector) SetProbe(func(context.Context) election.Fitness) {}
 
 // LeaseEnd implements election.Elector: no other node waits for the end of anything, so it is far away while this node serves.
 func (e *Elector) LeaseEnd() time.Time {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.status.State != election.Active {
+	if !e.leased.Load() {
 		return time.Time{}
 	}
 	return time.Now().Add(time.Hour)
@@ -124,10 +125,10 @@ func (e *Elector) become(role election.Role, reason string, c code.Code, apply f
 	if role == election.Serve {
 		d.Holder = e.cfg.Source
 	}
-	if err := apply(d); err != nil && role == election.Serve {
+	e.leased.Store(role == election.Serve) // before the instance looks for it
+	if err := apply(d); err != nil {
+		e.leased.Store(false)
 		return err
-	} else if err != nil {
-		return fmt.Errorf("local: %w", err)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -26,7 +26,7 @@ func (b *builder) electLocally(in *instance.Config, v config.VIP, _ *config.Conf
 		return local.New(local.Config{Source: p.Source, Priority: topPriority(v)}), func() {}, nil
 	}
 	// Nobody waits for the end of a lease, and nobody is heard: an unhealthy node is out by itself.
-	in.Lease, in.ReleaseWhenUnhealthy = time.Hour, false
+	in.Local, in.Lease, in.ReleaseWhenUnhealthy = true, time.Hour, false
 	return kernelLease{}
 }
 

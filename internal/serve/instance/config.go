@@ -81,6 +81,7 @@ type Config struct {
 	Addresses []netip.Prefix
 	VRID      uint8
 	Group     string // of instances that move together; empty: alone
+	Local     bool   // nobody is elected: each fit node serves, and knows nothing of the others
 	Cluster   bool   // the leader of the node's Raft cluster holds this one, and every other with Cluster
 }
 

@@ -110,6 +110,8 @@ type FenceStatus struct {
 	Repaired time.Time `json:"repaired,omitzero"` // the last time
 	// Uncovered is what may go on answering although the fence is in place.
 	Uncovered string `json:"uncovered,omitempty"`
+	// Route tells that there is no fence, because no address is bound: Standing says whether the kernel takes the route away with the process.
+	Route bool `json:"route,omitempty"`
 	// Renewals are those of the lease by transaction, RenewalErrors those of them that the kernel refused, and Lapses the times it had no
 	// lease although the elector had one. They are for metrics.
 	Renewals, RenewalErrors, Lapses uint64 `json:"-"`

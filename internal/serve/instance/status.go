@@ -43,6 +43,7 @@ type Status struct {
 	Spread    *SpreadStatus        `json:"spread,omitempty"`         // how connections are spread over the members; absent: the holder serves all of them
 	Members   []MemberStatus       `json:"members"`                  // this node and those it has heard
 	Takers    Takers               `json:"takers"`                   // who could take the address over
+	Local     bool                 `json:"local,omitempty"`          // nobody is elected: each fit node serves, and this one knows nothing of the others
 	Last      *Transition          `json:"lastTransition,omitempty"` // the newest change of this node's role, or of the holder, in this run
 	Lateness  float64              `json:"latenessSeconds"`          // the worst of the last one to two minutes: how late timers are served here
 	Rejected  []election.Rejection `json:"rejected,omitempty"`       // what was not taken into account, the newest first
@@ -164,7 +165,7 @@ func (v *view) status() Status {
 	if over, dropped := v.unrenewed(time.Now(), part); over > 0 {
 		s.silence(over, dropped)
 	}
-	s.Observed = v.observed(&s, part.Passing)
+	s.Local, s.Observed = v.cfg.Local, v.observed(&s, part.Passing)
 	s.Takers = s.takers()
 	s.Why = v.why(&s)
 	return s

@@ -37,7 +37,7 @@ func (s *Status) takers() Takers {
 		}
 	}
 	switch {
-	case len(s.Members) == 0:
+	case len(s.Members) == 0, s.Local:
 		t.Nodes = 1 // this node, which is in no election
 	case t.Nodes == 0:
 		t.Reason = "no candidate is heard"

@@ -21,11 +21,13 @@ func judgePlace(out *findings, f Facts, v config.VIP) (l link.Link, ok bool) {
 	case errors.Is(err, link.ErrNoInterface):
 		out.add(Finding{Code: code.InterfaceMissing, Severity: Error, VIP: v.Name, What: fmt.Sprintf("no interface is called %s", v.Interface)})
 		return l, false
+	case err != nil && v.Local():
+		return l, false // routers send it here, whatever subnets this host has
 	case err != nil:
 		out.add(Finding{Code: code.NoSubnet, Severity: Error, VIP: v.Name, What: fmt.Sprintf("no interface has a subnet that contains %s", a)})
 		return l, false
 	}
-	if v.Interface != "" && !f.inSubnet(l, a) && link.NotOwn(f.Links, a, f.virtual()) == nil {
+	if v.Interface != "" && !v.Local() && !f.inSubnet(l, a) && link.NotOwn(f.Links, a, f.virtual()) == nil {
 		out.add(Finding{Code: code.NoSubnet, Severity: Warning, VIP: v.Name, What: fmt.Sprintf("no subnet of %s contains %s", l.Name, a)})
 	}
 	master := slices.IndexFunc(f.Links, func(o link.Link) bool { return l.Master != 0 && o.Index == l.Master })

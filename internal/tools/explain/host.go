@@ -15,6 +15,10 @@ func (c *chain) host() {
 	switch {
 	case c.State == initialize:
 		return
+	case f.Route && f.Standing:
+		c.fine(time.Time{}, "the kernel takes the route away if keepvip dies")
+	case f.Route:
+		c.say(f.Code, time.Time{}, f.Reason)
 	case f.Standing && f.RepairedLately(c.now):
 		c.say(code.FenceLost, f.Repaired, fmt.Sprintf("something on this host has taken the fence away, and keepvip has built it anew: %s since it started", times(f.Repairs)))
 	case f.Standing:

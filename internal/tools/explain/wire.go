@@ -62,7 +62,7 @@ func (c *chain) members() {
 			c.facts = append(c.facts, Fact{Code: m.Code, Text: nameOf(m) + " is not fit: " + m.Unfit})
 		}
 	}
-	if !others && len(c.Members) > 0 && !c.keptOut() {
+	if !others && len(c.Members) > 0 && !c.Local && !c.keptOut() {
 		c.say(code.Alone, time.Time{}, "no other node is heard")
 	}
 }

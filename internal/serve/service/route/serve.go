@@ -39,10 +39,11 @@ func (s *Service) withdraw(role election.Role) error {
 	}
 	s.serving = false
 	err := s.host.Remove(s.cfg.Table, s.cfg.Addresses)
-	well := role == election.Off || s.term.Ready == nil || !s.term.Ready().Open
-	if well {
+	switch well := role == election.Off || s.term.Ready == nil || !s.term.Ready().Open; {
+	case len(s.cfg.Ports) == 0: // somebody else serves what still arrives
+	case well:
 		s.settled = time.Now().Add(settle)
-	} else {
+	default:
 		err = errors.Join(err, s.translate(false))
 	}
 	s.count()
