@@ -215,3 +215,40 @@ func TestRouteThatSomebodyTakesAwayComesBack(t *testing.T) {
 		f.served(fault.name)
 	}
 }
+
+// TestHolderAnnouncesARouteBesideItsLink with an election: the router goes where the address is, also after a move.
+func TestHolderAnnouncesARouteBesideItsLink(t *testing.T) {
+	t.Parallel() // seconds of waiting for routing daemons
+	f := openFabric(t)
+	for _, n := range f.Nodes[:2] {
+		_, err := f.product.Run(n, "--vip", lab.VIP4.String(), "--announce", "route", "--check", "none")
+		require.NoError(t, err)
+	}
+	holder := func() *lab.Node {
+		for _, n := range f.Nodes[:2] {
+			if f.status(n).State == "active" {
+				return n
+			}
+		}
+		return nil
+	}
+	follows := func(what string, at func() *lab.Node) {
+		eventually(t, 15*time.Second, what, func() bool {
+			n := at()
+			hops, err := trial.NextHops(f.Lab, lab.VIP4)
+			return n != nil && err == nil && slices.Equal([]string{n.Address.String()}, hops)
+		})
+	}
+	follows("the router sends to the holder", holder)
+	first := holder()
+	require.True(t, first.Holds(lab.VIP4), "the address is bound on the link, too")
+	_, code, err := f.product.Command(first, "handover", "--socket", trial.Socket(first))
+	require.NoError(t, err)
+	require.Zero(t, code)
+	follows("the router follows the address", func() *lab.Node {
+		if n := holder(); n != first {
+			return n
+		}
+		return nil
+	})
+}
