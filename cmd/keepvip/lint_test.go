@@ -21,7 +21,7 @@ func TestLintExitStatusIsThatOfTheWorst(t *testing.T) {
 	}{
 		"clean.conf":        {exitOK, ""},
 		"loadbalancer.conf": {exitOK, ""},
-		"kubeadm.conf":      {exitFailure, "keepvip: 0 errors, 2 warnings, 1 note\n"},
+		"kubeadm.conf":      {exitFailure, "keepvip: 0 errors, 2 warnings, 2 notes\n"},
 		"traps.conf":        {exitUsage, ""},
 	} {
 		code, out, errs := keepvip(t, "lint", lintSamples+file)

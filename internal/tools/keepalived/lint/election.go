@@ -79,6 +79,20 @@ func sameVRID(c *keepalived.Config, say say) {
 	}
 }
 
+// exampleVRID is the number in keepalived's samples and in most guides, so that strangers on one link have it in common.
+const exampleVRID = 51
+
+// exampleNumber: two pairs on a link with the same number take each other's advertisements for their own.
+func exampleNumber(c *keepalived.Config, say say) {
+	at := slices.IndexFunc(c.Instances, func(i *keepalived.Instance) bool { return i.VRID == exampleVRID && i.Multicast() })
+	if at >= 0 {
+		i := c.Instances[at]
+		say(keepalived.Note, "vrid-example", i.Where("virtual_router_id"),
+			fmt.Sprintf("%d is the virtual_router_id of most examples: others on this link who copied one have it, too, and disturb %s", exampleVRID, i.Name),
+			"choose another number, the same on all nodes")
+	}
+}
+
 func sameDestination(a, b *keepalived.Instance) bool {
 	if a.Multicast() != b.Multicast() {
 		return false
