@@ -102,8 +102,8 @@ func TestLintAsJSON(t *testing.T) {
 		}
 	}
 	require.NoError(t, json.Unmarshal([]byte(out), &doc))
-	assert.Equal(t, []int{2, 1, 4}, []int{doc.Errors, doc.Warnings, doc.Notes})
-	require.Len(t, doc.Findings, 7)
+	assert.Equal(t, []int{2, 1, 2}, []int{doc.Errors, doc.Warnings, doc.Notes})
+	require.Len(t, doc.Findings, 5)
 	first := doc.Findings[0]
 	assert.Equal(t, "script-shell", first.Code)
 	assert.Equal(t, "warning", first.Severity)

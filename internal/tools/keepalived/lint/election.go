@@ -139,12 +139,27 @@ func unicastIPv6(c *keepalived.Config, say say) {
 	}
 }
 
-// unicastAnyone: without check_unicast_src a host that is no peer takes part.
+// unicastAnyone: without check_unicast_src a host that is no peer takes part. It is so in nearly every file with peers: one line is enough.
 func unicastAnyone(c *keepalived.Config, say say) {
+	once(c, func(i *keepalived.Instance) bool { return !i.Multicast() && !i.CheckSource }, func(i *keepalived.Instance, others string) {
+		say(keepalived.Note, "unicast-anyone", i.Where("unicast_peer"), i.Name+others+": advertisements from hosts that are not in unicast_peer are believed", "add check_unicast_src")
+	})
+}
+
+// once says something of the first instance of which it is true, and how many others there are.
+func once(c *keepalived.Config, is func(*keepalived.Instance) bool, say func(first *keepalived.Instance, others string)) {
+	var all []*keepalived.Instance
 	for _, i := range c.Instances {
-		if !i.Multicast() && !i.CheckSource {
-			say(keepalived.Note, "unicast-anyone", i.Where("unicast_peer"), i.Name+" believes advertisements from hosts that are not in unicast_peer", "add check_unicast_src")
+		if is(i) {
+			all = append(all, i)
 		}
+	}
+	switch len(all) {
+	case 0:
+	case 1:
+		say(all[0], "")
+	default:
+		say(all[0], fmt.Sprintf(" and %d more", len(all)-1))
 	}
 }
 
@@ -171,9 +186,7 @@ func firstIPv6(c *keepalived.Config, say say) {
 
 // password: auth_pass keeps nobody out.
 func password(c *keepalived.Config, say say) {
-	for _, i := range c.Instances {
-		if i.Auth.Type == keepalived.AuthPass {
-			say(keepalived.Note, "password-in-clear", i.Where("auth_pass"), "auth_pass is in each advertisement for all to read: it tells groups apart, and keeps nobody out", "")
-		}
-	}
+	once(c, func(i *keepalived.Instance) bool { return i.Auth.Type == keepalived.AuthPass }, func(i *keepalived.Instance, _ string) {
+		say(keepalived.Note, "password-in-clear", i.Where("auth_pass"), "auth_pass is in each advertisement for all to read: it tells groups apart, and keeps nobody out", "")
+	})
 }
