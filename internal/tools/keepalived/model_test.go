@@ -202,7 +202,7 @@ func TestInstanceReadsAsKeepalivedDoes(t *testing.T) {
 		{
 			"notify_master \"/bin/a b 'c d'\" u g\nnotify_backup /bin/x y\nnotify /bin/z\nnotify /bin/w",
 			"Notify={Master={Args=/bin/a,b,c d Text=/bin/a b 'c d' User={Name=u Group=g}} Backup={Args=/bin/x Text=/bin/x User={Name=y}} Any={Args=/bin/z Text=/bin/z}}",
-			[]string{"7 duplicate"},
+			[]string{"5 notify-user", "7 duplicate"},
 		},
 		{"notify_deleted", "Notify={SayDeleted=true}", nil},
 		{"auth_hmac {\n key 1 hex:00\n}", "", []string{"4 newer-keyword"}},

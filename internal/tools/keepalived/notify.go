@@ -2,6 +2,8 @@ package keepalived
 
 import (
 	"fmt"
+	"regexp"
+	"strings"
 
 	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
 )
@@ -34,5 +36,21 @@ func (r *reader) notify(to **Command, n *syntax.Node) {
 		r.fault(CodeDuplicate, n.At, fmt.Sprintf("%s is given already (%v): keepalived drops this one", n.Words[0], (*to).At), "remove one, or call both from a script")
 	default:
 		*to = c
+		r.notifyUser(n, c)
 	}
 }
+
+// notifyUser looks for an argument of a notify script that keepalived takes for the user whom the script runs as.
+func (r *reader) notifyUser(n *syntax.Node, c *Command) {
+	quoted := strings.HasPrefix(strings.TrimLeft(strings.TrimPrefix(n.Raw, n.Words[0]), " \t"), `"`)
+	switch u := c.User.Name; {
+	case u == "" || c.User.Root() || u == "keepalived_script" || quoted && userName.MatchString(u):
+	default:
+		r.found(Warning, "notify-user", n.At,
+			fmt.Sprintf("%s: %q is no argument, but the user whom keepalived runs %s as: without such a user it never calls the script", n.Words[0], u, c.Args[0]),
+			`put the script and its arguments between double quotes, and behind them nothing but a user: "/path/to/script arg"`)
+	}
+}
+
+// userName is what useradd takes for a name, or a number.
+var userName = regexp.MustCompile(`^[a-z0-9_][a-z0-9_.-]*$`)

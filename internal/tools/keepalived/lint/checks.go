@@ -30,6 +30,28 @@ func slowCheck(c *keepalived.Config, say say) {
 	}
 }
 
+// untracked: a check that no instance and no group tracks is never made.
+func untracked(c *keepalived.Config, say say) {
+	tracked := map[string]bool{}
+	note := func(t keepalived.Tracking) {
+		for _, s := range t.Scripts {
+			tracked[s.Name] = true
+		}
+	}
+	for _, i := range c.Instances {
+		note(i.Track)
+	}
+	for _, g := range c.Groups {
+		note(g.Track)
+	}
+	for _, s := range c.Scripts {
+		if !tracked[s.Name] {
+			say(keepalived.Warning, "untracked", s.At, fmt.Sprintf("nothing tracks vrrp_script %s: keepalived never runs it, and its failure moves no address", s.Name),
+				"name it in the track_script of a vrrp_instance, or remove it")
+		}
+	}
+}
+
 // weightsSaturate: the priority stays between 1 and 254, whatever the weights add up to.
 func weightsSaturate(c *keepalived.Config, say say) {
 	for _, i := range c.Instances {

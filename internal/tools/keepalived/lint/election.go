@@ -79,6 +79,20 @@ func sameVRID(c *keepalived.Config, say say) {
 	}
 }
 
+// exampleVRID is the number in keepalived's samples and in most guides, so that strangers on one link have it in common.
+const exampleVRID = 51
+
+// exampleNumber: two pairs on a link with the same number take each other's advertisements for their own.
+func exampleNumber(c *keepalived.Config, say say) {
+	at := slices.IndexFunc(c.Instances, func(i *keepalived.Instance) bool { return i.VRID == exampleVRID && i.Multicast() })
+	if at >= 0 {
+		i := c.Instances[at]
+		say(keepalived.Note, "vrid-example", i.Where("virtual_router_id"),
+			fmt.Sprintf("%d is the virtual_router_id of most examples: others on this link who copied one have it, too, and disturb %s", exampleVRID, i.Name),
+			"choose another number, the same on all nodes")
+	}
+}
+
 func sameDestination(a, b *keepalived.Instance) bool {
 	if a.Multicast() != b.Multicast() {
 		return false
@@ -125,12 +139,27 @@ func unicastIPv6(c *keepalived.Config, say say) {
 	}
 }
 
-// unicastAnyone: without check_unicast_src a host that is no peer takes part.
+// unicastAnyone: without check_unicast_src a host that is no peer takes part. It is so in nearly every file with peers: one line is enough.
 func unicastAnyone(c *keepalived.Config, say say) {
+	once(c, func(i *keepalived.Instance) bool { return !i.Multicast() && !i.CheckSource }, func(i *keepalived.Instance, others string) {
+		say(keepalived.Note, "unicast-anyone", i.Where("unicast_peer"), i.Name+others+": advertisements from hosts that are not in unicast_peer are believed", "add check_unicast_src")
+	})
+}
+
+// once says something of the first instance of which it is true, and how many others there are.
+func once(c *keepalived.Config, is func(*keepalived.Instance) bool, say func(first *keepalived.Instance, others string)) {
+	var all []*keepalived.Instance
 	for _, i := range c.Instances {
-		if !i.Multicast() && !i.CheckSource {
-			say(keepalived.Note, "unicast-anyone", i.Where("unicast_peer"), i.Name+" believes advertisements from hosts that are not in unicast_peer", "add check_unicast_src")
+		if is(i) {
+			all = append(all, i)
 		}
+	}
+	switch len(all) {
+	case 0:
+	case 1:
+		say(all[0], "")
+	default:
+		say(all[0], fmt.Sprintf(" and %d more", len(all)-1))
 	}
 }
 
@@ -157,9 +186,7 @@ func firstIPv6(c *keepalived.Config, say say) {
 
 // password: auth_pass keeps nobody out.
 func password(c *keepalived.Config, say say) {
-	for _, i := range c.Instances {
-		if i.Auth.Type == keepalived.AuthPass {
-			say(keepalived.Note, "password-in-clear", i.Where("auth_pass"), "auth_pass is in each advertisement for all to read: it tells groups apart, and keeps nobody out", "")
-		}
-	}
+	once(c, func(i *keepalived.Instance) bool { return i.Auth.Type == keepalived.AuthPass }, func(i *keepalived.Instance, _ string) {
+		say(keepalived.Note, "password-in-clear", i.Where("auth_pass"), "auth_pass is in each advertisement for all to read: it tells groups apart, and keeps nobody out", "")
+	})
 }

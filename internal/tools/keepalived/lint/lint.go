@@ -12,7 +12,7 @@ type trap func(c *keepalived.Config, say say)
 type say func(s keepalived.Severity, code string, at syntax.Origin, text, remedy string)
 
 var traps = []trap{
-	ownerByState, nopreemptWeights, strictMode, sameVRID, sameAddress, slowCheck, shellScript, scriptUser, scriptSecurity, unicastIPv6,
+	ownerByState, nopreemptWeights, strictMode, sameVRID, exampleNumber, sameAddress, interfaceNames, slowCheck, untracked, stopsKeepalived, shellScript, scriptUser, scriptSecurity, unicastIPv6,
 	unicastAnyone, ownPeer, weightsSaturate, conditionEverywhere, firstIPv6, password,
 }
 

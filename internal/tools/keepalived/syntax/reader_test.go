@@ -139,6 +139,8 @@ func TestReadSaysWhatIsWrong(t *testing.T) {
 		"a condition before one":        {"@two $M= \\\n x\na", "x; a", []string{"1 definition"}},
 		"a random number":               {"a ${_RANDOM 5 6}", "a 0", []string{"1 definition"}},
 		"a zero byte":                   {"a\nb\x00c d\ne", "a; b; e", []string{"2 characters"}},
+		"typographic quotes":            {"a \u201cb c\u201d\n# \u201cd\u201d\ne", "a \u201cb c\u201d; e", []string{"1 characters"}},
+		"a space that does not break":   {"a\u00a0b\nc", "a\u00a0b; c", []string{"1 characters"}},
 		"a byte order mark":             {"\xef\xbb\xbfa\nb", "a; b", []string{"1 characters"}},
 		"a long line":                   {"a\n" + strings.Repeat("b", 1100) + "\nc", "a; " + strings.Repeat("b", 1100) + "; c", []string{"2 length"}},
 	} {

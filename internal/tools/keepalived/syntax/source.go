@@ -63,6 +63,7 @@ func (r *reader) physical(s *source) (text string, at Origin) {
 	if len(text) > maxLine {
 		r.problem(at, CodeLength, fmt.Sprintf("a line of %d characters: keepalived cuts it after %d and reads the rest as another line", len(text), maxLine+1), "make it several lines")
 	}
+	r.lookalike(text, at)
 	return strings.TrimRight(text, "\r"), at
 }
 
