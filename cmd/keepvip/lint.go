@@ -30,7 +30,7 @@ func newLint() *cobra.Command {
 			"or something that is seldom wanted: each with file, line and remedy. It is of use without keepvip, too. Nothing is run and\n" +
 			"nothing is changed; whether a script, an interface or a user is there is not looked at.\n\n" +
 			"Severities: an error is what `keepalived -t` refuses, or what keepalived drops; a warning is a trap; a note is worth knowing\n" +
-			"before keepvip takes the file over.\n\n" +
+			"before keepvip takes the file over, or what keepalived logs and works with as meant.\n\n" +
 			"Exit codes: 0 notes at most, 1 warnings, 2 errors, or the file cannot be read.",
 		Example: "  keepvip lint /etc/keepalived/keepalived.conf",
 		Args:    arguments("FILE", 1, 1),
@@ -48,7 +48,7 @@ func newLint() *cobra.Command {
 		if err != nil {
 			return unreadable(args[0], err, aKeepalivedConf)
 		}
-		doc := lintDoc{File: args[0], Findings: lint.Lint(cfg)}
+		doc := lintDoc{File: args[0], Findings: lint.Grade(lint.Lint(cfg))}
 		doc.Count = lint.Tally(doc.Findings)
 		err = output.print(cmd.OutOrStdout(), kindLint, doc, func() string { return lintText(doc) })
 		return cmp.Or(err, verdictOf(doc.Count))

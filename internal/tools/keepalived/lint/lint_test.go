@@ -24,7 +24,7 @@ func TestLintGolden(t *testing.T) {
 			c, err := keepalived.Read(path, syntax.Options{ID: "node", Files: syntax.Disk{}})
 			require.NoError(t, err)
 			var got strings.Builder
-			for _, f := range Lint(c) {
+			for _, f := range Grade(Lint(c)) {
 				fmt.Fprintf(&got, "%d %s %s\n  %s\n  > %s\n", f.Line, f.Severity, f.Code, f.Text, f.Remedy)
 			}
 			golden := strings.TrimSuffix(path, ".conf") + ".golden"
