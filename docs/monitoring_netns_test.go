@@ -3,6 +3,7 @@
 package docs
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,6 +53,59 @@ func TestSituationsNoticeAWrongAlert(t *testing.T) {
 	}
 }
 
+// plain is a query of the dashboard with all of its variables chosen.
+func plain(expr string) string {
+	return variable.ReplaceAllStringFunc(expr, func(name string) string {
+		if name == "$__rate_interval" {
+			return "1m"
+		}
+		return ".*"
+	})
+}
+
+// Where nothing is wrong no panel shows red or orange, in one cluster and in two.
+func TestDashboardIsGreenWhereNothingIsWrong(t *testing.T) {
+	t.Parallel()
+	type m = map[string]any
+	var tests []m
+	for _, s := range situations() {
+		if !strings.HasSuffix(s.name, "nothing is wrong") && !strings.HasSuffix(s.name, "have nothing wrong") {
+			continue
+		}
+		all := healthy()
+		maps.Copy(all, s.changed)
+		var input, queries []m
+		for name, values := range all {
+			if values != "" {
+				input = append(input, m{"series": name, "values": values})
+			}
+		}
+		none := func(expr string) {
+			queries = append(queries, m{"expr": expr, "eval_time": "20m", "exp_samples": []m{}})
+		}
+		for _, a := range readDashboard(t).Annotations.List {
+			none("count(" + plain(a.Expr) + ") < 1")
+		}
+		for _, p := range readDashboard(t).Panels {
+			for _, q := range p.Targets {
+				expr := plain(q.Expr)
+				none("count(" + expr + ") < 1") // a query that cannot be evaluated is an error
+				for _, wrong := range p.alarming(expr) {
+					none(wrong)
+					none("absent(" + expr + ")")
+				}
+			}
+		}
+		tests = append(tests, m{"name": s.name, "interval": "30s", "input_series": input, "promql_expr_test": queries})
+	}
+	require.Len(t, tests, 3)
+	text, err := yaml.Marshal(m{"rule_files": []string{}, "evaluation_interval": "30s", "tests": tests})
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "dashboard.test.yaml"), text, 0o600))
+	assert.Contains(t, promtool(t, dir, "test", "rules", "dashboard.test.yaml"), "SUCCESS")
+}
+
 // Prometheus understands every query of the dashboard.
 func TestQueriesOfTheDashboard(t *testing.T) {
 	t.Parallel()
@@ -62,13 +116,7 @@ func TestQueriesOfTheDashboard(t *testing.T) {
 	var rules []record
 	for _, p := range readDashboard(t).Panels {
 		for _, q := range p.Targets {
-			expr := variable.ReplaceAllStringFunc(q.Expr, func(name string) string {
-				if name == "$__rate_interval" {
-					return "1m"
-				}
-				return ".*"
-			})
-			rules = append(rules, record{"dashboard", expr})
+			rules = append(rules, record{"dashboard", plain(q.Expr)})
 		}
 	}
 	text, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": rules}}})

@@ -128,8 +128,36 @@ func healthy() map[string]string {
 		series("keepvip_drill_last_result", vip+`,drill="handover",result="ok"`, 1)
 		series("keepvip_config_last_reload_successful", "", 1)
 		series("keepvip_raft_quorum", "", 1)
+		series("keepvip_build_info", `version="v1.0.0"`, 1)
+		series("keepvip_config_info", `hash="aa"`, 1)
 	}
 	return out
+}
+
+// twoClusters are healthy ones that have the same nodes, jobs and addresses by name: east, and west with another version and another file.
+func twoClusters() map[string]string {
+	out := map[string]string{}
+	for series, values := range healthy() {
+		out[series] = ""
+		out[in("east", series)] = values
+		out[in("west", strings.NewReplacer("v1.0.0", "v1.1.0", `"aa"`, `"bb"`).Replace(series))] = values
+	}
+	return out
+}
+
+// twoJobs are the same clusters, told apart by the job alone.
+func twoJobs() map[string]string {
+	out := map[string]string{}
+	for series, values := range twoClusters() {
+		series = regexp.MustCompile(`cluster="(\w+)",job="keepvip"`).ReplaceAllString(series, `job="keepvip-$1"`)
+		out[series] = values
+	}
+	return out
+}
+
+// in is a series in a cluster.
+func in(cluster, series string) string {
+	return strings.Replace(series, "{", `{cluster="`+cluster+`",`, 1)
 }
 
 // on is a series of one node.
@@ -181,6 +209,29 @@ func situations() []situation {
 	return []situation{
 		{"nothing is wrong", nil, nil},
 		{"an address has moved once", moved, nil},
+		{"two clusters have nothing wrong", twoClusters(), nil},
+		{"two clusters that their jobs tell apart have nothing wrong", twoJobs(), nil},
+		{"nobody holds the address of one of two clusters", func() map[string]string {
+			out := twoClusters()
+			out[in("west", on("n1", "keepvip_state", of+`,state="active"`))] = "0x60"
+			for _, node := range []string{"n1", "n2", "n3"} {
+				out[in("west", on(node, "keepvip_holder", of+`,holder="10.0.0.11"`))] = ""
+			}
+			return out
+		}(), []fired{{"KeepvipNoHolder", map[string]string{"cluster": "west", "job": "keepvip", "vip": "apiserver"}}}},
+		{"a node of a cluster has another version", map[string]string{
+			on("n3", "keepvip_build_info", `version="v1.0.0"`): "", on("n3", "keepvip_build_info", `version="v1.1.0"`): "1x60",
+		}, []fired{{"KeepvipVersionsDiffer", map[string]string{"job": "keepvip"}}}},
+		{"a node of a cluster has another configuration", map[string]string{
+			on("n3", "keepvip_config_info", `hash="aa"`): "", on("n3", "keepvip_config_info", `hash="bb"`): "1x60",
+		}, []fired{{"KeepvipConfigurationsDiffer", map[string]string{"job": "keepvip"}}}},
+		{"nodes are upgraded one by one", map[string]string{
+			on("n3", "keepvip_build_info", `version="v1.0.0"`): "1x30 _x29", on("n3", "keepvip_build_info", `version="v1.1.0"`): "_x30 1x29",
+			on("n3", "keepvip_config_info", `hash="aa"`): "1x30 _x29", on("n3", "keepvip_config_info", `hash="bb"`): "_x30 1x29",
+		}, nil},
+		{"a follower in the job of the members has a file of its own", map[string]string{
+			on("w1", "keepvip_config_info", `hash="cc"`): "1x60", on("w1", "keepvip_follower_working", of): "1x60",
+		}, nil},
 		{"nobody holds the address", func() map[string]string {
 			out := all("keepvip_holder", of+`,holder="10.0.0.11"`, "")
 			out[on("n1", "keepvip_state", of+`,state="active"`)] = "0x60"
@@ -309,6 +360,48 @@ type panel struct {
 		Expr  string `json:"expr"`
 		RefID string `json:"refId"`
 	} `json:"targets"`
+	FieldConfig struct {
+		Defaults struct {
+			Thresholds struct {
+				Steps []struct {
+					Color string   `json:"color"`
+					Value *float64 `json:"value"` // from which on; nil: from the least
+				} `json:"steps"`
+			} `json:"thresholds"`
+			Mappings []struct {
+				Options map[string]struct {
+					Color string `json:"color"`
+				} `json:"options"`
+			} `json:"mappings"`
+		} `json:"defaults"`
+	} `json:"fieldConfig"`
+}
+
+// alarming are queries for what of expr the panel shows in red or orange.
+func (p panel) alarming(expr string) (out []string) {
+	wrong := func(color string) bool { return color == "red" || color == "orange" }
+	steps := p.FieldConfig.Defaults.Thresholds.Steps
+	for i, s := range steps {
+		if !wrong(s.Color) {
+			continue
+		}
+		q := "(" + expr + ")"
+		if s.Value != nil {
+			q += fmt.Sprintf(" >= %v", *s.Value)
+		}
+		if i+1 < len(steps) {
+			q = fmt.Sprintf("(%s) < %v", q, *steps[i+1].Value)
+		}
+		out = append(out, q)
+	}
+	for _, m := range p.FieldConfig.Defaults.Mappings {
+		for value, as := range m.Options {
+			if wrong(as.Color) {
+				out = append(out, "("+expr+") == "+value)
+			}
+		}
+	}
+	return out
 }
 
 type dashboard struct {
@@ -316,7 +409,13 @@ type dashboard struct {
 	UID           string `json:"uid"`
 	SchemaVersion int    `json:"schemaVersion"`
 	Time          struct{ From, To string }
-	Templating    struct {
+	Annotations   struct {
+		List []struct {
+			Name string `json:"name"`
+			Expr string `json:"expr"`
+		} `json:"list"`
+	} `json:"annotations"`
+	Templating struct {
 		List []struct {
 			Name  string `json:"name"`
 			Type  string `json:"type"`
@@ -372,6 +471,33 @@ func TestDashboardHasTheShapeOfOne(t *testing.T) {
 		}
 	}
 }
+
+// Every query that looks at series of keepvip looks at those of the clusters that were chosen, and tells clusters apart.
+func TestDashboardTellsClustersApart(t *testing.T) {
+	d := readDashboard(t)
+	exprs := map[string]string{}
+	for _, p := range d.Panels {
+		for _, q := range p.Targets {
+			exprs[p.Title+" "+q.RefID] = q.Expr
+		}
+	}
+	require.NotEmpty(t, d.Annotations.List)
+	for _, a := range d.Annotations.List {
+		exprs[a.Name] = a.Expr
+		for _, name := range metricWord.FindAllString(a.Expr, -1) {
+			assert.True(t, metricsInCode(t)[name], "%s: %s", a.Name, name)
+		}
+	}
+	for what, expr := range exprs {
+		assert.Equal(t, len(metricWord.FindAllString(expr, -1)), strings.Count(expr, `cluster=~"$cluster"`), "%s: %s", what, expr)
+		for _, labels := range grouping.FindAllStringSubmatch(expr, -1) {
+			assert.True(t, strings.HasPrefix(labels[1], "cluster, job") || strings.Contains("reason le", labels[1]), "%s: %s", what, expr)
+		}
+	}
+}
+
+// grouping are the labels that a query keeps or matches.
+var grouping = regexp.MustCompile(`\b(?:by|on) \(([^)]*)\)`)
 
 // variable is one of Grafana's in a query.
 var variable = regexp.MustCompile(`\$(\w+)`)

@@ -7,6 +7,7 @@ const (
 	NobodyElse    Code = "KV331"
 	AddressFlaps  Code = "KV332"
 	NodeUnseen    Code = "KV333"
+	OtherConfig   Code = "KV334"
 	ReloadRefused Code = "KV420"
 )
 
@@ -39,6 +40,11 @@ func wireWatched() []Entry {
 			NodeUnseen, "node-unseen", "The monitoring does not reach keepvip on a node, so nothing is known of that node.",
 			"Look at whether the node and its keepvip run, and at metrics.address, certificate and token.",
 			"Bring the node back, or let the monitoring reach its port.",
+		},
+		{
+			OtherConfig, "other-configuration", "Two nodes of a cluster have different configurations in force.",
+			"Look at the hash of keepvip_config_info on each node, and compare `keepvip config show` there.",
+			"Give all nodes the same file and reload. Where nodes need files of their own, leave the alert out.",
 		},
 	}
 }
