@@ -23,7 +23,7 @@ type Elector struct {
 	cfg    Config
 	nudged chan struct{} // capacity 1
 
-	leased  atomic.Bool // it serves, or is about to
+	leased atomic.Bool // it serves, or is about to
 
 	mu      sync.Mutex // guards what follows
 	fitness election.Fitness

@@ -10,15 +10,17 @@ import (
 const (
 	// startTime is how long a daemon's start takes, at most, on an ordinary machine, and entryTime what each entry adds to it.
 	startTime = 2 * time.Second
+	// firstTime is when all has been done for the first time that is done again and again: looks at the host, renewals, greetings.
+	firstTime = 6 * time.Second
 	entryTime = 40 * time.Millisecond
 )
 
 // afterStart has the memory given back that only the start needed. Whoever asked for realtime wants no page fault that can be avoided, so
 // there it all stays.
-func (d *Daemon) afterStart() *time.Timer {
+func (d *Daemon) afterStart() (stop func()) {
 	cfg := d.settled()
 	realtime, crowd := cfg.Realtime, isCrowd(cfg)
-	return time.AfterFunc(startTime+time.Duration(len(cfg.VIPs))*entryTime, func() {
+	release := func() {
 		if realtime {
 			return
 		}
@@ -28,5 +30,8 @@ func (d *Daemon) afterStart() *time.Timer {
 		if err := startpages.Release(); err != nil {
 			d.log.Debug("memory of the start is kept", "error", err)
 		}
-	})
+	}
+	entries := time.Duration(len(cfg.VIPs)) * entryTime
+	start, first := time.AfterFunc(startTime+entries, release), time.AfterFunc(firstTime+entries, release)
+	return func() { start.Stop(); first.Stop() }
 }

@@ -214,7 +214,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		return err
 	}
 	d.build.raft.stopping = func() bool { return ctx.Err() != nil }
-	defer d.afterStart().Stop()
+	defer d.afterStart()()
 	answer() // before this there would be no instance in it; who asked meanwhile waits
 	d.startDoor(outer, &wg, d.doors.metrics, d.cfg.Metrics.Address)
 	d.runInstances(ctx, outer, &wg)
