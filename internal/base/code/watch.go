@@ -2,7 +2,11 @@ package code
 
 // Codes of what only whoever watches all nodes sees, or what lasts: the alerts name them.
 const (
-	CheckFlaps    Code = "KV240"
+	CheckFlaps Code = "KV240"
+
+	CertificateExpires Code = "KV241"
+	CertificateExpired Code = "KV242"
+
 	NoHolder      Code = "KV330"
 	NobodyElse    Code = "KV331"
 	AddressFlaps  Code = "KV332"
@@ -12,11 +16,23 @@ const (
 )
 
 func holdWatched() []Entry {
-	return []Entry{{
-		CheckFlaps, "check-flaps", "A health check goes from good to bad and back, so it takes longer each time until it counts as healthy.",
-		"Look at the reasons of the check in the status and in the log of that node.",
-		"Mend the service, or give the check a longer timeout if the service is only slow.",
-	}}
+	return []Entry{
+		{
+			CheckFlaps, "check-flaps", "A health check goes from good to bad and back, so it takes longer each time until it counts as healthy.",
+			"Look at the reasons of the check in the status and in the log of that node.",
+			"Mend the service, or give the check a longer timeout if the service is only slow.",
+		},
+		{
+			CertificateExpires, "certificate-expires", "The certificate that the service of this node shows expires within 14 days. From then on clients refuse it on every node that has such a one.",
+			"Look at `kubeadm certs check-expiration`, on each control-plane node.",
+			"Renew it: `kubeadm certs renew apiserver`, and restart the apiserver. k3s and RKE2 renew theirs when they are started again.",
+		},
+		{
+			CertificateExpired, "certificate-expired", "The certificate that the service of this node shows has expired, so clients that verify it refuse the service.",
+			"Look at `kubeadm certs check-expiration`, and at the clock of this node.",
+			"Renew it: `kubeadm certs renew apiserver`, and restart the apiserver. k3s and RKE2 renew theirs when they are started again.",
+		},
+	}
 }
 
 func wireWatched() []Entry {

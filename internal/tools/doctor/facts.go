@@ -189,6 +189,8 @@ type Serving struct {
 	VIP, URL  string
 	Addresses []netip.Addr
 	DNS       []string
+	Ends      time.Time     // when the certificate expires; zero: that was not read
+	Left      time.Duration // until then, when it was read; 0 or less: it has expired
 }
 
 // Endpoint is where a file says that the apiserver is.

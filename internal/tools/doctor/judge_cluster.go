@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/config"
@@ -49,6 +50,7 @@ func HostOf(c config.ListedCheck) string {
 // judgeCluster compares the addresses with what the cluster believes.
 func judgeCluster(out *findings, f Facts) {
 	for _, s := range f.Certificates {
+		judgeExpiry(out, s)
 		i := slices.IndexFunc(f.VIPs, func(v config.VIP) bool { return v.Name == s.VIP })
 		if i < 0 || s.names(f.VIPs[i], f.Endpoints) {
 			continue
@@ -65,6 +67,24 @@ func judgeCluster(out *findings, f Facts) {
 		judgeConnection(out, c)
 	}
 	judgeIPVS(out, f)
+}
+
+// soon is how long before its end a certificate is worth a word: kubeadm's last a year, and nothing renews them but an upgrade, or a person.
+const soon = 14 * 24 * time.Hour
+
+// judgeExpiry looks when clients will refuse the certificate. The check of this node may go on: without a CA it verifies nothing.
+func judgeExpiry(out *findings, s Serving) {
+	day := s.Ends.UTC().Format(time.DateOnly)
+	switch {
+	case s.Ends.IsZero() || s.Left > soon:
+	case s.Left <= 0:
+		out.add(Finding{Code: code.CertificateExpired, Severity: Error, VIP: s.VIP, What: fmt.Sprintf("the certificate of %s has expired on %s", s.URL, day)})
+	default:
+		out.add(Finding{
+			Code: code.CertificateExpires, Severity: Warning, VIP: s.VIP,
+			What: fmt.Sprintf("the certificate of %s expires on %s, in %d days", s.URL, day, int(s.Left.Hours()/24)),
+		})
+	}
 }
 
 func judgeEndpoint(out *findings, f Facts, e Endpoint) {

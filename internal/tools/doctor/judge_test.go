@@ -92,6 +92,15 @@ func TestJudgeFindsEachFaultByItsCode(t *testing.T) {
 		fault func(*Facts)
 		want  []code.Code
 	}{
+		"certificate that expires in two weeks": {func(f *Facts) {
+			f.Certificates[0].Ends, f.Certificates[0].Left = time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), 14*24*time.Hour
+		}, []code.Code{code.CertificateExpires}},
+		"certificate that expires in time": {func(f *Facts) {
+			f.Certificates[0].Ends, f.Certificates[0].Left = time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), 14*24*time.Hour+time.Second
+		}, nil},
+		"certificate that has expired": {func(f *Facts) {
+			f.Certificates[0].Ends, f.Certificates[0].Left = time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), 0
+		}, []code.Code{code.CertificateExpired}},
 		"interface that is not there": {func(f *Facts) { v(f).Interface = "eth9" }, []code.Code{code.InterfaceMissing}},
 		"no subnet":                   {func(f *Facts) { v(f).Addresses = []netip.Prefix{netip.MustParsePrefix("10.99.0.1/32")} }, []code.Code{code.NoSubnet, code.CertificateWithoutAddress, code.EndpointDiffers}},
 		"own address": {func(f *Facts) {

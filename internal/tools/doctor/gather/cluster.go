@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
@@ -58,7 +59,7 @@ func certificates(
 	return served, silent
 }
 
-// readCertificate looks at the names alone: whether the certificate is to be believed is the health check's question.
+// readCertificate looks at the names and the end alone: whether the certificate is to be believed is the health check's question.
 func readCertificate(ctx context.Context, u *url.URL, s *doctor.Serving) error {
 	ctx, cancel := context.WithTimeout(ctx, quick)
 	defer cancel()
@@ -77,7 +78,7 @@ func readCertificate(ctx context.Context, u *url.URL, s *doctor.Serving) error {
 		return errors.New("no certificate")
 	}
 	leaf := secure.ConnectionState().PeerCertificates[0]
-	s.DNS = leaf.DNSNames
+	s.DNS, s.Ends, s.Left = leaf.DNSNames, leaf.NotAfter, time.Until(leaf.NotAfter)
 	for _, ip := range leaf.IPAddresses {
 		if a, ok := netip.AddrFromSlice(ip); ok {
 			s.Addresses = append(s.Addresses, a.Unmap())

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -96,4 +98,16 @@ func TestMachineAndSysctlsOfARoot(t *testing.T) {
 	values, noIPv6 := sysctls(root, nil)
 	assert.Equal(t, map[string]int{"net/ipv4/conf/all/arp_ignore": 2}, values)
 	assert.True(t, noIPv6)
+}
+
+func TestCertificateIsReadWithItsEnd(t *testing.T) {
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	u, err := url.Parse(server.URL)
+	require.NoError(t, err)
+	var s doctor.Serving
+	require.NoError(t, readCertificate(t.Context(), u, &s))
+	ends := server.Certificate().NotAfter
+	assert.Equal(t, ends, s.Ends)
+	assert.InDelta(t, time.Until(ends), s.Left, float64(time.Minute))
 }
