@@ -109,7 +109,6 @@ func TestConvertRefusesAKubeVIPThatItCannotReplace(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"BGP", []string{fixture("v1.0-bgp.yaml")}, "v1.0-bgp.yaml:30: bgp_enable true without vip_arp"},
 		{"Services", []string{fixture("v1.0-services.yaml")}, "v1.0-services.yaml:48: svc_enable true without cp_enable"},
 		{"a name", []string{name}, ": address vip.example.org: vip.example.org is a name"},
 		{"an address that no other machine reaches", []string{bad}, "127.0.0.1 is a loopback address"},
@@ -133,6 +132,14 @@ func TestConvertRefusesAKubeVIPThatItCannotReplace(t *testing.T) {
 			assert.Contains(t, errs, tt.want)
 		})
 	}
+}
+
+// TestConvertOfAKubeVIPThatSpeaksToRouters has each node announce a route: the pod sees the device on which it hangs.
+func TestConvertOfAKubeVIPThatSpeaksToRouters(t *testing.T) {
+	_, out, errs := keepvip(t, "convert", fixture("v1.0-bgp.yaml"))
+	assert.Contains(t, out, "--election=local")
+	assert.Contains(t, out, "path: /dev/net/tun")
+	assert.Contains(t, errs, "bgp_as 65000: keepvip speaks no BGP: have BIRD or FRR on the node do it")
 }
 
 // The lines that the document shows are what the program prints.

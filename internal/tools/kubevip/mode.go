@@ -10,8 +10,7 @@ func (c *conversion) mode() {
 	c.switchedOn(envControlPlane, Carried, "the address of the control plane is what keepvip keeps")
 	c.switchedOn(envARP, Carried, "gratuitous ARP and unsolicited neighbour advertisements, the first one when the address is bound")
 	c.switchedOn(envServices, Lost, noServices)
-	c.switchedOn(envBGP, Lost, noBGP)
-	c.switchedOn(envRoutes, Lost, noRoutes)
+	c.routes()
 	c.switchedOn(envWireguard, Lost, noWireguard)
 	c.switchedOn(envBalancer, Lost, noBalancer)
 	c.switchedOn(envFile, Lost, "what that file sets is not seen here: convert it, too, and compare")
@@ -44,14 +43,46 @@ func (c *conversion) refuseModes() {
 	if c.settings.on(envARP) {
 		return
 	}
-	refused := false
-	for _, m := range []struct{ env, why string }{{envBGP, noBGP}, {envRoutes, noRoutes}, {envWireguard, noWireguard}} {
-		if s, _ := c.settings.get(m.env); c.settings.on(m.env) {
-			c.refuse(s.line, "%s without vip_arp: %s, and needs all nodes on one link", s.what(), m.why)
-			refused = true
-		}
-	}
-	if !refused {
+	switch s, _ := c.settings.get(envWireguard); {
+	case c.settings.on(envWireguard):
+		c.refuse(s.line, "%s without vip_arp: %s, and needs all nodes on one link, or routers", s.what(), noWireguard)
+	case !c.settings.on(envBGP) && !c.settings.on(envRoutes):
 		c.refuse(c.line, "vip_arp is not true: this kube-vip announces its address in no way, want vip_arp true")
 	}
+}
+
+// routes has each node announce a route where kube-vip speaks to routers, by itself or by a routing table.
+func (c *conversion) routes() {
+	s, _ := c.settings.get(envRoutes)
+	fate := Changed
+	if c.settings.on(envARP) {
+		fate = Lost
+		c.switchedOn(envRoutes, Lost, noRoutes)
+	}
+	c.switchedOn(envBGP, fate, noBGP)
+	switch by, _ := c.settings.get(envBGP); {
+	case c.settings.on(envARP):
+		return
+	case !c.settings.on(envRoutes) && c.settings.on(envBGP):
+		c.option("election", by, "local")
+		return
+	case !c.settings.on(envRoutes):
+		return
+	}
+	c.option("election", s, "local")
+	c.tell(s, Carried, "each healthy node has a route in that table, for BIRD or FRR: election local (docs/routes.md)")
+	c.routeNumber(envRouteTable, "announce-table", "198")
+	c.routeNumber(envRouteProtocol, "announce-protocol", "248")
+}
+
+// routeNumber carries over a number that is not the default of both.
+func (c *conversion) routeNumber(env, flag, usual string) {
+	s, ok := c.value(env)
+	if !ok || !s.given() {
+		return
+	}
+	if s.value != usual {
+		c.option(flag, s, s.value)
+	}
+	c.tell(s, Carried, "the same for keepvip's route: %s", flag)
 }

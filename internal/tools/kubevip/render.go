@@ -10,7 +10,26 @@ import (
 
 // keys are where the options stand in keepvip's file.
 var keys = map[string]string{
-	"vip": "addresses", "interface": "interface", "announce-refresh": "announce", "check": "check", "metrics": "metrics",
+	"vip": "addresses", "interface": "interface", "check": "check", "metrics": "metrics", "election": "election",
+}
+
+// announcing are the options that stand together under announce.
+var announcing = map[string]string{"announce-refresh": "refresh", "announce-table": "table", "announce-protocol": "protocol"}
+
+// announce is one line for all of them, at the place of the first; empty where this one is not the first.
+func (r *Result) announce(o Option, name string) string {
+	var values, from []string
+	for _, other := range r.Options {
+		key, ok := announcing[other.Flag]
+		switch {
+		case !ok:
+			continue
+		case len(values) == 0 && other.Flag != o.Flag:
+			return ""
+		}
+		values, from = append(values, key+": "+other.Values[0]), append(from, place(show(name), other.Line)+show(other.From))
+	}
+	return fmt.Sprintf("  announce: {%s} # %s\n", strings.Join(values, ", "), strings.Join(from, ", "))
 }
 
 // Config is keepvip's configuration file with the options, each with its origin as a comment. name is the converted file's.
@@ -19,6 +38,10 @@ func (r *Result) Config(name string) ([]byte, error) {
 	fmt.Fprintf(&b, "# Converted from %s. Behind each value is the line that it comes from.\napiVersion: keepvip/v1\nkind: Config\nvips:\n", show(name))
 	indent := "- "
 	for _, o := range r.Options {
+		if _, ok := announcing[o.Flag]; ok {
+			b.WriteString(r.announce(o, name))
+			continue
+		}
 		if o.Flag == "metrics" {
 			indent = ""
 		}
@@ -39,8 +62,6 @@ func (o Option) yaml() (string, error) {
 	switch o.Flag {
 	case "vip":
 		value = o.Values
-	case "announce-refresh":
-		value = map[string]string{"refresh": o.Values[0]}
 	}
 	var n yaml.Node
 	if err := n.Encode(value); err != nil {

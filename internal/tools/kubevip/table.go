@@ -18,8 +18,8 @@ const (
 	noClient    = "keepvip is no client of the cluster: it asks the apiserver of its own node whether it is ready, and nothing else"
 	noServices  = "keepvip serves no Services of type LoadBalancer: keep this manifest for them, with cp_enable false and without address, or let another program do it"
 	noBalancer  = "the node that holds the address answers with its own apiserver; --spread direct has every healthy node serve its share"
-	noBGP       = "keepvip has no BGP"
-	noRoutes    = "keepvip writes no routes"
+	noBGP       = "keepvip speaks no BGP: have BIRD or FRR on the node do it, with these neighbours (docs/routes.md)"
+	noRoutes    = "beside vip_arp no route is written: announce.by route has the holder announce one (docs/routes.md)"
 	noWireguard = "keepvip has no Wireguard"
 	noEtcd      = "keepvip's election needs no etcd"
 	ownCheck    = "kube-vip looks at it with BGP and routing tables alone; keepvip always checks the apiserver of its node (check)"
@@ -163,10 +163,10 @@ var table = []row{
 	{env: "zebra_software_name", flag: "zebraSoftwareName", needs: envBGP, fate: Lost, why: noBGP},
 
 	// Routing tables.
-	{env: "vip_routingtableid", flag: "tableID", field: "routingtableid", needs: envRoutes, fate: Lost, why: noRoutes},
+	{env: envRouteTable, flag: "tableID", field: "routingtableid", needs: envRoutes, fate: Lost, why: noRoutes},
 	{env: "vip_routingtabletype", flag: "tableType", field: "routingtabletype", needs: envRoutes, fate: Lost, why: noRoutes},
-	{env: "vip_routingprotocol", flag: "routingProtocol", field: "routingprotocol", needs: envRoutes, fate: Lost, why: noRoutes},
-	{env: "vip_cleanroutingtable", flag: "cleanRoutingTable", field: "cleanroutingtable", isSwitch: true, needs: envRoutes, fate: Lost, why: noRoutes},
+	{env: envRouteProtocol, flag: "routingProtocol", field: "routingprotocol", needs: envRoutes, fate: Lost, why: noRoutes},
+	{env: "vip_cleanroutingtable", flag: "cleanRoutingTable", field: "cleanroutingtable", isSwitch: true, needs: envRoutes, fate: Unneeded, why: "routes go with the process, and what is left of a run before is removed at each start"},
 
 	// What early versions read, or wrote into manifests.
 	{env: "vip_singlenode", flag: "singleNode", field: "singlenode", isSwitch: true, fate: Lost, why: longGone},
@@ -182,22 +182,24 @@ var table = []row{
 
 // The settings that convert.go sees to.
 const (
-	envAddress      = "address"
-	envVIP          = "vip_address"
-	envSubnet       = "vip_subnet"
-	envCIDR         = "vip_cidr"
-	envInterface    = "vip_interface"
-	envPort         = "port"
-	envARP          = "vip_arp"
-	envARPRate      = "vip_arpRate"
-	envBGP          = "bgp_enable"
-	envRoutes       = "vip_routingtable"
-	envWireguard    = "vip_wireguard"
-	envControlPlane = "cp_enable"
-	envServices     = "svc_enable"
-	envBalancer     = "lb_enable"
-	envBalancerPort = "lb_port"
-	envDDNS         = "vip_ddns"
-	envMetrics      = "prometheus_server"
-	envFile         = "config_file"
+	envAddress       = "address"
+	envVIP           = "vip_address"
+	envSubnet        = "vip_subnet"
+	envCIDR          = "vip_cidr"
+	envInterface     = "vip_interface"
+	envPort          = "port"
+	envARP           = "vip_arp"
+	envARPRate       = "vip_arpRate"
+	envBGP           = "bgp_enable"
+	envRoutes        = "vip_routingtable"
+	envRouteTable    = "vip_routingtableid"
+	envRouteProtocol = "vip_routingprotocol"
+	envWireguard     = "vip_wireguard"
+	envControlPlane  = "cp_enable"
+	envServices      = "svc_enable"
+	envBalancer      = "lb_enable"
+	envBalancerPort  = "lb_port"
+	envDDNS          = "vip_ddns"
+	envMetrics       = "prometheus_server"
+	envFile          = "config_file"
 )
