@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"syscall"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -104,7 +103,8 @@ func (h *Handle) each(family int, t Table, do func(a netip.Addr, index int)) err
 		}
 		return true
 	})
-	if err != nil && !errors.Is(err, syscall.EAFNOSUPPORT) && !errors.Is(err, unix.ENOENT) {
+	// A kernel without IPv6 has no such routes, and one may not have the table yet.
+	if err != nil && !errors.Is(err, unix.EAFNOSUPPORT) && !errors.Is(err, unix.EOPNOTSUPP) && !errors.Is(err, unix.ENOENT) {
 		return fmt.Errorf("hostroute: list table %d: %w", t.Number, err)
 	}
 	return nil
