@@ -14,7 +14,10 @@ import (
 const Version = 1
 
 // Revision is what this software can do within Version. It grows with every addition.
-const Revision = 7
+const Revision = 8
+
+// RevisionPrompt is the first whose Active is Backup once its last advertisement is as old as its lease may be, without Skew_Time.
+const RevisionPrompt = 8
 
 // Type is a message's type.
 type Type uint8

@@ -83,9 +83,13 @@ func (m *Machine) onTick(now time.Time, interval time.Duration) time.Time {
 	return at.Add(-time.Duration(at.UnixNano() % int64(m.cfg.Tick)))
 }
 
-// frozen reports whether the last advertisement is so long ago that a Backup of our own priority would have taken over.
+// frozen reports whether the last advertisement is so long ago that a Backup of our own priority may have taken over.
 func (m *Machine) frozen(now time.Time) bool {
-	return now.Sub(m.active.sent) > m.activeDownInterval(m.active.interval)
+	longest := m.activeDownInterval(m.active.interval)
+	if m.cfg.Prompt {
+		longest = m.missed(m.active.interval)
+	}
+	return now.Sub(m.active.sent) > longest
 }
 
 // activeReceived is RFC 9568, section 6.4.3, for an advertisement.

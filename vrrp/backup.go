@@ -11,7 +11,7 @@ type backup struct {
 	start    time.Time     // the Active_Down_Timer runs from here
 	hold     time.Time     // and from here at the earliest (StartupDelay)
 	interval time.Duration // Active_Adver_Interval
-	gaveUp   bool          // priority 0 was heard, or the Active is deaf: the timer is Skew_Time alone
+	gaveUp   bool          // priority 0 was heard, or the Active is deaf: the timer is Skew_Time alone, or among equals the rank
 	deaf     bool          // it is the latter
 	ready    Reason        // why it would be Active if it were not Grouped; empty while the timer runs
 	late     bool          // the timer was served much too late, and started again
@@ -20,6 +20,8 @@ type backup struct {
 	asked    bool          // and was asked whether it is there, when the timer expired
 
 	followed netip.Addr // source of the advertisement that last restarted the timer
+	equals   Equals     // that it came with
+	level    uint8      // its priority
 
 	lower        bool      // a lower priority was heard and discarded since the timer started
 	preemptSince time.Time // when PreemptDelay started; zero if it does not run
@@ -43,14 +45,14 @@ func (b *backup) restart(from time.Time) {
 
 // backupDeadline is when the Active_Down_Timer expires.
 func (m *Machine) backupDeadline() time.Time {
-	d := m.activeDownInterval(m.backup.interval)
-	if m.backup.gaveUp {
-		d = m.skewTime(m.backup.interval)
+	d := m.turn()
+	if !m.backup.gaveUp {
+		d += m.missed(m.backup.interval)
 	}
 	if m.backup.asked {
 		d += m.cfg.Interval
 	}
-	return m.backup.start.Add(d + m.tieBreakDelay())
+	return m.backup.start.Add(d)
 }
 
 // enterBackup makes an Active a Backup with a fresh Active_Down_Timer and nobody to follow yet.
@@ -122,7 +124,7 @@ func (m *Machine) backupReceived(now time.Time, r Received) {
 	}
 }
 
-// activeGaveUp sets the timer to Skew_Time. Priority 0 from anybody but the Active that is followed says nothing about
+// activeGaveUp sets the timer to Skew_Time, or among equals to the rank. Priority 0 from anybody but the Active that is followed says nothing about
 // that Active, and is ignored: a third router that stops, or a forger, must not start a takeover. So it is with an Active that is deaf.
 func (m *Machine) activeGaveUp(now time.Time, source netip.Addr, deaf bool) {
 	if source != m.backup.followed {
@@ -131,6 +133,9 @@ func (m *Machine) activeGaveUp(now time.Time, source netip.Addr, deaf bool) {
 	m.backup.restart(now)
 	m.backup.gaveUp, m.backup.deaf, m.backup.bounded = true, deaf, false
 	m.backup.followed = netip.Addr{}
+	if deaf {
+		m.backup.equals = Equals{} // its lease runs on
+	}
 	m.backup.preemptSince = time.Time{}
 }
 
@@ -153,7 +158,7 @@ func (m *Machine) preempts(now time.Time, priority uint8) bool {
 // follow accepts an advertisement as the Active's: adopts its interval ([Config.LongestInterval]) and restarts the Active_Down_Timer.
 func (m *Machine) follow(now time.Time, r Received) {
 	m.backup.interval = m.adopt(now, r)
-	m.backup.followed = r.Source
+	m.backup.followed, m.backup.equals, m.backup.level = r.Source, r.Equals, r.Advertisement.Priority
 	age := min(max(r.Age, 0), m.backup.interval)
 	m.backup.restart(now.Add(-age))
 }

@@ -51,6 +51,10 @@ type Config struct {
 	// be Active on the same node agree in between.
 	Grouped bool
 
+	// Prompt makes an Active whose last advertisement is DownTimerAdverts intervals old take itself for frozen, without the Skew_Time of
+	// RFC 9568: others may have taken over by then ([Equals]).
+	Prompt bool
+
 	Source    netip.Addr   // own primary address, IPv4 or IPv6: decides between equal priorities
 	Addresses []netip.Addr // advertised, 1 to 255, of Source's family
 

@@ -33,9 +33,21 @@ type Received struct {
 	// and a Backup that follows it takes over as if it had given up.
 	Deaf bool
 
+	// Equals is how this router stands among those that may take over when the sender falls silent. It counts while
+	// this router and the sender have the same effective priority.
+	Equals Equals
+
 	// Deferred says that the Active of lower priority that this came from is about to pass the addresses on in some
 	// better way: it is followed, not preempted.
 	Deferred bool
+}
+
+// Equals says that every other router is known, by other means than its advertisements, and has the Priority of this one;
+// and that each of them, as the Active, sees for itself that it was silent for too long ([Config.Prompt]). Skew_Time, which
+// orders routers of different priorities, orders nothing among them. The zero Equals says nothing of the kind.
+type Equals struct {
+	Rank int // how many of them come before this router
+	Of   int // how many may take over, this router among them
 }
 
 // Claimed says that another router holds the addresses, or is about to, as is known by other means than its advertisements, none

@@ -37,8 +37,8 @@ func NewMachine(cfg Config) (*Machine, error) {
 
 // Step handles one event at time now and returns the actions to carry out in order. The slice is valid until the next
 // Step. now must not run backwards; take it from [time.Now], whose monotonic reading is used. An Active first
-// compares now with its last advertisement, whatever the event: if more than its Active_Down_Interval has passed, it
-// was frozen, somebody else may have taken over, and it becomes Backup.
+// compares now with its last advertisement, whatever the event: if more than its Active_Down_Interval has passed (see
+// [Config.Prompt]), it was frozen, somebody else may have taken over, and it becomes Backup.
 func (m *Machine) Step(now time.Time, ev Event) []Action {
 	clear(m.actions)
 	m.actions = m.actions[:0]

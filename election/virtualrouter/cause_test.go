@@ -98,7 +98,7 @@ func TestEveryNodeNamesTheCause(t *testing.T) {
 				}
 				if tt.silent {
 					assert.Regexp(t, name+`: silent for [3-4][0-9]{2} ms`, moveOf(taker).Cause)
-					assert.InDelta(t, 0.4, moveOf(taker).Away.Seconds(), 0.1)
+					assert.InDelta(t, 0.3, moveOf(taker).Away.Seconds(), 0.1)
 					l.isolate(h.self, false)
 				}
 				stopAll(t, others...)

@@ -49,7 +49,7 @@ type machine struct {
 
 // newMachine makes a machine that has not begun. The error is vrrp's.
 func newMachine(cfg Config) (*machine, error) {
-	cfg.Router.Grouped = cfg.GroupMember != nil
+	cfg.Router.Grouped, cfg.Router.Prompt = cfg.GroupMember != nil, cfg.Members != nil
 	r, err := vrrp.NewMachine(cfg.Router)
 	if err != nil {
 		return nil, err

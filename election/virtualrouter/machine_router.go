@@ -155,7 +155,10 @@ func (m *machine) hear(a Arrival) {
 		m.counters.Resignations++
 	}
 	received := func() {
-		m.stepRouter(vrrp.Received{Source: a.Source, Advertisement: adv, Age: m.now.Sub(a.At), Deaf: m.x.isDeaf(a.Source), Deferred: m.x.defers(a.Source)})
+		m.stepRouter(vrrp.Received{
+			Source: a.Source, Advertisement: adv, Age: m.now.Sub(a.At),
+			Equals: m.equals(a.Source), Deaf: m.x.isDeaf(a.Source), Deferred: m.x.defers(a.Source),
+		})
 	}
 	if len(m.heard.list) != before {
 		m.agenda.first(m.tieBreak, received)
@@ -181,7 +184,7 @@ func (m *machine) expire() {
 func (m *machine) tieBreak() {
 	r := m.cfg.Router
 	offset := TieBreakDelay(m.source, others(m.source, m.cfg.Peers, m.roster.known), r.Interval)
-	if !equals(r.Priority, m.heard.report(nil, m.now)) {
+	if !perhapsEquals(r.Priority, m.heard.report(nil, m.now)) {
 		offset /= amongOthers
 	}
 	m.stepRouter(vrrp.SetTieBreakDelay{Offset: offset})
@@ -189,7 +192,7 @@ func (m *machine) tieBreak() {
 
 // reconfigure takes over what can change without a new election.
 func (m *machine) reconfigure(cfg vrrp.Config) {
-	cfg.Grouped = m.cfg.GroupMember != nil
+	cfg.Grouped, cfg.Prompt = m.cfg.GroupMember != nil, m.x != nil
 	m.cfg.Router = cfg
 	m.agenda.first(m.routerStep(vrrp.Reconfigure{Config: cfg}), m.tieBreak, m.fit)
 }

@@ -70,13 +70,16 @@ func (r *roster) update(now time.Time, list []members.Member) news {
 
 // forget drops a member that has said good-bye, and tells whether it was shown: nobody misses it.
 func (r *roster) forget(a netip.Addr) bool {
-	shown := has(r.list, a) || has(r.silent, a)
+	shown := r.has(a)
 	r.list, r.silent = without(r.list, a), without(r.silent, a)
 	return shown
 }
 
 // clear drops all, of whom nobody is missed. Their last words stay.
 func (r *roster) clear() { r.list, r.silent = nil, nil }
+
+// has tells whether that is a member that has not said good-bye.
+func (r *roster) has(a netip.Addr) bool { return has(r.list, a.WithZone("")) || has(r.silent, a.WithZone("")) }
 
 // find is the member of that address; nil for none.
 func find(list []members.Member, a netip.Addr) *members.Member {

@@ -56,10 +56,10 @@ func lowBits(a netip.Addr) uint64 {
 	return binary.BigEndian.Uint64(b[8:])
 }
 
-// equals tells whether the whole tie-break delay is wanted: it is for equals, and must not turn the order of
+// perhapsEquals tells whether the whole tie-break delay is wanted: it is for equals, and must not turn the order of
 // nodes round that the operator gave different priorities. A node is taken for an equal until another
 // priority is heard from somebody; the lowest priority says only that the node is unfit.
-func equals(base uint8, heard []election.Member) bool {
+func perhapsEquals(base uint8, heard []election.Member) bool {
 	different := func(m election.Member) bool { return m.Priority > unfitPriority && m.Priority != base }
 	same := func(m election.Member) bool { return m.Priority == base }
 	return slices.ContainsFunc(heard, same) || !slices.ContainsFunc(heard, different)

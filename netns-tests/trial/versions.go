@@ -50,7 +50,7 @@ type Edit struct{ File, Old, New string }
 var (
 	// MoreFields says more in the same format: an unknown field, longer fields, unknown flags, a later revision.
 	MoreFields = []Edit{
-		{"members/message.go", "const Revision = 7\n", "const Revision = 8\n"},
+		{"members/message.go", "const Revision = 8\n", "const Revision = 9\n"},
 		{"members/append.go", "	binary.BigEndian.PutUint16(b[start+6:]", "	b = appendField(b, 200, []byte(\"said later\"))\n	binary.BigEndian.PutUint16(b[start+6:]"},
 		{"members/append.go", "appendSpread(nil, f.Spread))", "append(appendSpread(nil, f.Spread), \"more\"...))"},
 		{"members/fields.go", "	if f.Fit {\n", "	flags = 0xc0\n	if f.Fit {\n"},
