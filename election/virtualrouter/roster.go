@@ -79,7 +79,9 @@ func (r *roster) forget(a netip.Addr) bool {
 func (r *roster) clear() { r.list, r.silent = nil, nil }
 
 // has tells whether that is a member that has not said good-bye.
-func (r *roster) has(a netip.Addr) bool { return has(r.list, a.WithZone("")) || has(r.silent, a.WithZone("")) }
+func (r *roster) has(a netip.Addr) bool {
+	return has(r.list, a.WithZone("")) || has(r.silent, a.WithZone(""))
+}
 
 // find is the member of that address; nil for none.
 func find(list []members.Member, a netip.Addr) *members.Member {
