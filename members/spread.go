@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/keepvip/keepvip/members/envelope"
 )
 
 // Spread is what a node says of its part in spreading the load of the address over the members. A Spread that a Machine or a Message has
@@ -74,22 +76,19 @@ func (s *Spread) valid() bool {
 		return false
 	}
 	for i, l := range s.Left {
-		if !hostAddress(l.Member) || slices.ContainsFunc(s.Left[:i], func(o Left) bool { return o.Member == l.Member }) {
+		if !envelope.Host(l.Member) || slices.ContainsFunc(s.Left[:i], func(o Left) bool { return o.Member == l.Member }) {
 			return false
 		}
 	}
 	return true
 }
 
-func (s *Spread) otherValid() bool { return hostAddress(s.Other) }
+func (s *Spread) otherValid() bool { return envelope.Host(s.Other) }
 
 // servesValid wants another family than that of Other: a member has one address of each.
 func (s *Spread) servesValid() bool {
-	return hostAddress(s.Serves) && s.Serves.Is6() && !s.Serves.IsLinkLocalUnicast() && !s.Other.Is6()
+	return envelope.Host(s.Serves) && s.Serves.Is6() && !s.Serves.IsLinkLocalUnicast() && !s.Other.Is6()
 }
-
-// hostAddress tells whether a can be the address of one host.
-func hostAddress(a netip.Addr) bool { return plain(a) && !a.IsMulticast() && !a.IsLoopback() }
 
 // appendSpread is the value of fieldSpread.
 func appendSpread(b []byte, s *Spread) []byte {

@@ -22,6 +22,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/base/bubble"
 	"github.com/keepvip/keepvip/internal/base/places"
+	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/members/slots"
 	"github.com/keepvip/keepvip/members/subscription"
 )
@@ -716,5 +717,5 @@ func TestFollowerHearsEachMessageThatWaits(t *testing.T) {
 	for len(in) > 0 {
 		f.hear(time.Now(), <-in)
 	}
-	assert.Equal(t, map[subscription.Reason]uint64{subscription.RejectMagic: waiting}, machine.Refused())
+	assert.Equal(t, map[envelope.Reason]uint64{envelope.RejectMagic: waiting}, machine.Refused())
 }
