@@ -13,8 +13,8 @@ import (
 
 // Client is at one end of a connection of TCP to an address that is spread.
 type Client struct {
-	At   netip.AddrPort
-	Port uint16 // of the address
+	At   netip.AddrPort `json:"at"`
+	Port uint16         `json:"port"` // of the address
 }
 
 // clientLen is that of one on the wire, beside its address.
