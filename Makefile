@@ -27,7 +27,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := build
 .PHONY: image packages release release-twice release-version test-packages
-.PHONY: lint-workflows test-packaging picture
+.PHONY: count lint-workflows test-packaging picture
 .PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz fuzz-keepalived bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm e2e-watches
 
 help: ## list the targets
@@ -71,6 +71,9 @@ lint: ## gofumpt, vet, staticcheck
 
 lint-workflows: ## actionlint for .github/workflows
 	$(GO) run $(ACTIONLINT) -shellcheck= -pyflakes= .github/workflows/*.yml
+
+count: ## the figures of the house: lines, types, settings, interfaces, names (docs/count)
+	@$(GO) run ./docs/count
 
 fmt: ## format the code
 	$(GO) run $(GOFUMPT) -w .

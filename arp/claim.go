@@ -6,8 +6,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/mdlayher/arp"
-	"github.com/mdlayher/ethernet"
 	"github.com/mdlayher/ndp"
 )
 
@@ -38,21 +36,21 @@ func parseClaim(frame []byte) (Claim, bool) {
 		return Claim{}, false
 	}
 	src, payload := net.HardwareAddr(frame[6:12]), frame[ethernetLen:]
-	switch ethernet.EtherType(binary.BigEndian.Uint16(frame[12:])) {
-	case ethernet.EtherTypeARP:
+	switch etherType(binary.BigEndian.Uint16(frame[12:])) {
+	case typeARP:
 		return parseARP(payload)
-	case ethernet.EtherTypeIPv6:
+	case typeIPv6:
 		return parseND(src, payload)
 	}
 	return Claim{}, false
 }
 
 func parseARP(b []byte) (Claim, bool) {
-	var p arp.Packet
-	if p.UnmarshalBinary(b) != nil || p.HardwareType != 1 || p.ProtocolType != uint16(ethernet.EtherTypeIPv4) || p.HardwareAddrLength != 6 || p.IPLength != 4 {
+	p, ok := parseARPPacket(b)
+	if !ok {
 		return Claim{}, false
 	}
-	return claim(p.SenderIP, p.SenderHardwareAddr)
+	return claim(p.sender, p.senderMAC)
 }
 
 // parseND reads an IPv6 packet with a neighbour advertisement or solicitation directly behind its header. RFC 6980 forbids to fragment them,

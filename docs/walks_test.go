@@ -16,7 +16,7 @@ import (
 // The tables of the walks have three columns: goroutine, file, functions. The first function of a goroutine is called by nobody that is
 // named before it; each other one is called, or given on, by one of those.
 func TestWalksNameFunctionsThatCallEachOther(t *testing.T) {
-	text, err := os.ReadFile("architecture.md")
+	text, err := os.ReadFile("walks.md")
 	require.NoError(t, err)
 	var rows int
 	var named map[string]bool // in the functions of the walk so far

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -20,10 +21,12 @@ func (m Message) Append(b []byte, sequence uint64) ([]byte, error) {
 		return b, err
 	}
 	start := len(b)
-	b = append(b, magic...)
-	b = append(b, Version, uint8(m.Type), 0, 0)
-	b = binary.BigEndian.AppendUint64(b, m.Session)
-	b = binary.BigEndian.AppendUint64(b, sequence)
+	h := envelope.Header{Type: uint8(m.Type), Session: m.Session, Sequence: sequence}
+	return h.Append(b, func(b []byte) []byte { return m.appendFields(b, start) }), nil
+}
+
+// appendFields appends the fields of a message that begins at start.
+func (m Message) appendFields(b []byte, start int) []byte {
 	f := m.Peer
 	b = appendField(b, fieldGroup, f.Group.AsSlice())
 	b = appendField(b, fieldRank, appendRank(nil, f))
@@ -55,13 +58,11 @@ func (m Message) Append(b []byte, sequence uint64) ([]byte, error) {
 	if list := appendClients(nil, f.Clients, roomForClients(len(b)-start)); len(list) > 0 {
 		b = appendField(b, fieldClients, list)
 	}
-	binary.BigEndian.PutUint16(b[start+6:], uint16(len(b)-start-headerLen))
-	return b, nil
+	return b
 }
 
 func appendField(b []byte, f field, value []byte) []byte {
-	b = append(b, uint8(f), uint8(len(value)))
-	return append(b, value...)
+	return envelope.AppendField(b, uint8(f), value)
 }
 
 // appendText leaves an empty text out.
@@ -82,7 +83,7 @@ func (m Message) validate() error {
 		return fmt.Errorf("members: %v, want initialize, backup or active", f.State)
 	case f.Lifetime < 0 || f.Lifetime > maxLifetime:
 		return fmt.Errorf("members: lifetime %v, want 0s to %v", f.Lifetime, maxLifetime)
-	case f.For != netip.Addr{} && !plain(f.For):
+	case f.For != netip.Addr{} && !envelope.Plain(f.For):
 		return fmt.Errorf("members: wanted taker %v, want an address without a zone", f.For)
 	case f.Router.Interval < 0 || f.Router.Interval > maxInterval:
 		return fmt.Errorf("members: advertisement interval %v, want 0s to %v", f.Router.Interval, maxInterval)
@@ -92,16 +93,16 @@ func (m Message) validate() error {
 		return fmt.Errorf("members: spread %+v, want at most %d ports, none twice, and the addresses of one host", *f.Spread, MostSpreadPorts)
 	case slices.ContainsFunc(f.Clients, func(c Client) bool { return !c.valid() }):
 		return fmt.Errorf("members: clients %v, want addresses of one host, and ports", f.Clients)
-	case !plain(f.Group):
+	case !envelope.Plain(f.Group):
 		return fmt.Errorf("members: group %v, want an address without a zone", f.Group)
-	case m.Type != Hello && !plain(m.Transfer.To):
+	case m.Type != Hello && !envelope.Plain(m.Transfer.To):
 		return fmt.Errorf("members: %v to %v, want an address without a zone", m.Type, m.Transfer.To)
 	}
 	for _, t := range []struct {
 		name, text string
 		most       int
 	}{{"node", f.Node, maxNode}, {"software", f.Software, maxSoftware}, {"reason", f.Reason, maxReason}} {
-		if !text(t.text, t.most) {
+		if !envelope.Text(t.text, t.most) {
 			return fmt.Errorf("members: %s %q, want at most %d bytes of printable text", t.name, t.text, t.most)
 		}
 	}

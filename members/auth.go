@@ -1,7 +1,6 @@
 package members
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -10,20 +9,10 @@ import (
 	"github.com/keepvip/keepvip/internal/base/auth"
 )
 
-// The labels of HKDF (RFC 5869) keep what is made with this key apart from what the same secret is used for elsewhere.
-const (
-	labelMAC = "keepvip members v1 mac"
-	labelID  = "keepvip members v1 id"
-
-	idLen      = 4
-	macLen     = sha256.Size
-	trailerLen = idLen + macLen
-)
-
 // NewKey derives a key from a shared secret of 32 to 64 random bytes. Its id comes from the secret too: two keys can be told
 // apart while one is being replaced by the other.
 func NewKey(secret []byte) (auth.Key, error) {
-	key, err := auth.Derive(secret, labelMAC, labelID, idLen)
+	key, err := auth.Derive(secret, "keepvip members v1")
 	if err != nil {
 		return auth.Key{}, fmt.Errorf("members: %w", err)
 	}
@@ -44,8 +33,7 @@ func (m Message) AppendSigned(b []byte, sequence uint64, key *auth.Key, source n
 	if err != nil || key == nil {
 		return b, err
 	}
-	sum := key.Sum(covered(b[start:], key.ID, source)...)
-	return append(append(b, key.ID...), sum...), nil
+	return key.AppendTrailer(b, covered(b[start:], key.ID, source)...), nil
 }
 
 // Auth signs and verifies the messages of a whole process, with [NewKey]'s keys. Without any, and in a mode that does not enforce
@@ -113,14 +101,14 @@ func (a *Auth) strict(b []byte, source netip.Addr, at time.Time) (Message, error
 }
 
 func (a *Auth) genuine(b []byte, source netip.Addr) error {
-	end, err := checkHeader(b)
+	_, end, err := open(b)
 	if err != nil {
 		return err
 	}
 	if len(b) == end {
 		return &PacketError{Reason: RejectUnsigned}
 	}
-	id, code := b[end:end+idLen], b[end+idLen:]
+	id, code := b[end:end+auth.IDLen], b[end+auth.IDLen:]
 	switch a.Genuine(id, code, covered(b[:end], string(id), source)...) {
 	case auth.UnknownKey:
 		return &PacketError{Reason: RejectKey}
@@ -133,9 +121,9 @@ func (a *Auth) genuine(b []byte, source netip.Addr) error {
 // KeyID is the id of the key that a message says it is signed with, as [NewKey] makes it; "" for one that is not signed, or that is no message.
 // It says nothing about whether the code is right.
 func KeyID(b []byte) string {
-	end, err := checkHeader(b)
+	_, end, err := open(b)
 	if err != nil || len(b) == end {
 		return ""
 	}
-	return string(b[end : end+idLen])
+	return string(b[end : end+auth.IDLen])
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/base/auth"
+	"github.com/keepvip/keepvip/members/envelope"
 )
 
 func testKey(t testing.TB, seed byte) auth.Key {
@@ -64,7 +65,7 @@ func TestAuthVerifies(t *testing.T) {
 	flipped := sign(&one, epoch)
 	flipped[len(flipped)-1] ^= 1
 	changed := sign(&one, epoch)
-	changed[headerLen+2]++
+	changed[envelope.HeaderLen+2]++
 	for _, tt := range []struct {
 		name string
 		keys []auth.Key
@@ -124,7 +125,7 @@ func TestAuthSignsWithoutKeyAndWithANewOne(t *testing.T) {
 	require.NoError(t, s.Set(auth.Config{Keys: []auth.Key{key}, Mode: auth.Permissive, Window: window}))
 	signed, err := s.sign([]byte("x"), full(), nodeA, epoch)
 	require.NoError(t, err)
-	assert.Len(t, signed, len(plainB)+trailerLen)
+	assert.Len(t, signed, len(plainB)+auth.TrailerLen)
 	_, _, err = newAuth(t, epoch, key).verify(signed[1:], nodeA, epoch)
 	assert.NoError(t, err)
 }

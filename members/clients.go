@@ -6,13 +6,15 @@ import (
 	"slices"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/base/auth"
 	"github.com/keepvip/keepvip/internal/base/roundrobin"
+	"github.com/keepvip/keepvip/members/envelope"
 )
 
 // Client is at one end of a connection of TCP to an address that is spread.
 type Client struct {
-	At   netip.AddrPort
-	Port uint16 // of the address
+	At   netip.AddrPort `json:"at"`
+	Port uint16         `json:"port"` // of the address
 }
 
 // clientLen is that of one on the wire, beside its address.
@@ -27,9 +29,11 @@ func clientsAtOnce(all []Client, room int) int {
 }
 
 // roomForClients is how many bytes of clients a message has room for that is so long without them. Of IPv6 these are two clients at least.
-func roomForClients(length int) int { return min(maxClients, maxMessage-trailerLen-length-2) }
+func roomForClients(length int) int {
+	return min(maxClients, envelope.MaxMessage-auth.TrailerLen-length-2)
+}
 
-func (c Client) valid() bool { return hostAddress(c.At.Addr()) && c.At.Port() != 0 && c.Port != 0 }
+func (c Client) valid() bool { return envelope.Host(c.At.Addr()) && c.At.Port() != 0 && c.Port != 0 }
 
 // clientsDue are those whose turn it is at now, in a HELLO that says this beside them. One that says a change again has the same ones. No more are due
 // than it has room for: of those that it left out some would be so each time.

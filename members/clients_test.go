@@ -8,6 +8,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/base/auth"
+	"github.com/keepvip/keepvip/members/envelope"
 )
 
 // someClients are so many of IPv4.
@@ -83,7 +86,7 @@ func TestMachineSaysAllClientsByTurnsInLongHellos(t *testing.T) {
 				for _, peer := range said(m.Step(now, Expired{})) {
 					b, err := Message{Type: Hello, Peer: peer}.Append(nil, 1)
 					require.NoError(t, err)
-					assert.LessOrEqual(t, len(b)+trailerLen, maxMessage)
+					assert.LessOrEqual(t, len(b)+auth.TrailerLen, envelope.MaxMessage)
 					got, _, err := Parse(b)
 					require.NoError(t, err)
 					require.Equal(t, peer.Clients, got.Peer.Clients, "all that are due")

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/members/envelope"
 )
 
 // DefaultPort is the UDP port on which members talk.
@@ -49,7 +51,7 @@ func Open(cfg ConnConfig) (*Conn, error) {
 		cfg.Port = DefaultPort
 	}
 	cfg.Source = cfg.Source.WithZone("")
-	if !plain(cfg.Source) {
+	if !envelope.Plain(cfg.Source) {
 		return nil, fmt.Errorf("members: source %v, want an IPv4 or IPv6 address", cfg.Source)
 	}
 	c := &Conn{cfg: cfg}
@@ -142,7 +144,7 @@ func (c *Conn) sendTo(b []byte, to netip.Addr) error {
 }
 
 // MaxMessage is the length of buffer that Receive wants.
-const MaxMessage = maxMessage + 1
+const MaxMessage = envelope.MaxMessage + 1
 
 // Arrival says of a message that came in from where, and when the kernel took it in: whoever reads may be late.
 type Arrival struct {

@@ -2,27 +2,9 @@ package members
 
 import (
 	"encoding/binary"
-	"net/netip"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/keepvip/keepvip/vrrp"
-)
-
-// The message, in network byte order (docs/protocol.md):
-//
-//	magic (4)   version (1)  type (1)   length of the fields (2)
-//	session (8)
-//	sequence (8)
-//	fields: type (1)  length (1)  value, each
-//	and with a key: key id (4)  authentication code (32)
-const (
-	magic     = "kpvp"
-	headerLen = 24
-
-	// maxMessage is what fits into one frame on any link; no message is longer.
-	maxMessage = 1200
 )
 
 // MostHeard is how many members a message has room for in [PeerState.Hears].
@@ -97,29 +79,6 @@ const (
 // String is the name in errors.
 func (f field) String() string {
 	return [fields]string{"0", "group", "rank", "node", "software", "reason", "for", "to", "transfer", "router", "hears", "code", "spread", "clients", "hearing"}[f]
-}
-
-// text tells whether s may be shown to an operator as it is.
-func text(s string, most int) bool {
-	if len(s) > most || !utf8.ValidString(s) {
-		return false
-	}
-	for _, r := range s {
-		if !unicode.IsPrint(r) {
-			return false
-		}
-	}
-	return true
-}
-
-// plain tells whether a is an address that the wire can carry.
-func plain(a netip.Addr) bool {
-	return a.IsValid() && !a.Is4In6() && a.Zone() == "" && !a.IsUnspecified()
-}
-
-func parseAddr(b []byte) (netip.Addr, bool) {
-	a, ok := netip.AddrFromSlice(b)
-	return a, ok && plain(a)
 }
 
 func appendRank(b []byte, f PeerState) []byte {

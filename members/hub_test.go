@@ -13,6 +13,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/base/auth"
 	"github.com/keepvip/keepvip/internal/base/bubble"
+	"github.com/keepvip/keepvip/members/envelope"
 )
 
 // wireSocket is a Socket whose other end is the test.
@@ -168,7 +169,7 @@ func TestHubTellsFewGroupsOfAMessageWithoutOne(t *testing.T) {
 				}
 				b, err := full().Append(nil, 1)
 				require.NoError(t, err)
-				b[4] = Version + 1
+				b[4] = envelope.Version + 1
 				for range 100 {
 					s.in <- received1{b: b, source: nodeA}
 					time.Sleep(10 * time.Millisecond)

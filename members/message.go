@@ -9,11 +9,7 @@ import (
 	"github.com/keepvip/keepvip/vrrp"
 )
 
-// Version is the version of the wire format. A message of another one is refused; what later versions add within the
-// format is skipped.
-const Version = 1
-
-// Revision is what this software can do within Version. It grows with every addition.
+// Revision is what this software can do within the version of the envelope. It grows with every addition.
 const Revision = 8
 
 // RevisionPrompt is the first whose Active is Backup once its last advertisement is as old as its lease may be, without Skew_Time.

@@ -11,8 +11,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/internal/base/auth"
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/base/printable"
+	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -122,10 +124,10 @@ func TestParseRefuses(t *testing.T) {
 	good := func() []byte { b, _ := full().Append(nil, 1); return b }
 	// fields makes a HELLO of these fields.
 	fields := func(s string) []byte {
-		b := append([]byte(magic), 1, 1, 0, 0)
+		b := append([]byte("kpvp"), 1, 1, 0, 0)
 		b = append(b, make([]byte, 16)...)
 		b = append(b, unhex(t, s)...)
-		b[7] = byte(len(b) - headerLen)
+		b[7] = byte(len(b) - envelope.HeaderLen)
 		return b
 	}
 	const rank = "020f 02 fe fe 01 00 0000 0000000000000000 "
@@ -135,10 +137,10 @@ func TestParseRefuses(t *testing.T) {
 		want Reason
 	}{
 		{"nothing", nil, RejectLength},
-		{"a byte short of a header", good()[:headerLen-1], RejectLength},
+		{"a byte short of a header", good()[:envelope.HeaderLen-1], RejectLength},
 		{"cut off", good()[:len(good())-1], RejectLength},
 		{"a byte more", append(good(), 0), RejectLength},
-		{"much more", append(good(), make([]byte, maxMessage)...), RejectLength},
+		{"much more", append(good(), make([]byte, envelope.MaxMessage)...), RejectLength},
 		{"magic", append([]byte("x"), good()[1:]...), RejectMagic},
 		{"version", func() []byte { b := good(); b[4] = 2; return b }(), RejectVersion},
 		{"type", func() []byte { b := good(); b[5] = 4; return b }(), RejectType},
@@ -227,7 +229,7 @@ func TestLongestMessageFits(t *testing.T) {
 	m.Peer.Spread.Ports, m.Peer.Spread.Left, m.Peer.Clients = mostPorts(), mostLeft(), someClients(50)
 	b, err := m.Append(nil, 1)
 	require.NoError(t, err)
-	assert.LessOrEqual(t, len(b)+trailerLen, maxMessage)
+	assert.LessOrEqual(t, len(b)+auth.TrailerLen, envelope.MaxMessage)
 	got, _, err := Parse(b)
 	require.NoError(t, err)
 	assert.Equal(t, m.Peer.Clients[:len(got.Peer.Clients)], got.Peer.Clients, "as many as there is room for")
@@ -278,7 +280,7 @@ func FuzzVerify(f *testing.F) {
 	good, err := full().AppendSigned(nil, uint64(now.UnixNano()), &key, nodeA)
 	require.NoError(f, err)
 	f.Add(good)
-	f.Add(good[:len(good)-trailerLen])
+	f.Add(good[:len(good)-auth.TrailerLen])
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, _, err := newAuth(t, now, key).verify(b, nodeA, now)
 		if string(b) == string(good) {

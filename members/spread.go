@@ -5,58 +5,78 @@ import (
 	"net/netip"
 	"slices"
 	"time"
+
+	"github.com/keepvip/keepvip/members/envelope"
 )
 
-// Spread is what a node says of its part in spreading the load of the address over the members. A Spread that a Machine or a Message has
+// Spread is what a member says of its part in spreading the load of the address over the members. One that a Machine, an elector or a Message has
 // is not changed any more.
 type Spread struct {
-	Fit    bool       // it takes new connections
-	Weight uint8      // its share of them; 0: none
-	MAC    [6]byte    // of its interface; zero: it does not say
-	Other  netip.Addr // own address of the family that does not carry the election; the zero Addr: it has none
-	// Serves is where it serves the addresses of the family that carries the election, if not where it speaks from: an IPv6 address that is not
-	// link-local. The zero Addr: where it speaks from.
-	Serves netip.Addr
-	Ports  []SpreadPort
-
-	Translates bool   // it translates connections to the other members, and knows how many each has
-	Left       []Left // of members that get no new ones
-
-	// Clients are those of the connections that this node serves. A Machine says them by turns, in its HELLOs: see PeerState. No message has them all.
-	Clients []Client
+	// Fit tells that it takes new connections. The elector sets it: as fit as this node's checks, operators and service have it, also for the
+	// moment in which it passes the address on, and not any more when it stops. The member's own Fit is about holding the address.
+	Fit bool `json:"fit"`
+	// Every is the time between two messages of a member, which the elector sets: one of which nothing is heard for three and a half times as
+	// long is silent. It is an advertisement interval, but not less than a tenth of a second, and more where many addresses are spread. A HELLO
+	// does not say it: the lifetime follows from it.
+	Every time.Duration `json:"every"`
+	// Weight is its share of new connections beside the others'; 0: it gets none, and keeps those that it has.
+	Weight uint8 `json:"weight"`
+	// MAC is that of the interface by which it takes part; zero: it does not say.
+	MAC [6]byte `json:"mac"`
+	// Address is its own address on the link of the virtual addresses, of the family that carries the election, where that is not the one by which
+	// the election knows it: by Raft members may talk elsewhere. The zero Addr: it is. A HELLO does not say it.
+	Address netip.Addr `json:"address,omitzero"`
+	// Other is its own address of the family that does not carry the election, for the virtual addresses of that family, without a
+	// zone; the zero Addr: it has none.
+	Other netip.Addr `json:"other,omitzero"`
+	// Serves is its own address of the family that carries the election, for the virtual addresses of that family, where that is not the address by
+	// which members are known: by IPv6 these are link-local, so a host on another link reaches none, and a server need not listen there. The zero Addr: it is.
+	Serves netip.Addr `json:"serves,omitzero"`
+	// Ports are those of the address that it serves, at most MostSpreadPorts.
+	Ports []SpreadPort `json:"ports,omitempty"`
+	// Translates tells that this node translates connections to the other members and knows how many each has: those of its own programs, or, where
+	// the holder masquerades, all. It says so of those in Left.
+	Translates bool `json:"translates,omitempty"`
+	// Left are members that get no new connections any more, each once it was counted since, at most MostLeft. They cannot count these themselves.
+	Left []Left `json:"left,omitempty"`
+	// Clients are those of the connections of TCP that a node serves, for whoever holds the address when that node has died. Members say them by
+	// turns, so of another node they are those that were due when it was heard last. No message has them all: see PeerState.
+	Clients []Client `json:"clients,omitempty"`
 }
 
 // MostLeft is how many members a message has room for.
 const MostLeft = 4
 
-// Left is how many connections a member still has that the sender translates.
+// Left is how many connections a member still has of those that another one translates.
 type Left struct {
-	Member      netip.Addr
-	Connections uint32
+	Member      netip.Addr `json:"member"` // its address by the election
+	Connections uint32     `json:"connections"`
 }
 
 // MostSpreadPorts is how many ports a message has room for.
 const MostSpreadPorts = 16
 
-// SpreadPort is one port of the address, as the node serves it.
+// SpreadPort is one port of the address, as one member serves it.
 type SpreadPort struct {
-	Protocol    uint8 // of IP
-	Port        uint16
-	Healthy     bool // the service behind it takes connections
-	Connections uint32
+	Protocol    uint8  `json:"protocol"`    // of IP: 6 is TCP, 17 is UDP
+	Port        uint16 `json:"port"`        // of the address: what clients connect to
+	Healthy     bool   `json:"healthy"`     // the service behind it takes connections, as this member's check of the port says
+	Connections uint32 `json:"connections"` // how many this member has, as it counted last
 }
 
 // number is what a message must not say twice.
 func (p SpreadPort) number() [2]uint16 { return [2]uint16{uint16(p.Protocol), p.Port} }
 
-// Alike tells whether two say the same but for the Connections, Left and Clients, which change all the time.
+// Alike tells whether two say the same but for the Connections, Left and Clients, which change all the time. nil is like nil alone.
 func (s *Spread) Alike(o *Spread) bool {
 	if s == nil || o == nil {
 		return s == o
 	}
-	return s.Fit == o.Fit && s.Weight == o.Weight && s.MAC == o.MAC && s.Other == o.Other && s.Serves == o.Serves && s.Translates == o.Translates &&
+	return s.Fit == o.Fit && s.Every == o.Every && s.Weight == o.Weight && s.MAC == o.MAC && s.Address == o.Address && s.Other == o.Other &&
+		s.Serves == o.Serves && s.Translates == o.Translates &&
 		slices.EqualFunc(s.Ports, o.Ports, func(a, b SpreadPort) bool {
-			return a.number() == b.number() && a.Healthy == b.Healthy
+			a.Connections, b.Connections = 0, 0
+			return a == b
 		})
 }
 
@@ -74,22 +94,19 @@ func (s *Spread) valid() bool {
 		return false
 	}
 	for i, l := range s.Left {
-		if !hostAddress(l.Member) || slices.ContainsFunc(s.Left[:i], func(o Left) bool { return o.Member == l.Member }) {
+		if !envelope.Host(l.Member) || slices.ContainsFunc(s.Left[:i], func(o Left) bool { return o.Member == l.Member }) {
 			return false
 		}
 	}
 	return true
 }
 
-func (s *Spread) otherValid() bool { return hostAddress(s.Other) }
+func (s *Spread) otherValid() bool { return envelope.Host(s.Other) }
 
 // servesValid wants another family than that of Other: a member has one address of each.
 func (s *Spread) servesValid() bool {
-	return hostAddress(s.Serves) && s.Serves.Is6() && !s.Serves.IsLinkLocalUnicast() && !s.Other.Is6()
+	return envelope.Host(s.Serves) && s.Serves.Is6() && !s.Serves.IsLinkLocalUnicast() && !s.Other.Is6()
 }
-
-// hostAddress tells whether a can be the address of one host.
-func hostAddress(a netip.Addr) bool { return plain(a) && !a.IsMulticast() && !a.IsLoopback() }
 
 // appendSpread is the value of fieldSpread.
 func appendSpread(b []byte, s *Spread) []byte {

@@ -1,6 +1,7 @@
 package virtualrouter
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -41,41 +42,20 @@ func (o *ownSpread) say(fit bool) *members.Spread {
 	if o.set == nil || o.said != nil && o.said.Fit == fit {
 		return o.said
 	}
-	s := &members.Spread{Fit: fit, Weight: o.set.Weight, MAC: o.set.MAC, Other: o.set.Other, Serves: o.set.Serves, Translates: o.set.Translates}
-	for _, p := range o.set.Ports {
-		s.Ports = append(s.Ports, members.SpreadPort(p))
-	}
-	for _, l := range o.set.Left {
-		s.Left = append(s.Left, members.Left(l))
-	}
-	s.Clients = make([]members.Client, len(o.set.Clients))
-	for i, c := range o.set.Clients {
-		s.Clients[i] = members.Client(c)
-	}
-	o.said = s
-	return s
+	s := *o.set
+	s.Fit, s.Every, s.Address = fit, 0, netip.Addr{} // a HELLO has no room for the others
+	o.said = &s
+	return o.said
 }
 
 // spreadOf is what a member has said; nil if it does not spread.
 func spreadOf(m *members.Member) *election.Spread {
-	f := m.Peer.Spread
-	if f == nil {
+	if m.Peer.Spread == nil {
 		return nil
 	}
-	s := &election.Spread{
-		Fit: f.Fit, Every: members.Every(m.Peer.Lifetime), Weight: f.Weight, MAC: f.MAC, Other: f.Other, Serves: f.Serves,
-		Translates: f.Translates,
-	}
-	for _, p := range f.Ports {
-		s.Ports = append(s.Ports, election.SpreadPort(p))
-	}
-	for _, l := range f.Left {
-		s.Left = append(s.Left, election.Left(l))
-	}
-	for _, c := range m.Peer.Clients {
-		s.Clients = append(s.Clients, election.Client(c))
-	}
-	return s
+	s := *m.Peer.Spread
+	s.Every, s.Clients = members.Every(m.Peer.Lifetime), m.Peer.Clients
+	return &s
 }
 
 // wake wakes who spreads when a member is another one.

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/keepvip/keepvip/members/envelope"
 )
 
 // Client is the follower's socket. Send is safe from any goroutine.
@@ -53,22 +55,12 @@ func (c *Client) Packets() <-chan Packet { return c.in }
 
 // read reads one socket until it is closed. What no key has signed must not have come through a router.
 func (c *Client) read(l *listener, signed bool) {
-	b := make([]byte, MaxMessage+1)
-	begin, n := time.Now(), 0
+	b := make([]byte, envelope.MaxMessage+1)
+	pace := pace{begin: time.Now()}
 	for {
 		in, err := l.receive(b)
-		if errors.Is(err, net.ErrClosed) {
+		if errors.Is(err, net.ErrClosed) || !pace.goOn(c.stop, err != nil) {
 			return
-		}
-		if n++; err != nil || n >= inBreath {
-			if left := breath - time.Since(begin); left > 0 {
-				select {
-				case <-c.stop:
-					return
-				case <-time.After(left):
-				}
-			}
-			begin, n = time.Now(), 0
 		}
 		if err != nil || !signed && in.TTL != hopLimit || !Is(in.Data) {
 			continue

@@ -1,11 +1,12 @@
 package subscription
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/binary"
 	"net/netip"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/base/auth"
 )
 
 type secret struct {
@@ -31,14 +32,9 @@ func (p *Publisher) renewSecrets(now time.Time) {
 
 // cookie shows that what is sent to an address arrives there.
 func (p *Publisher) cookie(age int, m Message, from netip.AddrPort) (c [cookieLen]byte) {
-	h := hmac.New(sha256.New, p.secrets[age].bytes[:])
-	a := from.Addr().WithZone("").As16()
-	h.Write(a[:])
-	h.Write(binary.BigEndian.AppendUint16(nil, from.Port()))
-	h.Write(binary.BigEndian.AppendUint64(nil, m.Session))
-	g := m.Group.As16()
-	h.Write(g[:])
-	copy(c[:], h.Sum(nil))
+	a, g := from.Addr().WithZone("").As16(), m.Group.As16()
+	port, session := binary.BigEndian.AppendUint16(nil, from.Port()), binary.BigEndian.AppendUint64(nil, m.Session)
+	copy(c[:], auth.Key{Secret: p.secrets[age].bytes[:]}.Sum(a[:], port, session, g[:]))
 	return c
 }
 
@@ -47,7 +43,7 @@ func (p *Publisher) knows(m Message, from netip.AddrPort) bool {
 		return false
 	}
 	for age := range p.secrets {
-		if c := p.cookie(age, m, from); hmac.Equal(c[:], m.Cookie[:]) {
+		if c := p.cookie(age, m, from); subtle.ConstantTimeCompare(c[:], m.Cookie[:]) == 1 {
 			return true
 		}
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/base/auth"
 	"github.com/keepvip/keepvip/internal/base/netnstest"
+	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/members/slots"
 )
 
@@ -58,7 +59,7 @@ func (h *hosts) ask(from, to int) {
 func (h *hosts) read() {
 	batch := make([]ipv4.Message, 64)
 	for i := range batch {
-		batch[i].Buffers, batch[i].OOB = [][]byte{make([]byte, MaxMessage)}, ipv4.NewControlMessage(ipv4.FlagDst)
+		batch[i].Buffers, batch[i].OOB = [][]byte{make([]byte, envelope.MaxMessage)}, ipv4.NewControlMessage(ipv4.FlagDst)
 	}
 	for {
 		n, err := h.conn.ReadBatch(batch, 0)
@@ -181,5 +182,5 @@ func TestFiveThousandFollowersOnALink(t *testing.T) {
 	}
 	slices.Sort(took)
 	t.Logf("a change: told after %v (median), %v (the last one)", took[many/2].Round(time.Millisecond), took[many-1].Round(time.Millisecond))
-	assert.Zero(t, s.Refused()[RejectFull])
+	assert.Zero(t, s.Refused()[envelope.RejectFull])
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/members/slots"
 )
 
@@ -206,7 +207,7 @@ func TestRoomForFollowersGrowsWithTheMemory(t *testing.T) {
 	}
 	taken, most := pub.Room(group)
 	assert.Equal(t, []int{places, places}, []int{taken, most})
-	assert.Equal(t, uint64(asked-places), pub.Refused()[RejectFull])
+	assert.Equal(t, uint64(asked-places), pub.Refused()[envelope.RejectFull])
 	list := pub.Subscribers(l.now, group)
 	assert.Equal(t, netip.AddrFrom4([4]byte{10, 88, 0, 0}), list[0].Address, "who was there first")
 	assert.Len(t, list, places)

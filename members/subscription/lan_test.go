@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/base/auth"
+	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/members/slots"
 )
 
@@ -329,7 +330,7 @@ func TestFollowerWithAnotherKeyIsTold(t *testing.T) {
 	l := newLAN(t, 3, keys, cfg)
 	l.run(2 * time.Second)
 	assert.False(t, l.told())
-	assert.NotZero(t, l.members[0].pub.Refused()[RejectKey])
+	assert.NotZero(t, l.members[0].pub.Refused()[envelope.RejectKey])
 	assert.Empty(t, l.follower.Refused(), "nobody has answered")
 }
 
@@ -338,12 +339,12 @@ func TestFollowerWithoutAKeyIsHeardOnTheLinkAlone(t *testing.T) {
 		open bool
 		ttl  int
 		port uint16
-		want Reason // "": it is told
+		want envelope.Reason // "": it is told
 	}{
 		"on the link":             {true, hopLimit, SourcePort, ""},
-		"behind a router":         {true, hopLimit - 1, SourcePort, RejectTTL},
-		"from a port for anybody": {true, hopLimit, 40000, RejectPort},
-		"where a key is wanted":   {false, hopLimit, SourcePort, RejectUnsigned},
+		"behind a router":         {true, hopLimit - 1, SourcePort, envelope.RejectTTL},
+		"from a port for anybody": {true, hopLimit, 40000, envelope.RejectPort},
+		"where a key is wanted":   {false, hopLimit, SourcePort, envelope.RejectUnsigned},
 	} {
 		l := newLAN(t, 3, Keys{Keys: []auth.Key{*aKey(t, 'a')}, Open: tt.open}, MachineConfig{Listed: []netip.Addr{own(1)}})
 		l.ttl, l.from = tt.ttl, netip.AddrPortFrom(l.from.Addr(), tt.port)
@@ -365,14 +366,14 @@ func TestFollowerRefusesForgedAnswers(t *testing.T) {
 	for name, tt := range map[string]struct {
 		key  *auth.Key
 		edit func(*Message)
-		want Reason
+		want envelope.Reason
 	}{
-		"unsigned":             {nil, func(*Message) {}, RejectUnsigned},
-		"another key":          {aKey(t, 'z'), func(*Message) {}, RejectKey},
-		"answers no question":  {cfg.Key, func(m *Message) { m.Session++ }, RejectSession},
-		"older than the last":  {cfg.Key, func(m *Message) { m.Sequence = 1 }, RejectReplay},
-		"of another address":   {cfg.Key, func(m *Message) { m.Group = own(1) }, RejectGroup},
-		"a follower's message": {cfg.Key, func(m *Message) { *m = Message{Type: Subscribe, Session: session, Group: group} }, RejectType},
+		"unsigned":             {nil, func(*Message) {}, envelope.RejectUnsigned},
+		"another key":          {aKey(t, 'z'), func(*Message) {}, envelope.RejectKey},
+		"answers no question":  {cfg.Key, func(m *Message) { m.Session++ }, envelope.RejectSession},
+		"older than the last":  {cfg.Key, func(m *Message) { m.Sequence = 1 }, envelope.RejectReplay},
+		"of another address":   {cfg.Key, func(m *Message) { m.Group = own(1) }, envelope.RejectGroup},
+		"a follower's message": {cfg.Key, func(m *Message) { *m = Message{Type: Subscribe, Session: session, Group: group} }, envelope.RejectType},
 	} {
 		m := forged
 		tt.edit(&m)

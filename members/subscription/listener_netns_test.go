@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/base/netnstest"
+	"github.com/keepvip/keepvip/members/envelope"
 )
 
 // Hundreds of followers whose hosts are gone at once, as after a power cut: what is for them waits in the kernel until it knows that nobody answers,
@@ -23,7 +24,7 @@ func TestSendDoesNotWaitForHostsThatDoNotAnswer(t *testing.T) {
 		l, err := listen(9646, first.Is4(), 0)
 		require.NoError(t, err)
 		defer func() { assert.NoError(t, l.close()) }()
-		data := make([]byte, MaxMessage)
+		data := make([]byte, envelope.MaxMessage)
 		refused, quickest, a := 0, time.Hour, first
 		for range 1000 {
 			began := time.Now()

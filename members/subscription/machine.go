@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/auth"
+	"github.com/keepvip/keepvip/members/envelope"
 )
 
 const (
@@ -48,7 +49,7 @@ type MachineConfig struct {
 type Machine struct {
 	cfg     MachineConfig
 	peers   []*peer
-	refused map[Reason]uint64
+	refused map[envelope.Reason]uint64
 	sent    uint64
 	counts  map[netip.Addr]uint32 // see Count
 }
@@ -81,7 +82,7 @@ type Ask struct {
 
 // NewMachine makes one that knows those that are configured. Expire asks them.
 func NewMachine(cfg MachineConfig) *Machine {
-	m := &Machine{cfg: cfg, refused: map[Reason]uint64{}}
+	m := &Machine{cfg: cfg, refused: map[envelope.Reason]uint64{}}
 	for _, a := range cfg.Listed {
 		if p := m.meet(time.Time{}, a); p != nil {
 			p.listed = true
@@ -107,7 +108,7 @@ func (m *Machine) meet(now time.Time, a netip.Addr) *peer {
 		}
 		return m.peers[i]
 	}
-	if !host(a) || a.Is6() && a.IsLinkLocalUnicast() || len(m.peers) >= mostPeers {
+	if !envelope.Host(a) || a.Is6() && a.IsLinkLocalUnicast() || len(m.peers) >= mostPeers {
 		return nil
 	}
 	p := &peer{address: a, met: now, session: m.cfg.Random()}
@@ -139,7 +140,7 @@ func (p *peer) member() netip.Addr {
 }
 
 // Refused counts what was refused, by reason. It is the Machine's.
-func (m *Machine) Refused() map[Reason]uint64 { return m.refused }
+func (m *Machine) Refused() map[envelope.Reason]uint64 { return m.refused }
 
 // Hear takes in what somebody has sent, and returns what is to be answered at once.
 func (m *Machine) Hear(now time.Time, b []byte) []Ask {
@@ -148,16 +149,16 @@ func (m *Machine) Hear(now time.Time, b []byte) []Ask {
 		keys = []auth.Key{*m.cfg.Key}
 	}
 	in, by, err := Parse(b, keys)
-	reason := Reason("")
+	reason := envelope.Reason("")
 	switch {
 	case err != nil:
 		reason = reasonOf(err)
 	case m.cfg.Key != nil && by == nil:
-		reason = RejectUnsigned
+		reason = envelope.RejectUnsigned
 	case in.Type == Subscribe:
-		reason = RejectType
+		reason = envelope.RejectType
 	case in.Group != m.cfg.Group:
-		reason = RejectGroup
+		reason = envelope.RejectGroup
 	}
 	if reason != "" {
 		m.refused[reason]++
@@ -165,7 +166,7 @@ func (m *Machine) Hear(now time.Time, b []byte) []Ask {
 	}
 	i := slices.IndexFunc(m.peers, func(p *peer) bool { return p.session == in.Session })
 	if i < 0 {
-		m.refused[RejectSession]++
+		m.refused[envelope.RejectSession]++
 		return nil
 	}
 	p := m.peers[i]
@@ -173,7 +174,7 @@ func (m *Machine) Hear(now time.Time, b []byte) []Ask {
 		return m.showCookie(now, p, in)
 	}
 	if in.Sequence <= p.last {
-		m.refused[RejectReplay]++
+		m.refused[envelope.RejectReplay]++
 		return nil
 	}
 	p.last, p.heard, p.list, p.tries, p.met = in.Sequence, now, in.List, 0, now
@@ -353,7 +354,7 @@ func (m *Machine) By(now time.Time) (out []netip.Addr) {
 
 // Asked tells whether a message may be an answer to what this machine has asked. It says nothing about whether it is genuine.
 func (m *Machine) Asked(b []byte) bool {
-	if len(b) < headerLen {
+	if len(b) < envelope.HeaderLen {
 		return false
 	}
 	session := binary.BigEndian.Uint64(b[8:])

@@ -1,7 +1,6 @@
 package subscription
 
 import (
-	"fmt"
 	"net/netip"
 	"strconv"
 	"time"
@@ -98,41 +97,3 @@ func (m Member) alike(o Member) bool {
 	}
 	return true
 }
-
-// Reason says in a word why a message was refused.
-type Reason string
-
-// The reasons.
-const (
-	RejectLength   Reason = "length"
-	RejectMagic    Reason = "magic"
-	RejectVersion  Reason = "version"
-	RejectType     Reason = "type"
-	RejectField    Reason = "field"
-	RejectUnsigned Reason = "unsigned" // a key is wanted, and there is no authentication code
-	RejectKey      Reason = "key"      // made with another key
-	RejectMAC      Reason = "mac"      // the authentication code is wrong
-	RejectTTL      Reason = "ttl"      // not signed, and came through a router
-	RejectPort     Reason = "port"     // not signed, and from a port that anybody may send from
-	RejectGroup    Reason = "group"    // of an address that is not spread here
-	RejectFull     Reason = "full"     // there are as many subscribers as there may be
-	RejectFlood    Reason = "flood"    // more came than is looked at
-	RejectSession  Reason = "session"  // answers nothing that was asked
-	RejectReplay   Reason = "replay"   // heard before, or older than what was heard
-)
-
-// PacketError says why a message was refused.
-type PacketError struct {
-	Reason Reason
-	Field  string // of RejectField
-}
-
-// Error implements error.
-func (e *PacketError) Error() string {
-	if e.Field != "" {
-		return fmt.Sprintf("subscription: field %s: missing, repeated or not valid", e.Field)
-	}
-	return "subscription: message refused: " + string(e.Reason)
-}
-
-func refused(r Reason) error { return &PacketError{Reason: r} }

@@ -1,6 +1,7 @@
 package subscription
 
 import (
+	"crypto/sha256"
 	"net/netip"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/base/auth"
+	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/members/slots"
 )
 
@@ -84,7 +86,7 @@ func TestLongestMessageFitsIntoAFrame(t *testing.T) {
 	}
 	b, err := m.Append(nil, aKey(t, 'a'))
 	require.NoError(t, err)
-	assert.LessOrEqual(t, len(b), MaxMessage)
+	assert.LessOrEqual(t, len(b), envelope.MaxMessage)
 }
 
 func TestMessageThatTheWireCannotCarry(t *testing.T) {
@@ -128,27 +130,27 @@ func TestParseRefuses(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		give []byte
-		want Reason
+		want envelope.Reason
 	}{
-		"nothing":               {nil, RejectLength},
-		"short":                 {plain[:headerLen-1], RejectLength},
-		"cut":                   {plain[:len(plain)-1], RejectLength},
-		"long":                  {make([]byte, MaxMessage+1), RejectLength},
-		"magic":                 {change(plain, 0, 'x'), RejectMagic},
-		"version":               {change(plain, 4, 2), RejectVersion},
-		"HELLO":                 {change(plain, 5, 1), RejectType},
-		"unknown type":          {change(plain, 5, 7), RejectType},
-		"other key":             {change(genuine, len(genuine)-trailerLen, 0xff), RejectKey},
-		"changed":               {change(genuine, headerLen+9, 0xff), RejectMAC},
-		"no code of ours":       {change(genuine, len(genuine)-1, genuine[len(genuine)-1]+1), RejectMAC},
-		"no cookie":             {change(plain, headerLen+6, 99), RejectField},
-		"field beyond end":      {change(plain, headerLen+7, 200), RejectLength},
-		"a cookie with a count": {count(plain, 0, 0, 0, 1), RejectField},
-		"count of a bad size":   {change(count(plain, 0, 1), 5, uint8(Subscribe)), RejectField},
-		"group of a bad size":   {change(change(plain, headerLen+1, 3), headerLen+5, 99), RejectField},
+		"nothing":               {nil, envelope.RejectLength},
+		"short":                 {plain[:envelope.HeaderLen-1], envelope.RejectLength},
+		"cut":                   {plain[:len(plain)-1], envelope.RejectLength},
+		"long":                  {make([]byte, envelope.MaxMessage+1), envelope.RejectLength},
+		"magic":                 {change(plain, 0, 'x'), envelope.RejectMagic},
+		"version":               {change(plain, 4, 2), envelope.RejectVersion},
+		"HELLO":                 {change(plain, 5, 1), envelope.RejectType},
+		"unknown type":          {change(plain, 5, 7), envelope.RejectType},
+		"other key":             {change(genuine, len(genuine)-auth.TrailerLen, 0xff), envelope.RejectKey},
+		"changed":               {change(genuine, envelope.HeaderLen+9, 0xff), envelope.RejectMAC},
+		"no code of ours":       {change(genuine, len(genuine)-1, genuine[len(genuine)-1]+1), envelope.RejectMAC},
+		"no cookie":             {change(plain, envelope.HeaderLen+6, 99), envelope.RejectField},
+		"field beyond end":      {change(plain, envelope.HeaderLen+7, 200), envelope.RejectLength},
+		"a cookie with a count": {count(plain, 0, 0, 0, 1), envelope.RejectField},
+		"count of a bad size":   {change(count(plain, 0, 1), 5, uint8(Subscribe)), envelope.RejectField},
+		"group of a bad size":   {change(change(plain, envelope.HeaderLen+1, 3), envelope.HeaderLen+5, 99), envelope.RejectField},
 	} {
 		_, _, err := Parse(tt.give, []auth.Key{*aKey(t, 'a')})
-		var packet *PacketError
+		var packet *envelope.PacketError
 		if assert.ErrorAs(t, err, &packet, name) {
 			assert.Equal(t, tt.want, packet.Reason, name)
 		}
@@ -170,8 +172,8 @@ func TestKeyOfFollowersIsNoOther(t *testing.T) {
 	secret := []byte(strings.Repeat("s", 32))
 	k, err := NewKey(secret)
 	require.NoError(t, err)
-	assert.Len(t, k.ID, idLen)
-	assert.Len(t, k.Secret, macLen)
+	assert.Len(t, k.ID, auth.IDLen)
+	assert.Len(t, k.Secret, sha256.Size)
 	assert.NotEqual(t, string(secret), string(k.Secret))
 	_, err = NewKey(secret[1:])
 	assert.ErrorContains(t, err, "31 bytes")
@@ -189,7 +191,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, by, err := Parse(b, keys)
 		if err != nil {
-			assert.IsType(t, &PacketError{}, err)
+			assert.IsType(t, &envelope.PacketError{}, err)
 			return
 		}
 		again, err := m.Append(nil, by)

@@ -3,40 +3,26 @@ package subscription
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 	"time"
 
+	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/members/slots"
 )
 
-// checkHeader returns where the fields end. Nothing behind the header is looked at.
-func checkHeader(b []byte) (end int, err error) {
-	switch {
-	case len(b) < headerLen || len(b) > MaxMessage:
-		return 0, refused(RejectLength)
-	case string(b[:4]) != magic:
-		return 0, refused(RejectMagic)
-	case b[4] != version:
-		return 0, refused(RejectVersion)
-	}
-	end = headerLen + int(binary.BigEndian.Uint16(b[6:]))
-	switch {
-	case len(b) != end && len(b) != end+trailerLen:
-		return 0, refused(RejectLength)
-	case Type(b[5]) < Subscribe || Type(b[5]) > Members:
-		return 0, refused(RejectType)
-	}
-	return end, nil
+func open(b []byte) (envelope.Header, int, error) {
+	return envelope.Open(b, uint8(Subscribe), uint8(Members))
 }
 
-// parse reads a message, and does not look at an authentication code behind it. The error is always a *PacketError. Fields that this
+// parse reads a message, and does not look at an authentication code behind it. The error is always a *envelope.PacketError. Fields that this
 // version does not know are skipped.
 func parse(b []byte) (Message, error) {
-	end, err := checkHeader(b)
+	h, end, err := open(b)
 	if err != nil {
 		return Message{}, err
 	}
-	m := Message{Type: Type(b[5]), Session: binary.BigEndian.Uint64(b[8:]), Sequence: binary.BigEndian.Uint64(b[16:])}
-	if err := m.parseFields(b[headerLen:end]); err != nil {
+	m := Message{Type: Type(h.Type), Session: h.Session, Sequence: h.Sequence}
+	if err := m.parseFields(b[envelope.HeaderLen:end]); err != nil {
 		return Message{}, err
 	}
 	if m.Type == Members && m.List.validate() != nil {
@@ -45,64 +31,53 @@ func parse(b []byte) (Message, error) {
 	return m, nil
 }
 
-func badField(f field) error { return &PacketError{Reason: RejectField, Field: f.String()} }
+func badField(f field) error { return envelope.BadField(known[f].name) }
 
 func (m *Message) parseFields(b []byte) error {
-	var group, cookie, node, terms, count bool
-	for len(b) > 0 {
-		if len(b) < 2 || len(b)-2 < int(b[1]) {
-			return refused(RejectLength)
+	var seen [fields]bool
+	err := envelope.Fields(b, func(number uint8, value []byte) error {
+		f := field(number)
+		if f >= fields || known[f].name == "" {
+			return nil
 		}
-		f, value := field(b[0]), b[2:2+int(b[1])]
-		b = b[2+len(value):]
-		ok, seen := true, (*bool)(nil)
-		switch f {
-		case fieldGroup:
-			seen = &group
-			m.Group, ok = netip.AddrFromSlice(value)
-			ok = ok && plain(m.Group)
-		case fieldCookie:
-			seen = &cookie
-			ok = copy(m.Cookie[:], value) == cookieLen && len(value) == cookieLen
-		case fieldNode:
-			seen = &node
-			m.Node, ok = string(value), text(string(value))
-		case fieldTerms:
-			seen = &terms
-			ok = m.List.parseTerms(value)
-		case fieldMember:
-			ok = m.List.parseMember(value)
-		case fieldCount:
-			seen = &count
-			if ok = len(value) == 4; ok {
-				n := binary.BigEndian.Uint32(value)
-				m.Connections = &n
-			}
-		}
-		if !ok || seen != nil && *seen {
+		if seen[f] && !known[f].often || !m.parseField(f, value) {
 			return badField(f)
 		}
-		if seen != nil {
-			*seen = true
+		seen[f] = true
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for f, k := range known {
+		needed := slices.Contains(k.needed, m.Type)
+		if needed != seen[f] && (needed || !slices.Contains(k.allowed, m.Type)) {
+			return badField(field(f))
 		}
 	}
-	switch {
-	case !group:
-		return badField(fieldGroup)
-	case m.Type != Members && !cookie:
-		return badField(fieldCookie)
-	case m.Type == Members && !terms:
-		return badField(fieldTerms)
-	case m.Type != Members && (terms || len(m.List.Members) > 0):
-		return badField(fieldTerms)
-	case m.Type == Members && cookie:
-		return badField(fieldCookie)
-	case m.Type != Subscribe && node:
-		return badField(fieldNode)
-	case m.Type != Subscribe && count:
-		return badField(fieldCount)
-	}
 	return nil
+}
+
+// parseField takes one known field, and tells whether it is valid.
+func (m *Message) parseField(f field, value []byte) (ok bool) {
+	switch f {
+	case fieldGroup:
+		m.Group, ok = envelope.Addr(value)
+	case fieldCookie:
+		ok = copy(m.Cookie[:], value) == cookieLen && len(value) == cookieLen
+	case fieldNode:
+		m.Node, ok = string(value), envelope.Text(string(value), maxNode)
+	case fieldTerms:
+		ok = m.List.parseTerms(value)
+	case fieldMember:
+		ok = m.List.parseMember(value)
+	case fieldCount:
+		if ok = len(value) == 4; ok {
+			n := binary.BigEndian.Uint32(value)
+			m.Connections = &n
+		}
+	}
+	return ok
 }
 
 // parseTerms takes what it knows; a later version may have more behind it.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/auth"
+	"github.com/keepvip/keepvip/members/envelope"
 )
 
 const (
@@ -67,7 +68,7 @@ type Publisher struct {
 	random  func() uint64
 	secrets [2]secret // of cookies: the one that is in use, and the one before
 	groups  []*published
-	refused map[Reason]uint64
+	refused map[envelope.Reason]uint64
 	sent    uint64 // the sequence of the newest message
 	most    int    // subscribers of each group
 }
@@ -86,7 +87,7 @@ type Sighting struct {
 
 // NewPublisher makes one that nobody has subscribed to. random need not be repeatable.
 func NewPublisher(random func() uint64) *Publisher {
-	return &Publisher{random: random, refused: map[Reason]uint64{}, most: leastSubscribers}
+	return &Publisher{random: random, refused: map[envelope.Reason]uint64{}, most: leastSubscribers}
 }
 
 // SetKeys changes what is demanded. Who uses a key that is gone is told nothing more.
@@ -137,7 +138,7 @@ func (p *Publisher) Wanted(group netip.Addr) bool {
 }
 
 // Refused counts what was refused, by reason. It is the Publisher's.
-func (p *Publisher) Refused() map[Reason]uint64 { return p.refused }
+func (p *Publisher) Refused() map[envelope.Reason]uint64 { return p.refused }
 
 // Hear answers what came in. The answer is never longer than that, but for one that has shown that answers reach it.
 func (p *Publisher) Hear(now time.Time, in Packet) []Outgoing {
@@ -148,14 +149,15 @@ func (p *Publisher) Hear(now time.Time, in Packet) []Outgoing {
 	return out
 }
 
-func (p *Publisher) hear(now time.Time, in Packet) ([]Outgoing, Reason) {
-	if _, err := checkHeader(in.Data); err != nil {
+func (p *Publisher) hear(now time.Time, in Packet) ([]Outgoing, envelope.Reason) {
+	h, end, err := open(in.Data)
+	if err != nil {
 		return nil, reasonOf(err)
 	}
-	if Type(in.Data[5]) != Subscribe {
-		return nil, RejectType
+	if Type(h.Type) != Subscribe {
+		return nil, envelope.RejectType
 	}
-	if r := p.admit(in); r != "" {
+	if r := p.admit(in, len(in.Data) > end); r != "" {
 		return nil, r
 	}
 	m, key, err := Parse(in.Data, p.keys.Keys)
@@ -164,7 +166,7 @@ func (p *Publisher) hear(now time.Time, in Packet) ([]Outgoing, Reason) {
 	}
 	g := p.find(m.Group)
 	if g == nil {
-		return nil, RejectGroup
+		return nil, envelope.RejectGroup
 	}
 	p.renewSecrets(now)
 	if !p.knows(m, in.From) {
@@ -173,7 +175,7 @@ func (p *Publisher) hear(now time.Time, in Packet) ([]Outgoing, Reason) {
 	}
 	s := p.subscribe(now, g, m, key, in)
 	if s == nil {
-		return nil, RejectFull
+		return nil, envelope.RejectFull
 	}
 	if g.report == nil {
 		return nil, ""
@@ -186,27 +188,26 @@ func (p *Publisher) hear(now time.Time, in Packet) ([]Outgoing, Reason) {
 	return p.tell(now, g, p.lines(now, g), s), ""
 }
 
-// admit looks at how an unsigned message came before it is looked into.
-func (p *Publisher) admit(in Packet) Reason {
-	if end, _ := checkHeader(in.Data); len(in.Data) > end {
-		return ""
-	}
+// admit looks at how a message came that is not signed, before the message itself is looked into.
+func (p *Publisher) admit(in Packet, signed bool) envelope.Reason {
 	switch {
+	case signed:
+		return ""
 	case !p.keys.Open:
-		return RejectUnsigned
+		return envelope.RejectUnsigned
 	case in.TTL != hopLimit:
-		return RejectTTL
+		return envelope.RejectTTL
 	case in.From.Port() != SourcePort:
-		return RejectPort
+		return envelope.RejectPort
 	}
 	return ""
 }
 
-func reasonOf(err error) Reason {
-	if e, ok := err.(*PacketError); ok {
+func reasonOf(err error) envelope.Reason {
+	if e, ok := err.(*envelope.PacketError); ok {
 		return e.Reason
 	}
-	return RejectField
+	return envelope.RejectField
 }
 
 // total is how many subscribers all groups have.

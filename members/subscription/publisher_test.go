@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/base/auth"
+	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/members/slots"
 )
 
@@ -112,7 +113,7 @@ func TestPublisherHasRoomForSoMany(t *testing.T) {
 		l.subscribe(netip.AddrPortFrom(a, 40000), uint64(i+1), cfg.Key)
 	}
 	assert.Len(t, pub.Subscribers(l.now, group), leastSubscribers)
-	assert.Equal(t, uint64(1), pub.Refused()[RejectFull])
+	assert.Equal(t, uint64(1), pub.Refused()[envelope.RejectFull])
 	l.now = l.now.Add(leastSubscribers * leaseEach)
 	l.subscribe(netip.AddrPortFrom(own(50), 40000), 1, cfg.Key)
 	assert.Len(t, pub.Subscribers(l.now, group), 1)
@@ -128,7 +129,7 @@ func TestPublisherHasRoomBesideOneHostWithAllPorts(t *testing.T) {
 		l.subscribe(netip.AddrPortFrom(own(66), 1024+port), uint64(port)+1, cfg.Key)
 	}
 	assert.Len(t, pub.Subscribers(l.now, group), 1+mostOfHost, "its ports are one host's")
-	assert.Equal(t, uint64(3000-mostOfHost), pub.Refused()[RejectFull])
+	assert.Equal(t, uint64(3000-mostOfHost), pub.Refused()[envelope.RejectFull])
 
 	six := netip.MustParseAddr("2001:db8::").As16()
 	for i := range 2 * leastSubscribers {
@@ -168,7 +169,7 @@ func TestPublisherOfWhatIsNotSpread(t *testing.T) {
 	assert.Empty(t, pub.Expire(l.now))
 	pub.Drop(group)
 	assert.Empty(t, l.hear(Message{Type: Subscribe, Session: 7, Group: group}, l.from, cfg.Key))
-	assert.Equal(t, uint64(1), pub.Refused()[RejectGroup])
+	assert.Equal(t, uint64(1), pub.Refused()[envelope.RejectGroup])
 }
 
 // What a follower has asked before, sent once more by somebody else, does not end what it is told now.
@@ -237,13 +238,13 @@ func TestServerCountsWhatItHasNoRoomFor(t *testing.T) {
 	for range mostWaiting + 5 {
 		s.Hear(in)
 	}
-	assert.Equal(t, map[Reason]uint64{RejectFlood: 5}, s.Refused())
+	assert.Equal(t, map[envelope.Reason]uint64{envelope.RejectFlood: 5}, s.Refused())
 	b[0] = 0
 	got, err := r.received(nil)
 	require.NoError(t, err)
 	assert.NotZero(t, got.Data[0], "the reader's buffer is its own again")
 	s.hear(r, got)
-	assert.Equal(t, uint64(1), s.Refused()[RejectUnsigned])
+	assert.Equal(t, uint64(1), s.Refused()[envelope.RejectUnsigned])
 }
 
 func FuzzPublisher(f *testing.F) {

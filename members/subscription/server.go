@@ -15,13 +15,12 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/members/envelope"
 )
 
 const (
 	// openAgain is how long a port that another process has is waited for.
 	openAgain = 5 * time.Second
-	// breath and inBreath bound what a flood takes of the processor: so many datagrams are read in such a time.
-	breath, inBreath = 10 * time.Millisecond, 100
 	// mostWaiting is how many datagrams that came in by the members' sockets may wait for that.
 	mostWaiting = 4096
 	// sendAgain is how long is waited when the kernel takes no more, and sendTries how often: what is for hosts that do not answer waits there.
@@ -128,12 +127,12 @@ func (s *Server) Room(group netip.Addr) (taken, most int) {
 }
 
 // Refused counts what was refused, by reason.
-func (s *Server) Refused() map[Reason]uint64 {
+func (s *Server) Refused() map[envelope.Reason]uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := maps.Clone(s.pub.Refused())
 	if s.flood > 0 {
-		out[RejectFlood] += s.flood
+		out[envelope.RejectFlood] += s.flood
 	}
 	return out
 }
@@ -171,9 +170,9 @@ const sayAgain = time.Minute
 func (s *Server) hear(r *serving, in Packet) {
 	s.mu.Lock()
 	now := time.Now()
-	before := s.pub.refused[RejectFull]
+	before := s.pub.refused[envelope.RejectFull]
 	out := s.pub.Hear(now, in)
-	refused := s.pub.refused[RejectFull]
+	refused := s.pub.refused[envelope.RejectFull]
 	say := refused > before && (s.said.IsZero() || now.Sub(s.said) >= sayAgain)
 	if say {
 		s.said = now
@@ -295,22 +294,12 @@ func (r *serving) received([]byte) (Packet, error) {
 
 // read reads until receive says that it is closed.
 func (s *Server) read(r *serving, receive func([]byte) (Packet, error)) {
-	b := make([]byte, MaxMessage+1)
-	begin, n := time.Now(), 0
+	b := make([]byte, envelope.MaxMessage+1)
+	pace := pace{begin: time.Now()}
 	for {
 		in, err := receive(b)
-		if errors.Is(err, net.ErrClosed) {
+		if errors.Is(err, net.ErrClosed) || !pace.goOn(r.stop, err != nil) {
 			return
-		}
-		if n++; err != nil || n >= inBreath {
-			if left := breath - time.Since(begin); left > 0 {
-				select {
-				case <-r.stop:
-					return
-				case <-time.After(left):
-				}
-			}
-			begin, n = time.Now(), 0
 		}
 		if err == nil {
 			s.hear(r, in)

@@ -5,28 +5,9 @@ import (
 	"fmt"
 	"net/netip"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/members/slots"
-)
-
-// The message, in network byte order (docs/protocol.md):
-//
-//	magic (4)   version (1)  type (1)   length of the fields (2)
-//	session (8)
-//	sequence (8)
-//	fields: type (1)  length (1)  value, each
-//	and with a key: key id (4)  authentication code (32)
-const (
-	magic     = "kpvp"
-	version   = 1
-	headerLen = 24
-
-	// MaxMessage is what fits into one frame on any link; no message is longer.
-	MaxMessage = 1200
-
-	cookieLen = 16
 )
 
 // field is the type of a field.
@@ -41,25 +22,25 @@ const (
 	fieldCount  field = 19 // connections (4)
 )
 
-func (f field) String() string {
-	switch f {
-	case fieldGroup:
-		return "group"
-	case fieldNode:
-		return "node"
-	case fieldCookie:
-		return "cookie"
-	case fieldTerms:
-		return "terms"
-	case fieldMember:
-		return "member"
-	case fieldCount:
-		return "connections"
-	}
-	return fmt.Sprint(uint8(f))
+// fields is one more than the last.
+const fields = 20
+
+// known says of each field its name in errors, in which types of messages it is, in which it may be, and whether it may be there more than once.
+var known = [fields]struct {
+	name            string
+	needed, allowed []Type
+	often           bool
+}{
+	fieldGroup:  {name: "group", needed: []Type{Subscribe, Cookie, Members}},
+	fieldCookie: {name: "cookie", needed: []Type{Subscribe, Cookie}},
+	fieldTerms:  {name: "terms", needed: []Type{Members}},
+	fieldMember: {name: "member", allowed: []Type{Members}, often: true},
+	fieldNode:   {name: "node", allowed: []Type{Subscribe}},
+	fieldCount:  {name: "connections", allowed: []Type{Subscribe}},
 }
 
 const (
+	cookieLen = 16
 	termsLen  = 6
 	memberLen = 6 // flags, weight (1 each), age, lifetime in milliseconds (2 each)
 	portLen   = 4 // protocol, condition (1 each), port (2)
@@ -70,7 +51,7 @@ const (
 
 // Is tells whether b may be a message of this package, and not one that members have among themselves. It says nothing about its contents.
 func Is(b []byte) bool {
-	return len(b) >= headerLen && len(b) <= MaxMessage && string(b[:4]) == magic && Type(b[5]) >= Subscribe && Type(b[5]) <= Members
+	return envelope.Is(b, uint8(Subscribe), uint8(Members))
 }
 
 // append appends the message without authentication. What the wire cannot carry is an error.
@@ -78,11 +59,11 @@ func (m Message) append(b []byte) ([]byte, error) {
 	if err := m.validate(); err != nil {
 		return b, err
 	}
-	start := len(b)
-	b = append(b, magic...)
-	b = append(b, version, uint8(m.Type), 0, 0)
-	b = binary.BigEndian.AppendUint64(b, m.Session)
-	b = binary.BigEndian.AppendUint64(b, m.Sequence)
+	h := envelope.Header{Type: uint8(m.Type), Session: m.Session, Sequence: m.Sequence}
+	return h.Append(b, m.appendFields), nil
+}
+
+func (m Message) appendFields(b []byte) []byte {
 	b = appendField(b, fieldGroup, m.Group.AsSlice())
 	if m.Type != Members {
 		b = appendField(b, fieldCookie, m.Cookie[:])
@@ -100,13 +81,11 @@ func (m Message) append(b []byte) ([]byte, error) {
 			b = appendField(b, fieldMember, appendMember(nil, o))
 		}
 	}
-	binary.BigEndian.PutUint16(b[start+6:], uint16(len(b)-start-headerLen))
-	return b, nil
+	return b
 }
 
 func appendField(b []byte, f field, value []byte) []byte {
-	b = append(b, uint8(f), uint8(len(value)))
-	return append(b, value...)
+	return envelope.AppendField(b, uint8(f), value)
 }
 
 // appendMember is the value of fieldMember.
@@ -133,9 +112,9 @@ func (m Message) validate() error {
 	switch {
 	case m.Type < Subscribe || m.Type > Members:
 		return fmt.Errorf("subscription: %v, want SUBSCRIBE, COOKIE or MEMBERS", m.Type)
-	case !plain(m.Group):
+	case !envelope.Plain(m.Group):
 		return fmt.Errorf("subscription: group %v, want an address without a zone", m.Group)
-	case !text(m.Node):
+	case !envelope.Text(m.Node, maxNode):
 		return fmt.Errorf("subscription: node %q, want at most %d bytes of printable text", m.Node, maxNode)
 	case m.Type == Members:
 		return m.List.validate()
@@ -173,7 +152,7 @@ func (l List) validate() error {
 }
 
 func (m Member) valid() bool {
-	if !host(m.Address) || m.Other != (netip.Addr{}) && !host(m.Other) || !text(m.Node) || len(m.Ports) > MostPorts ||
+	if !envelope.Host(m.Address) || m.Other != (netip.Addr{}) && !envelope.Host(m.Other) || !envelope.Text(m.Node, maxNode) || len(m.Ports) > MostPorts ||
 		m.Age < 0 || m.Age > Never || m.Lifetime < 0 || m.Lifetime > Never {
 		return false
 	}
@@ -190,36 +169,12 @@ func (m Member) valid() bool {
 	return true
 }
 
-// plain tells whether a is an address that the wire can carry.
-func plain(a netip.Addr) bool {
-	return a.IsValid() && !a.Is4In6() && a.Zone() == "" && !a.IsUnspecified()
-}
-
-// host tells whether a can be the address of another host, to which connections are made. A follower believes the list, and what is on its
-// own host is nobody else's business.
-func host(a netip.Addr) bool {
-	return plain(a) && !a.IsMulticast() && !a.IsLoopback() && a != netip.AddrFrom4([4]byte{255, 255, 255, 255})
-}
-
-// text tells whether s may be shown to an operator as it is.
-func text(s string) bool {
-	if len(s) > maxNode || !utf8.ValidString(s) {
-		return false
-	}
-	for _, r := range s {
-		if !unicode.IsPrint(r) {
-			return false
-		}
-	}
-	return true
-}
-
 // NodeName is what of a node's name a message carries.
 func NodeName(s string) string {
 	if len(s) > maxNode {
 		s = s[:maxNode]
 	}
-	for s != "" && !text(s) {
+	for s != "" && !envelope.Text(s, maxNode) {
 		s = s[:len(s)-1]
 	}
 	return s

@@ -43,6 +43,32 @@ func (k Key) Sum(parts ...[]byte) []byte {
 	return h.Sum(nil)
 }
 
+const (
+	// IDLen is the length of the id of a key that [Derive] makes.
+	IDLen = 4
+	// TrailerLen is the length of what [Key.AppendTrailer] appends with such a key.
+	TrailerLen = IDLen + sha256.Size
+)
+
+// AppendTrailer appends the key's id and its whole code of the parts.
+func (k Key) AppendTrailer(b []byte, parts ...[]byte) []byte {
+	code := k.Sum(parts...) // the parts may be of b
+	return append(append(b, k.ID...), code...)
+}
+
+// Find looks for the key that a packet names, and compares the packet's code, or what of it there is, with that of the parts: Fresh as far as
+// that can tell, UnknownKey or Forged.
+func Find(keys []Key, id, code []byte, parts ...[]byte) (*Key, Judgement) {
+	i := slices.IndexFunc(keys, func(key Key) bool { return key.ID == string(id) })
+	switch {
+	case i < 0:
+		return nil, UnknownKey
+	case !hmac.Equal(keys[i].Sum(parts...)[:len(code)], code):
+		return nil, Forged
+	}
+	return &keys[i], Fresh
+}
+
 // CheckSecret reports a secret of the wrong length.
 func CheckSecret(secret []byte) error {
 	if n := len(secret); n < minSecret || n > maxSecret {
@@ -51,18 +77,18 @@ func CheckSecret(secret []byte) error {
 	return nil
 }
 
-// Derive makes the key of one protocol from a shared secret, by HKDF (RFC 5869) with SHA-256. The labels keep what is made with it apart from
+// Derive makes the key of one protocol from a shared secret, by HKDF (RFC 5869) with SHA-256. The label keeps what is made with it apart from
 // what the same secret is used for elsewhere. Its id comes from the secret, too: two keys can be told apart while one is being replaced
 // by the other.
-func Derive(secret []byte, labelMAC, labelID string, idLen int) (Key, error) {
+func Derive(secret []byte, label string) (Key, error) {
 	if err := CheckSecret(secret); err != nil {
 		return Key{}, err
 	}
-	mac, err := hkdf.Key(sha256.New, secret, nil, labelMAC, sha256.Size)
+	mac, err := hkdf.Key(sha256.New, secret, nil, label+" mac", sha256.Size)
 	if err != nil {
 		return Key{}, fmt.Errorf("auth: derive the key: %w", err)
 	}
-	id, err := hkdf.Key(sha256.New, secret, nil, labelID, idLen)
+	id, err := hkdf.Key(sha256.New, secret, nil, label+" id", IDLen)
 	if err != nil {
 		return Key{}, fmt.Errorf("auth: derive the key's id: %w", err)
 	}
@@ -143,18 +169,10 @@ func (k *Keyring[S]) Next(now time.Time, number func(time.Time) uint64) (*Key, u
 	return nil, k.last
 }
 
-// Genuine looks for the key that a packet names, and compares the packet's code, or what of it there is, with that of the
-// parts: Fresh as far as that can tell, UnknownKey or Forged.
+// Genuine is [Find] with the keys that are in use.
 func (k *Keyring[S]) Genuine(id, code []byte, parts ...[]byte) Judgement {
-	keys := k.Config().Keys
-	i := slices.IndexFunc(keys, func(key Key) bool { return key.ID == string(id) })
-	switch {
-	case i < 0:
-		return UnknownKey
-	case !hmac.Equal(keys[i].Sum(parts...)[:len(code)], code):
-		return Forged
-	}
-	return Fresh
+	_, verdict := Find(k.Config().Keys, id, code, parts...)
+	return verdict
 }
 
 // Judge tells whether a genuine packet of s is new: by its sequence, by when it was made by the sender's clock, and by when it

@@ -30,11 +30,10 @@ type Target struct {
 	Backends []Backend // the healthy ones; one that is listed twice, or is of another family than Address, is passed over
 }
 
-// Backend is a server of a target.
+// Backend is a server of a target: for a follower a member's own address, with the port that its service listens on.
 type Backend struct {
-	Address netip.Addr
-	Port    uint16
-	Weight  uint8 // its share of new connections, beside those of the others; 0: none
+	At     netip.AddrPort
+	Weight uint8 // its share of new connections, beside those of the others; 0: none
 }
 
 func (c Config) check() error {
@@ -55,8 +54,8 @@ func (c Config) check() error {
 		}
 		seen[key] = true
 		for _, b := range t.Backends {
-			if !usable(b.Address, b.Port) {
-				return fmt.Errorf("intercept: backend %s: want an address without a zone, and a port", netip.AddrPortFrom(b.Address, b.Port))
+			if !usable(b.At.Addr(), b.At.Port()) {
+				return fmt.Errorf("intercept: backend %s: want an address without a zone, and a port", b.At)
 			}
 		}
 	}

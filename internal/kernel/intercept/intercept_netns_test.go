@@ -164,8 +164,8 @@ func TestHolderItself(t *testing.T) {
 	l.host.Enter()
 	listen(t, 9, target)
 	l.cfg.Self = []netip.Addr{netip.MustParseAddr("10.1.0.9"), netip.MustParseAddr("fd01::9")}
-	l.cfg.Targets[0].Backends = append(l.cfg.Targets[0].Backends, Backend{l.cfg.Self[0], target, 1})
-	l.cfg.Targets[1].Backends = append(l.cfg.Targets[1].Backends, Backend{l.cfg.Self[1], target, 1})
+	l.cfg.Targets[0].Backends = append(l.cfg.Targets[0].Backends, Backend{netip.AddrPortFrom(l.cfg.Self[0], target), 1})
+	l.cfg.Targets[1].Backends = append(l.cfg.Targets[1].Backends, Backend{netip.AddrPortFrom(l.cfg.Self[1], target), 1})
 	l.apply()
 	for name, vip := range both {
 		for range 8 {

@@ -11,14 +11,14 @@ import (
 func (t Target) usual() []Backend {
 	var out []Backend
 	for _, b := range t.Backends {
-		if b.Weight > 0 && b.Address.Is4() == t.Address.Is4() {
+		if b.Weight > 0 && b.At.Addr().Is4() == t.Address.Is4() {
 			out = append(out, b)
 		}
 	}
 	slices.SortFunc(out, func(a, b Backend) int {
-		return cmp.Or(a.Address.Compare(b.Address), cmp.Compare(a.Port, b.Port), cmp.Compare(b.Weight, a.Weight))
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(b.Weight, a.Weight))
 	})
-	return slices.CompactFunc(out, func(a, b Backend) bool { return a.Address == b.Address && a.Port == b.Port })
+	return slices.CompactFunc(out, func(a, b Backend) bool { return a.At == b.At })
 }
 
 // turns says who gets one connection after the other. The order begins at start, which should be another one at each host.

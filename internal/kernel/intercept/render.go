@@ -87,7 +87,7 @@ func byName(a, b nfttables.Chain) int { return strings.Compare(a.Name, b.Name) }
 
 // name is such that nft can read it again.
 func (t Target) name() string  { return name("for", t.Address, protocolName(t.Protocol), t.Port) }
-func (b Backend) name() string { return name("to", b.Address, "port", b.Port) }
+func (b Backend) name() string { return name("to", b.At.Addr(), "port", b.At.Port()) }
 
 func name(what string, a netip.Addr, how string, port uint16) string {
 	return fmt.Sprintf("%s-%s-%s-%d", what, strings.ReplaceAll(a.String(), ":", "-"), how, port)
@@ -176,8 +176,8 @@ func (t Target) rule(turns int) nfttables.Match {
 
 func (b Backend) rule(family byte) nfttables.Match {
 	return nfttables.Run(
-		&expr.Immediate{Register: register, Data: b.Address.AsSlice()},
-		&expr.Immediate{Register: portRegister, Data: binary.BigEndian.AppendUint16(nil, b.Port)},
+		&expr.Immediate{Register: register, Data: b.At.Addr().AsSlice()},
+		&expr.Immediate{Register: portRegister, Data: binary.BigEndian.AppendUint16(nil, b.At.Port())},
 		&expr.NAT{Type: expr.NATTypeDestNAT, Family: uint32(family), RegAddrMin: register, RegProtoMin: portRegister, Specified: true},
 	)
 }

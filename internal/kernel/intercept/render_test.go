@@ -20,7 +20,7 @@ func three() Config {
 	for _, to := range []struct{ vip, server string }{{"10.1.0.100", "10.1.0.%d"}, {"fd01::100", "fd01::%d"}} {
 		t := Target{Address: netip.MustParseAddr(to.vip), Protocol: unix.IPPROTO_TCP, Port: 9443}
 		for i := range 3 {
-			t.Backends = append(t.Backends, Backend{netip.MustParseAddr(fmt.Sprintf(to.server, 5+i)), 6443, 1})
+			t.Backends = append(t.Backends, Backend{netip.AddrPortFrom(netip.MustParseAddr(fmt.Sprintf(to.server, 5+i)), 6443), 1})
 		}
 		c.Targets = append(c.Targets, t)
 	}
@@ -29,7 +29,7 @@ func three() Config {
 
 func servers(backends []Backend) (out []string) {
 	for _, b := range backends {
-		out = append(out, b.Address.String())
+		out = append(out, b.At.Addr().String())
 	}
 	return out
 }
@@ -45,7 +45,7 @@ func TestTurnsBeginElsewhereOnOtherHosts(t *testing.T) {
 	backends := three().Targets[0].usual()
 	first := map[string]int{}
 	for start := range uint32(300) {
-		first[turns(backends, start)[0].Address.String()]++
+		first[turns(backends, start)[0].At.Addr().String()]++
 	}
 	assert.Equal(t, map[string]int{"10.1.0.5": 100, "10.1.0.6": 100, "10.1.0.7": 100}, first)
 }
@@ -54,7 +54,7 @@ func TestUsualBackends(t *testing.T) {
 	target := three().Targets[0]
 	slices.Reverse(target.Backends)
 	target.Backends[0].Weight = 0
-	target.Backends = append(target.Backends, target.Backends[1], Backend{netip.MustParseAddr("fd01::5"), 6443, 1})
+	target.Backends = append(target.Backends, target.Backends[1], Backend{netip.MustParseAddrPort("[fd01::5]:6443"), 1})
 	assert.Equal(t, []string{"10.1.0.5", "10.1.0.6"}, servers(target.usual()))
 }
 
@@ -126,7 +126,7 @@ func TestApplyRefusesAWrongConfiguration(t *testing.T) {
 		"port 9443: protocol 1, want 6 (TCP) or 17 (UDP)":                      func(c *Config) { c.Targets[0].Protocol = 1 },
 		"10.1.0.100:0: want an address without a zone, and a port":             func(c *Config) { c.Targets[0].Port = 0 },
 		"10.1.0.100:9443 of protocol 6: listed twice":                          func(c *Config) { c.Targets = append(c.Targets, c.Targets[0]) },
-		"backend [fe80::1%eth0]:1: want an address without a zone, and a port": func(c *Config) { c.Targets[1].Backends[0] = Backend{netip.MustParseAddr("fe80::1%eth0"), 1, 1} },
+		"backend [fe80::1%eth0]:1: want an address without a zone, and a port": func(c *Config) { c.Targets[1].Backends[0] = Backend{netip.MustParseAddrPort("[fe80::1%eth0]:1"), 1} },
 		"lifetime 10ms, want a second at least":                                func(c *Config) { c.Lifetime = 10 * time.Millisecond },
 	} {
 		c := three()

@@ -26,7 +26,7 @@ import (
 var errNotHeld = errors.New("this node does not hold the address")
 
 // serveAt runs a server until the test ends and returns its socket's path.
-func serveAt(t *testing.T, path string, b Backend) (stop func()) {
+func serveAt(t *testing.T, path string, b Program) (stop func()) {
 	t.Helper()
 	s, err := Open(path, b)
 	require.NoError(t, err)
@@ -40,8 +40,8 @@ func serveAt(t *testing.T, path string, b Backend) (stop func()) {
 	return stop
 }
 
-func backend() Backend {
-	return Backend{
+func backend() Program {
+	return Program{
 		Status:   func() any { return map[string]string{"node": "n1"} },
 		Announce: func([]string) error { return errNotHeld },
 		Reload:   func(context.Context) (any, error) { return map[string][]string{"added": {"ingress"}}, nil },

@@ -44,7 +44,7 @@ func (c *Client) DrillPlan(ctx context.Context, vip string, into any) error {
 }
 
 // drill carries out one step.
-func (b Backend) drill(r *http.Request) (any, error) {
+func (b Program) drill(r *http.Request) (any, error) {
 	q := r.URL.Query()
 	switch op := q.Get("op"); op {
 	case drillStart:

@@ -18,9 +18,9 @@ import (
 	"github.com/keepvip/keepvip/internal/base/places"
 )
 
-// Backend is what the socket's API needs of the program. Its methods are called from several
+// Program is what the socket's API needs of the program. Its methods are called from several
 // goroutines.
-type Backend struct {
+type Program struct {
 	Status   func() any                                   // encoded as JSON
 	Config   func() any                                   // what it runs with, likewise
 	History  func(io.Writer) error                        // writes JSON, as it is read
@@ -89,7 +89,7 @@ const (
 // Open makes the socket, and its directory when that is missing. A socket that nobody serves any more
 // is replaced; one that somebody does is an error, because two managers must not run on one host by
 // mistake.
-func Open(path string, b Backend) (*Server, error) { return open(path, handler(b)) }
+func Open(path string, b Program) (*Server, error) { return open(path, handler(b)) }
 
 // OpenStatus is Open for a process that has nothing but a status.
 func OpenStatus(path string, status func() any) (*Server, error) {
@@ -205,7 +205,7 @@ func serve(ctx context.Context, srv *http.Server, lns ...net.Listener) error {
 	return failed
 }
 
-func handler(b Backend) http.Handler {
+func handler(b Program) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+PathStatus, func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, b.Status())

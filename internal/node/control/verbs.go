@@ -12,7 +12,7 @@ import (
 // verb carries out what a request asks for, and returns what is answered.
 type verb func(*http.Request) (any, error)
 
-func (b Backend) verbs() map[string]verb {
+func (b Program) verbs() map[string]verb {
 	return map[string]verb{
 		PathAnnounce: timed(func(_ context.Context, q url.Values) error { return b.Announce(q["vip"]) }),
 		PathReload: func(r *http.Request) (any, error) {
@@ -68,7 +68,7 @@ func rootOnly(next verb) verb {
 }
 
 // logged answers with the outcome of a verb, and has it logged who asked.
-func (b Backend) logged(path string, do verb) http.HandlerFunc {
+func (b Program) logged(path string, do verb) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := do(r)
 		if b.Asked != nil {

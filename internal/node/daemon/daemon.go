@@ -222,9 +222,9 @@ func (d *Daemon) Run(ctx context.Context) error {
 }
 
 // backend is what the control socket answers with.
-func (d *Daemon) backend() control.Backend {
+func (d *Daemon) backend() control.Program {
 	asked := verbs{d.set}
-	return control.Backend{
+	return control.Program{
 		Status: d.status, Config: d.running, History: d.history, Announce: asked.announce, Reload: func(ctx context.Context) (any, error) { return d.Reload(ctx) },
 		Handover: asked.handover, Drain: asked.drain, Hold: asked.hold, Resume: d.set.Resume, Member: d.member, LogLevel: d.logLevel, Asked: d.asked,
 		Drill: d.drills.run, DrillSeen: d.drills.seen, DrillPlan: d.drills.plan,

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/kernel/intercept"
 	"github.com/keepvip/keepvip/members/slots"
 	"github.com/keepvip/keepvip/members/subscription"
 )
@@ -37,11 +38,11 @@ type entry struct {
 	told      bool
 	said      bool // told, as the log has it
 	shares    [][]share
-	targets   []Target // as applied; nil: nothing yet
+	targets   []intercept.Target // as applied; nil: nothing yet
 	unsure    bool
 	renewed   time.Time
 	again     time.Time // after a failure: not before
-	proxied   []Backend
+	proxied   []intercept.Backend
 	leaving   leaving
 	dead      []netip.Addr // connections to them were ended
 	ended     int          // how many connections that were
@@ -88,12 +89,12 @@ func (e *entry) step(now time.Time, probe func(netip.AddrPort) verdict) {
 	}
 	e.note(now)
 	e.shares = nil
-	var targets []Target
+	var targets []intercept.Target
 	for _, p := range e.Ports {
 		list := e.choose(p, e.states, e.told, e.others(), probe)
 		e.shares = append(e.shares, list)
 		for _, a := range e.Addresses {
-			targets = append(targets, Target{Address: a, Protocol: p.Protocol, Port: p.Port, Backends: backends(list, a, p.Target)})
+			targets = append(targets, intercept.Target{Address: a, Protocol: p.Protocol, Port: p.Port, Backends: backends(list, a, p.Target)})
 		}
 	}
 	if !e.waits(now) {
@@ -115,10 +116,10 @@ func (e *entry) pass() {
 	if e.proxy == nil || i < 0 {
 		return
 	}
-	var all []Backend
+	var all []intercept.Backend
 	for _, s := range e.shares[i] {
 		if len(s.at) > 0 {
-			all = append(all, Backend{At: netip.AddrPortFrom(s.at[0], e.Ports[i].Target), Weight: s.weight})
+			all = append(all, intercept.Backend{At: netip.AddrPortFrom(s.at[0], e.Ports[i].Target), Weight: s.weight})
 		}
 	}
 	if !slices.Equal(all, e.proxied) {
@@ -128,11 +129,11 @@ func (e *entry) pass() {
 }
 
 // backends are the members that are used, as the target at a sees them.
-func backends(list []share, a netip.Addr, port uint16) (out []Backend) {
+func backends(list []share, a netip.Addr, port uint16) (out []intercept.Backend) {
 	for _, s := range list {
 		for _, at := range s.at {
 			if at.Is4() == a.Is4() {
-				out = append(out, Backend{At: netip.AddrPortFrom(at, port), Weight: s.weight})
+				out = append(out, intercept.Backend{At: netip.AddrPortFrom(at, port), Weight: s.weight})
 			}
 		}
 	}
@@ -140,7 +141,7 @@ func backends(list []share, a netip.Addr, port uint16) (out []Backend) {
 }
 
 // apply has the kernel do it.
-func (e *entry) apply(now time.Time, targets []Target) {
+func (e *entry) apply(now time.Time, targets []intercept.Target) {
 	same := !e.unsure && e.targets != nil && reflect.DeepEqual(e.targets, targets)
 	if now.Before(e.again) || same && now.Sub(e.renewed) < renewEvery {
 		return
@@ -168,10 +169,10 @@ func (e *entry) apply(now time.Time, targets []Target) {
 }
 
 // without are the backends that get no connections any more.
-func without(before, after []Target) (gone []netip.AddrPort) {
-	uses := func(all []Target, at netip.AddrPort) bool {
-		return slices.ContainsFunc(all, func(t Target) bool {
-			return slices.ContainsFunc(t.Backends, func(b Backend) bool { return b.At == at })
+func without(before, after []intercept.Target) (gone []netip.AddrPort) {
+	uses := func(all []intercept.Target, at netip.AddrPort) bool {
+		return slices.ContainsFunc(all, func(t intercept.Target) bool {
+			return slices.ContainsFunc(t.Backends, func(b intercept.Backend) bool { return b.At == at })
 		})
 	}
 	for _, t := range before {
@@ -195,7 +196,7 @@ func (e *entry) due(now time.Time) time.Time {
 	return e.renewed.Add(renewEvery)
 }
 
-func (e *entry) carryOut(targets []Target, same bool) error {
+func (e *entry) carryOut(targets []intercept.Target, same bool) error {
 	if e.plane == nil {
 		plane, err := e.host.Open(e.Name)
 		if err != nil {
@@ -274,7 +275,7 @@ func (e *entry) usedText() string {
 }
 
 // countOf is how many backends there are for the first target.
-func countOf(targets []Target) int {
+func countOf(targets []intercept.Target) int {
 	if len(targets) == 0 {
 		return 0
 	}

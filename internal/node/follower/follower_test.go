@@ -22,6 +22,8 @@ import (
 
 	"github.com/keepvip/keepvip/internal/base/bubble"
 	"github.com/keepvip/keepvip/internal/base/places"
+	"github.com/keepvip/keepvip/internal/kernel/intercept"
+	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/members/slots"
 	"github.com/keepvip/keepvip/members/subscription"
 )
@@ -120,7 +122,7 @@ func (m *members) Close() error                        { return nil }
 // kernel is a Host, a Plane and a Proxy.
 type kernel struct {
 	*world
-	targets []Target
+	targets []intercept.Target
 	renewed time.Time
 	dead    []netip.Addr
 	forgot  []netip.AddrPort
@@ -128,7 +130,7 @@ type kernel struct {
 	left    bool
 	fails   error
 	keep    []string
-	proxied []Backend
+	proxied []intercept.Backend
 	applied int // how often
 	// listens are the listeners that are open, with their fallback; taken is one that somebody else has.
 	listening sync.Mutex
@@ -164,7 +166,7 @@ func (k *kernel) Cleanup(keep ...string) ([]string, error) {
 	return nil, nil
 }
 
-func (k *kernel) Apply(t []Target) error {
+func (k *kernel) Apply(t []intercept.Target) error {
 	k.Lock()
 	defer k.Unlock()
 	if k.fails == nil {
@@ -217,10 +219,10 @@ type proxy struct {
 	at string
 }
 
-func (p *proxy) SetBackends(b []Backend) { p.k.Lock(); defer p.k.Unlock(); p.k.proxied = b }
-func (p *proxy) Reset(...netip.Addr) int { return 1 }
-func (p *proxy) SetConnections(int)      {}
-func (p *proxy) Places() places.Count    { return places.Count{} }
+func (p *proxy) SetBackends(b []intercept.Backend) { p.k.Lock(); defer p.k.Unlock(); p.k.proxied = b }
+func (p *proxy) Reset(...netip.Addr) int           { return 1 }
+func (p *proxy) SetConnections(int)                {}
+func (p *proxy) Places() places.Count              { return places.Count{} }
 func (p *proxy) Connections() map[netip.Addr]int {
 	return map[netip.Addr]int{ownOf(1): 1}
 }
@@ -628,7 +630,7 @@ func TestKnownIsWrittenOnceThereIsRoom(t *testing.T) {
 func TestChooseByFamily(t *testing.T) {
 	s := share{weight: 3, at: []netip.Addr{ownOf(1), other(1)}}
 	only := share{weight: 1, at: []netip.Addr{ownOf(2)}}
-	assert.Equal(t, []Backend{{At: netip.MustParseAddrPort("[fd77::11]:443"), Weight: 3}}, backends([]share{s, only}, netip.MustParseAddr("fd77::100"), 443))
+	assert.Equal(t, []intercept.Backend{{At: netip.MustParseAddrPort("[fd77::11]:443"), Weight: 3}}, backends([]share{s, only}, netip.MustParseAddr("fd77::100"), 443))
 	assert.Len(t, backends([]share{s, only}, vip, 443), 2)
 }
 
@@ -716,5 +718,5 @@ func TestFollowerHearsEachMessageThatWaits(t *testing.T) {
 	for len(in) > 0 {
 		f.hear(time.Now(), <-in)
 	}
-	assert.Equal(t, map[subscription.Reason]uint64{subscription.RejectMagic: waiting}, machine.Refused())
+	assert.Equal(t, map[envelope.Reason]uint64{envelope.RejectMagic: waiting}, machine.Refused())
 }

@@ -56,16 +56,8 @@ func (k Kernel) Listen(at string, fallback []netip.AddrPort) (Proxy, error) {
 type table struct{ *intercept.Table }
 
 // Apply implements Plane.
-func (t table) Apply(all []Target) error {
-	cfg := intercept.Config{Lifetime: lifetime}
-	for _, o := range all {
-		to := intercept.Target{Address: o.Address, Protocol: o.Protocol, Port: o.Port}
-		for _, b := range o.Backends {
-			to.Backends = append(to.Backends, intercept.Backend{Address: b.At.Addr(), Port: b.At.Port(), Weight: b.Weight})
-		}
-		cfg.Targets = append(cfg.Targets, to)
-	}
-	return t.Table.Apply(cfg)
+func (t table) Apply(all []intercept.Target) error {
+	return t.Table.Apply(intercept.Config{Targets: all, Lifetime: lifetime})
 }
 
 // Renew implements Plane.
@@ -99,15 +91,6 @@ func (p localProxy) Move(at string) error {
 		return fmt.Errorf("%s: %w", at, err)
 	}
 	return nil
-}
-
-// SetBackends implements Proxy.
-func (p localProxy) SetBackends(all []Backend) {
-	var out []localproxy.Backend
-	for _, b := range all {
-		out = append(out, localproxy.Backend{Address: b.At, Weight: b.Weight})
-	}
-	p.Proxy.SetBackends(out)
 }
 
 // Connections implements Proxy.

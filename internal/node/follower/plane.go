@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/keepvip/keepvip/internal/base/places"
+	"github.com/keepvip/keepvip/internal/kernel/intercept"
 )
 
 // Host is this machine.
@@ -19,7 +20,7 @@ type Host interface {
 // Plane is what the kernel does for one entry.
 type Plane interface {
 	// Apply makes it so in one step; connections that go on are not touched. The same again changes nothing. It lasts for a while; see Renew.
-	Apply([]Target) error
+	Apply([]intercept.Target) error
 	// Renew has it last for the same while from now.
 	Renew() error
 	// Destroy ends connections of this host to backends that are dead, and returns how many sockets that were.
@@ -36,7 +37,7 @@ type Plane interface {
 
 // Proxy passes connections on that programs of this host make to a listener.
 type Proxy interface {
-	SetBackends([]Backend)
+	SetBackends([]intercept.Backend)
 	// SetFallback says where connections go for which there is no backend.
 	SetFallback([]netip.AddrPort)
 	// Connections counts those that are open, by the backend's address.
@@ -50,18 +51,4 @@ type Proxy interface {
 	// Places is how it stands with that.
 	Places() places.Count
 	Close() error
-}
-
-// Target is a virtual address with a port. Without backends it is left to the wire.
-type Target struct {
-	Address  netip.Addr
-	Protocol uint8
-	Port     uint16
-	Backends []Backend
-}
-
-// Backend is a member's own address with the port that its service listens on.
-type Backend struct {
-	At     netip.AddrPort
-	Weight uint8
 }

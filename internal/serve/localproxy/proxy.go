@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/places"
+	"github.com/keepvip/keepvip/internal/kernel/intercept"
 )
 
 // Config is where a proxy listens, and what bounds it.
@@ -31,12 +32,6 @@ type Config struct {
 
 // DefaultDialTimeout is the DialTimeout of a Config without one.
 const DefaultDialTimeout = time.Second
-
-// Backend is a server.
-type Backend struct {
-	Address netip.AddrPort
-	Weight  uint8 // its share of new connections, beside those of the others; 0: none
-}
 
 // Stats are counts since the start, but for those of open connections.
 type Stats struct {
@@ -89,7 +84,7 @@ func orDefault[T int | time.Duration](v, otherwise T) T {
 }
 
 // SetBackends says who is healthy. Connections to one that is no more in the list go on.
-func (p *Proxy) SetBackends(backends []Backend) {
+func (p *Proxy) SetBackends(backends []intercept.Backend) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.turns.set(backends)

@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/kernel/intercept"
 )
 
 const patience = 20 * time.Second
@@ -66,9 +68,9 @@ func open(t *testing.T, c Config, servers ...netip.AddrPort) *Proxy {
 		cancel()
 		require.NoError(t, p.Close(over))
 	})
-	var backends []Backend
+	var backends []intercept.Backend
 	for _, s := range servers {
-		backends = append(backends, Backend{s, 1})
+		backends = append(backends, intercept.Backend{At: s, Weight: 1})
 	}
 	p.SetBackends(backends)
 	return p
@@ -112,7 +114,7 @@ func TestConnectionsAreEven(t *testing.T) {
 
 func TestConnectionsByWeight(t *testing.T) {
 	p := open(t, Config{})
-	p.SetBackends([]Backend{{server(t, 0), 2}, {server(t, 1), 0}, {server(t, 2), 1}})
+	p.SetBackends([]intercept.Backend{{At: server(t, 0), Weight: 2}, {At: server(t, 1), Weight: 0}, {At: server(t, 2), Weight: 1}})
 	served := make([]int, 3)
 	for range 30 {
 		_, number := dial(t, p)
@@ -138,7 +140,7 @@ func TestNoServer(t *testing.T) {
 	p := open(t, Config{Fallback: []netip.AddrPort{vip}})
 	_, number := dial(t, p)
 	assert.Equal(t, 9, number, "none is healthy")
-	p.SetBackends([]Backend{{nobody(t), 1}})
+	p.SetBackends([]intercept.Backend{{At: nobody(t), Weight: 1}})
 	_, number = dial(t, p)
 	assert.Equal(t, 9, number, "none answers")
 
@@ -310,7 +312,7 @@ func TestClose(t *testing.T) {
 	before := runtime.NumGoroutine()
 	p, err := Listen(Config{Listen: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}})
 	require.NoError(t, err)
-	p.SetBackends([]Backend{{s, 1}})
+	p.SetBackends([]intercept.Backend{{At: s, Weight: 1}})
 	ends, _ := dial(t, p)
 	stays, _ := dial(t, p)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -6,18 +6,19 @@ import (
 	"slices"
 
 	"github.com/keepvip/keepvip/internal/base/roundrobin"
+	"github.com/keepvip/keepvip/internal/kernel/intercept"
 )
 
 // turns say which server is next.
 type turns struct {
-	backends []Backend
+	backends []intercept.Backend
 	round    []int // of backends
 	place    int   // of the next one in round
 }
 
 // set begins anew with other backends, somewhere in the round.
-func (t *turns) set(backends []Backend) {
-	backends = slices.DeleteFunc(slices.Clone(backends), func(b Backend) bool { return b.Weight == 0 })
+func (t *turns) set(backends []intercept.Backend) {
+	backends = slices.DeleteFunc(slices.Clone(backends), func(b intercept.Backend) bool { return b.Weight == 0 })
 	if slices.Equal(backends, t.backends) {
 		return
 	}
@@ -40,7 +41,7 @@ func (t *turns) next() []netip.AddrPort {
 	t.place = (t.place + 1) % len(t.round)
 	out := make([]netip.AddrPort, len(t.backends))
 	for i := range out {
-		out[i] = t.backends[(first+i)%len(out)].Address
+		out[i] = t.backends[(first+i)%len(out)].At
 	}
 	return out
 }

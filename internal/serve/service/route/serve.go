@@ -65,7 +65,7 @@ func (s *Service) translate(on bool) error {
 		for _, p := range s.cfg.Ports {
 			t := intercept.Target{Address: a, Protocol: p.Protocol, Port: p.Port}
 			if on {
-				t.Backends = []intercept.Backend{{Address: own[i], Port: p.Target, Weight: 1}}
+				t.Backends = []intercept.Backend{{At: netip.AddrPortFrom(own[i], p.Target), Weight: 1}}
 			}
 			cfg.Targets = append(cfg.Targets, t)
 		}

@@ -85,7 +85,7 @@ func (f *fake) Release()           { f.do("no device") }
 
 func (f *fake) Apply(c intercept.Config) error {
 	if len(c.Targets[0].Backends) > 0 {
-		f.do("to %s", c.Targets[0].Backends[0].Address)
+		f.do("to %s", c.Targets[0].Backends[0].At.Addr())
 	} else {
 		f.do("to the network")
 	}

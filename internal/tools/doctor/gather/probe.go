@@ -1,13 +1,13 @@
 package gather
 
 import (
-	"crypto/hmac"
 	"encoding/binary"
 	"math"
 	"net/netip"
 	"slices"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/base/auth"
 	"github.com/keepvip/keepvip/internal/tools/doctor"
 )
 
@@ -21,8 +21,6 @@ const (
 	probeMagic   = "kpvd"
 	probeVersion = 1
 	probeLen     = 16
-	probeKeyID   = 4
-	probeCode    = 32
 
 	noVRRP = 0xf1 // version 15, type 1
 
@@ -55,8 +53,7 @@ func (m *meeting) probe(to netip.Addr, vrrp bool, now time.Time) []byte {
 	if len(m.keys) == 0 {
 		return b
 	}
-	sum := m.keys[0].Sum(probeCovers(b, m.own, to)...)
-	return append(append(b, m.keys[0].ID...), sum...)
+	return m.keys[0].AppendTrailer(b, probeCovers(b, m.own, to)...)
 }
 
 // probeCovers is what a code authenticates: the probe, from whom and for whom it is.
@@ -65,10 +62,10 @@ func probeCovers(b []byte, from, to netip.Addr) [][]byte {
 	return [][]byte{source[:], destination[:], b}
 }
 
-// open reads a probe. With a key it takes none that is not signed by one of this host's, or too old.
+// open reads a probe; its flags count if it is ok. With a key it takes none that is not signed by one of this host's, or too old.
 func (m *meeting) open(b []byte, from netip.Addr, vrrp bool, now time.Time) (flags uint8, ok bool) {
 	end := len(prefixOf(vrrp)) + probeLen
-	if len(b) != end && len(b) != end+probeKeyID+probeCode || !isProbe(b, vrrp) {
+	if len(b) != end && len(b) != end+auth.TrailerLen || !isProbe(b, vrrp) {
 		return 0, false
 	}
 	at := b[end-probeLen:]
@@ -79,12 +76,8 @@ func (m *meeting) open(b []byte, from netip.Addr, vrrp bool, now time.Time) (fla
 	if len(b) == end || now.Sub(made).Abs() > m.window {
 		return 0, false
 	}
-	for _, k := range m.keys {
-		if string(b[end:end+probeKeyID]) == k.ID && hmac.Equal(b[end+probeKeyID:], k.Sum(probeCovers(b[:end], from, m.own)...)) {
-			return at[5], true
-		}
-	}
-	return 0, false
+	_, verdict := auth.Find(m.keys, b[end:end+auth.IDLen], b[end+auth.IDLen:], probeCovers(b[:end], from, m.own)...)
+	return at[5], verdict == auth.Fresh
 }
 
 // isProbe tells a probe from what else there is by that protocol.

@@ -1,6 +1,7 @@
 package gather
 
 import (
+	"encoding/hex"
 	"net/netip"
 	"strings"
 	"testing"
@@ -26,6 +27,13 @@ func testKey(t testing.TB, word string) auth.Key {
 // doctorAt is a meeting of two as one of them has it.
 func doctorAt(own, other netip.Addr, keys ...auth.Key) *meeting {
 	return &meeting{own: own, keys: keys, window: 30 * time.Second, peers: map[netip.Addr]*doctor.Peer{other: {Address: other}}, began: time.Unix(1000, 0)}
+}
+
+func TestProbeIsByteExact(t *testing.T) {
+	m := doctorAt(ownA, ownB, testKey(t, "5a"))
+	m.peers[ownB].HeardMembers = true
+	assert.Equal(t, "f10000006b70766401020000000001d1a94a200062e67dfe9e9cb843ac7f6b64e84ec59de94f54aa132385bccdb089855670e559bf97da43",
+		hex.EncodeToString(m.probe(ownB, true, time.Unix(2000, 0))))
 }
 
 func TestProbeIsBelievedByWhoHasTheKey(t *testing.T) {

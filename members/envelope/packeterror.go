@@ -1,4 +1,4 @@
-package members
+package envelope
 
 import "fmt"
 
@@ -23,6 +23,9 @@ const (
 	RejectGroup    Reason = "group"    // of a group that this node is not in
 	RejectSocket   Reason = "socket"   // the socket could not be read
 	RejectOverflow Reason = "overflow" // came in faster than it was read
+	RejectFull     Reason = "full"     // of a follower: there are as many subscribers as there may be
+	RejectFlood    Reason = "flood"    // of followers: more came than is looked at
+	RejectSession  Reason = "session"  // to a follower: answers nothing that was asked
 )
 
 // PacketError says why a message was refused.
@@ -43,4 +46,8 @@ func (e *PacketError) Error() string {
 	return "members: message refused: " + string(e.Reason)
 }
 
-func badField(name string) error { return &PacketError{Reason: RejectField, Field: name} }
+// BadField refuses a field that is missing, repeated or not valid.
+func BadField(name string) error { return &PacketError{Reason: RejectField, Field: name} }
+
+// Refused refuses a message for a reason that says enough.
+func Refused(r Reason) error { return &PacketError{Reason: r} }
