@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+
+	"github.com/mdlayher/arp"
 )
 
 // announcement is every frame that announces addrs from mac, in the order of addrs: for IPv4 the request form, then the reply form; for
@@ -25,10 +27,10 @@ func announcementOf(mac net.HardwareAddr, router bool, addr netip.Addr) ([][]byt
 		na, err := unsolicitedNA(mac, addr, router)
 		return [][]byte{na}, err
 	}
-	request, err := gratuitousARP(opRequest, mac, addr)
+	request, err := gratuitousARP(arp.OperationRequest, mac, addr)
 	if err != nil {
 		return nil, err
 	}
-	reply, err := gratuitousARP(opReply, mac, addr)
+	reply, err := gratuitousARP(arp.OperationReply, mac, addr)
 	return [][]byte{request, reply}, err
 }

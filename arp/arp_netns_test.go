@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mdlayher/arp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
@@ -118,9 +119,9 @@ func TestEachFormMovesAReachableNeighbour(t *testing.T) {
 	c := l.open(taker)
 	v4, v6 := netip.MustParseAddr("10.9.0.100"), netip.MustParseAddr("fd09::100")
 	mac := taker.ifi.HardwareAddr
-	request, err := gratuitousARP(opRequest, mac, v4)
+	request, err := gratuitousARP(arp.OperationRequest, mac, v4)
 	require.NoError(t, err)
-	reply, err := gratuitousARP(opReply, mac, v4)
+	reply, err := gratuitousARP(arp.OperationReply, mac, v4)
 	require.NoError(t, err)
 	na, err := unsolicitedNA(mac, v6, false)
 	require.NoError(t, err)

@@ -9,6 +9,8 @@ import (
 	"os"
 	"time"
 
+	"github.com/mdlayher/arp"
+	"github.com/mdlayher/ethernet"
 	"github.com/mdlayher/ndp"
 	"github.com/mdlayher/packet"
 	"golang.org/x/sys/unix"
@@ -124,9 +126,9 @@ func (a *Asker) listen(ctx context.Context) (net.HardwareAddr, error) {
 func question(own, mac net.HardwareAddr, from, to netip.Addr) ([]byte, error) {
 	if to.Is4() {
 		if mac == nil {
-			mac = broadcast
+			mac = ethernet.Broadcast
 		}
-		return arpFrame(mac, opRequest, own, from, make(net.HardwareAddr, 6), to)
+		return arpFrame(mac, arp.OperationRequest, own, from, make(net.HardwareAddr, 6), to)
 	}
 	at := to
 	if mac == nil {
@@ -148,8 +150,8 @@ func parseAnswer(frame []byte, from, to netip.Addr) (net.HardwareAddr, bool) {
 	}
 	payload := frame[ethernetLen:]
 	if to.Is4() {
-		p, ok := parseARPPacket(payload)
-		return c.MAC, ok && p.operation == opReply && p.target == from
+		var p arp.Packet
+		return c.MAC, p.UnmarshalBinary(payload) == nil && p.Operation == arp.OperationReply && p.TargetIP == from
 	}
 	const advertisement, solicited = 136, 0x40
 	icmp := payload[ipv6Len:]

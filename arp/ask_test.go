@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mdlayher/arp"
+	"github.com/mdlayher/ethernet"
 	"github.com/mdlayher/ndp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,10 +24,11 @@ var (
 )
 
 // replied is the ARP packet that there sends as op, for an address and to one.
-func replied(t testing.TB, op operation, sender, target netip.Addr) []byte {
+func replied(t testing.TB, op arp.Operation, sender, target netip.Addr) []byte {
 	ok := must(t)
-	p := arpPacket{operation: op, senderMAC: there, sender: sender, targetMAC: here, target: target}
-	return ok(ethernetFrame(here, there, typeARP, p.append(nil)))
+	p, err := arp.NewPacket(op, there, sender, here, target)
+	require.NoError(t, err)
+	return ok(ethernetFrame(here, there, ethernet.EtherTypeARP, ok(p.MarshalBinary())))
 }
 
 // advertised is the neighbour advertisement that there sends.
@@ -36,7 +39,7 @@ func advertised(t testing.TB, solicited bool, target, to netip.Addr) []byte {
 		Options: []ndp.Option{&ndp.LinkLayerAddress{Direction: ndp.Target, Addr: there}},
 	}
 	icmp := ok(ndp.MarshalMessageChecksum(na, target, to))
-	return ok(ethernetFrame(here, there, typeIPv6, ipv6Packet(target, to, icmp)))
+	return ok(ethernetFrame(here, there, ethernet.EtherTypeIPv6, ipv6Packet(target, to, icmp)))
 }
 
 func TestQuestionBytes(t *testing.T) {
@@ -59,12 +62,12 @@ func TestParseAnswer(t *testing.T) {
 		from, to netip.Addr
 		want     bool
 	}{
-		{"ARP reply", replied(t, opReply, router4, self4), self4, router4, true},
-		{"ARP reply to another", replied(t, opReply, router4, other4), self4, router4, false},
-		{"ARP reply of another", replied(t, opReply, other4, self4), self4, router4, false},
-		{"the router's own ARP request", replied(t, opRequest, router4, self4), self4, router4, false},
-		{"gratuitous ARP", must(t)(gratuitousARP(opReply, there, router4)), self4, router4, false},
-		{"ARP reply cut off", replied(t, opReply, router4, self4)[:40], self4, router4, false},
+		{"ARP reply", replied(t, arp.OperationReply, router4, self4), self4, router4, true},
+		{"ARP reply to another", replied(t, arp.OperationReply, router4, other4), self4, router4, false},
+		{"ARP reply of another", replied(t, arp.OperationReply, other4, self4), self4, router4, false},
+		{"the router's own ARP request", replied(t, arp.OperationRequest, router4, self4), self4, router4, false},
+		{"gratuitous ARP", must(t)(gratuitousARP(arp.OperationReply, there, router4)), self4, router4, false},
+		{"ARP reply cut off", replied(t, arp.OperationReply, router4, self4)[:40], self4, router4, false},
 		{"advertisement", advertised(t, true, router6, self6), self6, router6, true},
 		{"advertisement that nobody asked for", advertised(t, false, router6, self6), self6, router6, false},
 		{"advertisement to another", advertised(t, true, router6, other6), self6, router6, false},
@@ -90,7 +93,7 @@ func TestOpenAskerRefusesTwoFamilies(t *testing.T) {
 }
 
 func FuzzParseAnswer(f *testing.F) {
-	f.Add(replied(f, opReply, router4, self4), false)
+	f.Add(replied(f, arp.OperationReply, router4, self4), false)
 	f.Add(advertised(f, true, router6, self6), true)
 	f.Fuzz(func(t *testing.T, b []byte, six bool) {
 		from, to := self4, router4
@@ -103,9 +106,9 @@ func FuzzParseAnswer(f *testing.F) {
 			return
 		}
 		require.Len(t, mac, 6)
-		want := uint16(typeARP)
+		want := uint16(ethernet.EtherTypeARP)
 		if six {
-			want = uint16(typeIPv6)
+			want = uint16(ethernet.EtherTypeIPv6)
 		}
 		assert.Equal(t, want, binary.BigEndian.Uint16(b[12:]))
 	})

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/mdlayher/arp"
+	"github.com/mdlayher/ethernet"
 	"github.com/mdlayher/ndp"
 )
 
@@ -36,21 +38,21 @@ func parseClaim(frame []byte) (Claim, bool) {
 		return Claim{}, false
 	}
 	src, payload := net.HardwareAddr(frame[6:12]), frame[ethernetLen:]
-	switch etherType(binary.BigEndian.Uint16(frame[12:])) {
-	case typeARP:
+	switch ethernet.EtherType(binary.BigEndian.Uint16(frame[12:])) {
+	case ethernet.EtherTypeARP:
 		return parseARP(payload)
-	case typeIPv6:
+	case ethernet.EtherTypeIPv6:
 		return parseND(src, payload)
 	}
 	return Claim{}, false
 }
 
 func parseARP(b []byte) (Claim, bool) {
-	p, ok := parseARPPacket(b)
-	if !ok {
+	var p arp.Packet
+	if p.UnmarshalBinary(b) != nil || p.HardwareType != 1 || p.ProtocolType != uint16(ethernet.EtherTypeIPv4) || p.HardwareAddrLength != 6 || p.IPLength != 4 {
 		return Claim{}, false
 	}
-	return claim(p.sender, p.senderMAC)
+	return claim(p.SenderIP, p.SenderHardwareAddr)
 }
 
 // parseND reads an IPv6 packet with a neighbour advertisement or solicitation directly behind its header. RFC 6980 forbids to fragment them,

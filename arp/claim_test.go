@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mdlayher/arp"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/bpf"
@@ -55,8 +56,8 @@ func must(t testing.TB) func(b []byte, err error) []byte {
 func TestParseClaim(t *testing.T) {
 	v4, v6 := netip.MustParseAddr("10.9.0.100"), netip.MustParseAddr("fd09::100")
 	ok := must(t)
-	request := ok(gratuitousARP(opRequest, foreign, v4))
-	reply := ok(gratuitousARP(opReply, foreign, v4))
+	request := ok(gratuitousARP(arp.OperationRequest, foreign, v4))
+	reply := ok(gratuitousARP(arp.OperationReply, foreign, v4))
 	na := ok(unsolicitedNA(foreign, v6, false))
 	probe4, probe6 := ok(probe(foreign, v4)), ok(probe(foreign, v6))
 	ask := unhex(t, "ffffffffffff 020000000009 0806 0001080006040001 020000000009 0a090064 000000000000 0a090001")
@@ -148,11 +149,11 @@ func TestFilters(t *testing.T) {
 		give   []byte
 		want   bool
 	}{
-		{"ARP from it", arpFilter(watched), ok(gratuitousARP(opRequest, foreign, a4)), true},
+		{"ARP from it", arpFilter(watched), ok(gratuitousARP(arp.OperationRequest, foreign, a4)), true},
 		{"ARP probe for it", arpFilter(watched), ok(probe(foreign, a4)), false},
-		{"ARP of others", arpFilter(watched), ok(gratuitousARP(opRequest, foreign, other4)), false},
-		{"ARP, with nobody watched", arpFilter(nil), ok(gratuitousARP(opRequest, foreign, a4)), false},
-		{"ARP of others, with too many addresses", arpFilter(tooMany), ok(gratuitousARP(opRequest, foreign, other4)), true},
+		{"ARP of others", arpFilter(watched), ok(gratuitousARP(arp.OperationRequest, foreign, other4)), false},
+		{"ARP, with nobody watched", arpFilter(nil), ok(gratuitousARP(arp.OperationRequest, foreign, a4)), false},
+		{"ARP of others, with too many addresses", arpFilter(tooMany), ok(gratuitousARP(arp.OperationRequest, foreign, other4)), true},
 		{"advertisement for it", ndFilter(watched6), na, true},
 		{"solicitation from it", ndFilter(watched6), ns, true},
 		{"solicitation for it", ndFilter(watched6), ok(probe(foreign, a6)), false},
@@ -196,7 +197,7 @@ func TestFilterFindsEachOfMany(t *testing.T) {
 		vm, err := bpf.NewVM(filter[len(untagged()):])
 		require.NoError(t, err)
 		for i, a := range addrs {
-			frame, err := gratuitousARP(opReply, foreign, a)
+			frame, err := gratuitousARP(arp.OperationReply, foreign, a)
 			require.NoError(t, err)
 			passed, err := vm.Run(frame)
 			require.NoError(t, err)
@@ -208,7 +209,7 @@ func TestFilterFindsEachOfMany(t *testing.T) {
 func FuzzParseClaim(f *testing.F) {
 	ok := must(f)
 	v4, v6 := netip.MustParseAddr("10.9.0.100"), netip.MustParseAddr("fd09::100")
-	f.Add(ok(gratuitousARP(opReply, foreign, v4)))
+	f.Add(ok(gratuitousARP(arp.OperationReply, foreign, v4)))
 	f.Add(ok(unsolicitedNA(foreign, v6, true)))
 	f.Add(ok(probe(foreign, v4)))
 	f.Add(ok(probe(foreign, v6)))

@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/netip"
 
+	"github.com/mdlayher/arp"
+	"github.com/mdlayher/ethernet"
 	"github.com/mdlayher/ndp"
 )
 
@@ -20,12 +22,12 @@ var allNodes = netip.AddrFrom16([16]byte{0: 0xff, 1: 0x02, 15: 1})
 // gratuitousARP is an Ethernet broadcast that says that mac answers for addr, as a request or as a reply. Receivers differ in which of the
 // two they believe. The target hardware address follows from the form: broadcast in a request, as routers send it for VRRP; mac in a reply,
 // because Linux takes a reply to any other address for somebody else's conversation and ignores it.
-func gratuitousARP(op operation, mac net.HardwareAddr, addr netip.Addr) ([]byte, error) {
-	target := broadcast
-	if op == opReply {
+func gratuitousARP(op arp.Operation, mac net.HardwareAddr, addr netip.Addr) ([]byte, error) {
+	target := ethernet.Broadcast
+	if op == arp.OperationReply {
 		target = mac
 	}
-	return arpFrame(broadcast, op, mac, addr, target, addr)
+	return arpFrame(ethernet.Broadcast, op, mac, addr, target, addr)
 }
 
 // unsolicitedNA is a neighbour advertisement to all nodes that says that mac answers for addr: not Solicited, with Override, so that it
@@ -41,12 +43,16 @@ func unsolicitedNA(mac net.HardwareAddr, addr netip.Addr, router bool) ([]byte, 
 }
 
 // arpFrame goes to dst, from the sender's mac. The target hardware address is of the packet, not of the frame.
-func arpFrame(dst net.HardwareAddr, op operation, mac net.HardwareAddr, sender netip.Addr, targetMAC net.HardwareAddr, target netip.Addr) ([]byte, error) {
-	if !sender.Is4() || !target.Is4() || len(mac) != 6 || len(targetMAC) != 6 {
-		return nil, fmt.Errorf("ARP from %v, %v to %v, %v: want IPv4 addresses and MACs of 6 bytes", sender, mac, target, targetMAC)
+func arpFrame(dst net.HardwareAddr, op arp.Operation, mac net.HardwareAddr, sender netip.Addr, targetMAC net.HardwareAddr, target netip.Addr) ([]byte, error) {
+	p, err := arp.NewPacket(op, mac, sender, targetMAC, target)
+	if err != nil {
+		return nil, err
 	}
-	p := arpPacket{operation: op, senderMAC: mac, sender: sender, targetMAC: targetMAC, target: target}
-	return ethernetFrame(dst, mac, typeARP, p.append(nil))
+	payload, err := p.MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	return ethernetFrame(dst, mac, ethernet.EtherTypeARP, payload)
 }
 
 // ndpFrame is a message of neighbour discovery, from mac to dst.
@@ -55,7 +61,7 @@ func ndpFrame(dst, mac net.HardwareAddr, from, to netip.Addr, m ndp.Message) ([]
 	if err != nil {
 		return nil, err
 	}
-	return ethernetFrame(dst, mac, typeIPv6, ipv6Packet(from, to, icmp))
+	return ethernetFrame(dst, mac, ethernet.EtherTypeIPv6, ipv6Packet(from, to, icmp))
 }
 
 // ipv6Packet puts a message of neighbour discovery into an IPv6 packet: next header ICMPv6, and the hop limit of 255 by which its receiver
@@ -75,4 +81,11 @@ func ipv6Packet(src, dst netip.Addr, icmp []byte) []byte {
 func groupMAC(group netip.Addr) net.HardwareAddr {
 	a := group.As16()
 	return net.HardwareAddr{0x33, 0x33, a[12], a[13], a[14], a[15]}
+}
+
+func ethernetFrame(dst, src net.HardwareAddr, kind ethernet.EtherType, payload []byte) ([]byte, error) {
+	if len(src) != 6 {
+		return nil, fmt.Errorf("link-layer address of %d bytes, want 6", len(src))
+	}
+	return (&ethernet.Frame{Destination: dst, Source: src, EtherType: kind, Payload: payload}).MarshalBinary()
 }

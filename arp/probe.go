@@ -5,6 +5,8 @@ import (
 	"net"
 	"net/netip"
 
+	"github.com/mdlayher/arp"
+	"github.com/mdlayher/ethernet"
 	"github.com/mdlayher/ndp"
 )
 
@@ -37,7 +39,7 @@ func (c *Conn) probe(addrs []netip.Addr) error {
 func probe(mac net.HardwareAddr, addr netip.Addr) ([]byte, error) {
 	if addr.Is4() {
 		// The unspecified sender keeps every neighbour's cache as it is.
-		return arpFrame(broadcast, opRequest, mac, netip.IPv4Unspecified(), make(net.HardwareAddr, 6), addr)
+		return arpFrame(ethernet.Broadcast, arp.OperationRequest, mac, netip.IPv4Unspecified(), make(net.HardwareAddr, 6), addr)
 	}
 	group := solicitedNode(addr)
 	return ndpFrame(groupMAC(group), mac, netip.IPv6Unspecified(), group, &ndp.NeighborSolicitation{TargetAddress: addr})
