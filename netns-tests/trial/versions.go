@@ -58,7 +58,7 @@ var (
 		{"members/fields.go", "	return binary.BigEndian.AppendUint64(b, d.Nonce)\n", "	return append(binary.BigEndian.AppendUint64(b, d.Nonce), \"more\"...)\n"},
 	}
 	// AnotherFormat is one that no other version reads.
-	AnotherFormat = []Edit{{"members/message.go", "const Version = 1\n", "const Version = 2\n"}}
+	AnotherFormat = []Edit{{"members/envelope/envelope.go", "\tVersion = 1\n", "\tVersion = 2\n"}}
 )
 
 // BuildVersion builds keepvip of this tree with the edits, as a program that calls itself version, into dir.
