@@ -21,6 +21,8 @@ type Config struct {
 	Armed  func() bool
 	Prover Prover
 	Log    *slog.Logger
+
+	within func(do func()) // makes sockets where a test wants them; nil: here
 }
 
 // Kind is what has become of a line.
@@ -76,6 +78,9 @@ type member struct {
 // Open makes the lines of a place, of which there is none yet. Close ends it.
 func Open(cfg Config) *Lines {
 	cfg.Source = cfg.Source.WithZone("")
+	if cfg.within == nil {
+		cfg.within = func(do func()) { do() }
+	}
 	l := &Lines{cfg: cfg, members: map[netip.Addr]*member{}, told: map[int]func(Event){}}
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	l.wg.Go(l.listen)

@@ -20,9 +20,12 @@ const (
 )
 
 // bind listens on the own address, on the interface alone.
-func (l *Lines) bind() (net.Listener, error) {
+func (l *Lines) bind() (s net.Listener, err error) {
 	cfg := net.ListenConfig{KeepAlive: -1, Control: l.control(nil)}
-	return cfg.Listen(context.Background(), network(l.cfg.Source), netip.AddrPortFrom(l.zoned(l.cfg.Source), l.cfg.Port).String())
+	l.cfg.within(func() {
+		s, err = cfg.Listen(context.Background(), network(l.cfg.Source), netip.AddrPortFrom(l.zoned(l.cfg.Source), l.cfg.Port).String())
+	})
+	return s, err
 }
 
 // dial connects from the own address, by the interface: the leases that end with the line are those of this interface.
@@ -33,7 +36,11 @@ func (l *Lines) dial(to netip.Addr) (*net.TCPConn, error) {
 	})}
 	own := l.zoned(l.cfg.Source)
 	d.LocalAddr = &net.TCPAddr{IP: own.AsSlice(), Zone: own.Zone()}
-	c, err := d.DialContext(l.ctx, network(to), netip.AddrPortFrom(l.zoned(to), l.cfg.Port).String())
+	var c net.Conn
+	var err error
+	l.cfg.within(func() {
+		c, err = d.DialContext(l.ctx, network(to), netip.AddrPortFrom(l.zoned(to), l.cfg.Port).String())
+	})
 	if err != nil {
 		return nil, err
 	}
