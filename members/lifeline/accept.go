@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"syscall"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/base/code"
 )
 
 const (
@@ -32,7 +34,8 @@ func (l *Lines) listen() {
 			wakes()
 			_ = listener.Close()
 		} else if !said {
-			l.cfg.Log.Info("no lifelines of the others: their end is heard by their silence alone", "interface", l.cfg.Interface.Name, "error", err)
+			l.cfg.Log.Info("no lifelines of the others: their end is heard by their silence alone", "interface", l.cfg.Interface.Name, "error", err,
+				"code", string(code.NoLifeline))
 		}
 		said = err != nil
 		if !l.pause(listenPause, nil) {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/base/code"
 )
 
 const (
@@ -17,13 +19,15 @@ const (
 	sayEvery = 10 * time.Second
 	// unarmedPause is when the fence is looked at again, before this node is armed.
 	unarmedPause = 500 * time.Millisecond
+	// sayAfter is how often a member has to be dialled in vain before that is said: one that has just started does not know this node yet.
+	sayAfter = 4
 	// The pause before a member is dialled again grows from the first to the last.
 	firstPause, lastPause = time.Second, 30 * time.Second
 )
 
 // keep has a line to a member, as long as that is heard.
 func (l *Lines) keep(to netip.Addr, m *member) {
-	pause, said := time.Duration(0), false
+	pause, failed := time.Duration(0), 0
 	for l.pause(pause, m.fresh) {
 		if l.forgotten(to, m, time.Now()) {
 			return
@@ -35,10 +39,14 @@ func (l *Lines) keep(to netip.Addr, m *member) {
 		}
 		began := time.Now()
 		err := l.hold(to, m, sessions)
-		if err != nil && !said && l.ctx.Err() == nil {
-			l.cfg.Log.Info("no lifeline to a member: the end of this process would be heard there by its silence alone", "member", to.String(), "error", err)
+		failed++
+		switch {
+		case err == nil:
+			failed = 0
+		case failed == sayAfter && l.ctx.Err() == nil:
+			l.cfg.Log.Info("no lifeline to a member: the end of this process would be heard there by its silence alone",
+				"member", to.String(), "error", err, "code", string(code.NoLifeline))
 		}
-		said = err != nil
 		pause = max(min(2*pause, lastPause), firstPause)
 		if time.Since(began) > lastPause {
 			pause = firstPause

@@ -37,8 +37,8 @@ func reach() []Entry {
 		},
 		{
 			NoLifeline, "no-lifeline",
-			"A member has no TCP connection to this node, so the end of its process is heard here by its silence alone, some 80 ms later.",
-			"Look at whether TCP to `port` passes between the members, and at the log of keepvip there: it says why it does not connect.",
+			"There is no TCP connection between this node and a member, so the end of a process is heard by its silence alone, some 80 ms later.",
+			"Look at the error beside it, and at whether TCP to `port` passes between the members.",
 			"Let TCP to `port` (9646) in from the other members, as UDP is. Nothing else depends on it where no address is elected with Raft.",
 		},
 	}
