@@ -186,6 +186,50 @@ func (e *Ears) read() {
 	}
 }
 
+// Answers asks for one address, so often and with such a gap after each question, and tells whether somebody on the link answers or claims it. It
+// returns with the first answer that it finds.
+func (e *Ears) Answers(a netip.Addr, times int, gap time.Duration) bool {
+	a = a.WithZone("")
+	began := e.begin()
+	for range times {
+		e.askAgain(a)
+		<-time.After(gap)
+		if e.heardSince(a, began) {
+			return true
+		}
+	}
+	return false
+}
+
+// begin takes in what has come in until now, and is when that was.
+func (e *Ears) begin() time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.read()
+	return time.Now()
+}
+
+// askAgain asks once, whenever that was done last.
+func (e *Ears) askAgain(a netip.Addr) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	own, ok := e.mac()
+	if !ok || a.Is4() != e.from.Is4() {
+		return
+	}
+	if frame, err := question(own, nil, e.from, a); err == nil {
+		e.send(frame)
+	}
+}
+
+func (e *Ears) heardSince(a netip.Addr, began time.Time) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.read()
+	v, known := e.voices[a]
+	return known && v.at.After(began)
+}
+
 // note keeps who was heard. With the list full, the one that was heard longest ago makes room.
 func (e *Ears) note(c Claim) {
 	if _, known := e.voices[c.Addr]; !known && len(e.voices) >= mostVoices {

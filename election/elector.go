@@ -205,7 +205,9 @@ type Member struct {
 	Witness  bool // it votes and never holds the address
 	// NoCandidate tells that it never holds the address, however fit it is, and takes part in everything else.
 	NoCandidate bool
-	Draining    bool // it drains the connections that it had when it passed the address on
+	// Lifeline tells that the end of its process is heard here in the moment in which it comes.
+	Lifeline bool
+	Draining bool // it drains the connections that it had when it passed the address on
 	// Spread is how it takes part in spreading the load of the address; nil: it does not. One that is Silent keeps what it said
 	// last: its host, with the connections there, may live on. One that has said good-bye is no member any more.
 	Spread *Spread

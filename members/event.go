@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/members/lifeline"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -40,6 +41,8 @@ type Received struct {
 	Source  netip.Addr // of the IP packet
 	Message Message
 	At      time.Time // when it came in; zero: just now
+	// Line is what has become of the line to Source; 0 for a message. There is no message then.
+	Line lifeline.Kind
 	// Refused is why the message was refused, if it was: nothing of it but the Source is known then, and that may be invented.
 	Refused Reason
 	TTL     int  // of a message that is refused for that

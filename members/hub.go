@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/keepvip/keepvip/members/lifeline"
 )
 
 // Socket is what a Hub needs of a Conn.
@@ -23,6 +25,8 @@ type HubConfig struct {
 	Source netip.Addr // own address
 	Link   string     // tells links apart on which the same address may send; fit for an IPv6 zone
 	Auth   *Auth
+	// Heard is told of each message that is believed: whose it is, of which session, and whether that leaves. It must not wait. nil: nobody is.
+	Heard func(source netip.Addr, session uint64, leaves bool)
 }
 
 // Hub reads one socket for all groups of a node on an interface and family. Safe for concurrent use.
@@ -97,8 +101,18 @@ func (h *Hub) deliver(b []byte, a Arrival) {
 		h.reject(RejectGroup)
 		h.name(b, a, RejectPeer) // another group listens to the sender
 	}
+	if len(wires) > 0 && h.cfg.Heard != nil {
+		h.cfg.Heard(source, m.Session, m.Peer.Lifetime <= 0)
+	}
 	for _, w := range wires {
 		w.put(Received{Source: source, Message: m, At: a.At, Signed: by.signed, Doubt: by.doubt})
+	}
+}
+
+// LineEnded tells all groups that listen to a member that the line to it has ended.
+func (h *Hub) LineEnded(e lifeline.Event) {
+	for _, w := range h.hearing(e.Member, netip.Addr{}) {
+		w.put(Received{Source: e.Member, Line: e.Kind, At: e.At})
 	}
 }
 

@@ -76,6 +76,13 @@ type PassOn struct{}
 // states.
 type Granted struct{}
 
+// Gone says that the process of the Active of that address has ended, and that its kernel answers for the addresses no more. A Backup that follows
+// it becomes Active at once, unless it is Grouped. It does nothing in other states.
+type Gone struct{ Source netip.Addr }
+
+// Assert has an Active advertise now, because another router may believe that it is gone. It does nothing in other states.
+type Assert struct{}
+
 // SetPriority changes the effective Priority, 1 to 254, as the node's health changes; 255 is taken only if it is
 // configured, 0 counts as 1. An Active advertises a higher one at once, and a lower one when the next advertisement is due,
 // but not within two milliseconds. A Backup's running Active_Down_Timer is computed anew from the same start. It outlives
@@ -103,6 +110,8 @@ func (Claimed) event()          {}
 func (Disclaimed) event()       {}
 func (PassOn) event()           {}
 func (Granted) event()          {}
+func (Gone) event()             {}
+func (Assert) event()           {}
 func (SetPriority) event()      {}
 func (SetTieBreakDelay) event() {}
 func (TakeOver) event()         {}

@@ -62,6 +62,10 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 		m.passOn(now)
 	case Granted:
 		m.granted(now)
+	case Gone:
+		m.gone(now, ev)
+	case Assert:
+		m.assert(now)
 	case SetPriority:
 		m.setPriority(now, ev.Priority)
 	case SetTieBreakDelay:

@@ -34,6 +34,7 @@ const (
 	ReasonOwner          Reason = "started as the address owner (priority 255)"
 	ReasonSilence        Reason = "no advertisement heard for the Active_Down_Interval"
 	ReasonPriorityZero   Reason = "the Active gave up (priority 0 heard)"
+	ReasonGone           Reason = "the process of the Active has ended"
 	ReasonDeaf           Reason = "nothing arrives at the Active"
 	ReasonPreempt        Reason = "the Active has a lower priority"
 	ReasonHigherPriority Reason = "higher priority heard"

@@ -22,6 +22,8 @@ type Config struct {
 	GroupMember *GroupMember
 	// Ears tell whether this node hears anything; nil: it is taken for granted.
 	Ears Ears
+	// Lifeline tells in the moment in which the process of a member ends; nil: its silence alone does.
+	Lifeline Lifeline
 	// NoCandidate keeps the node from ever holding the addresses, until SetCandidate says otherwise: it is a member, and no more.
 	NoCandidate bool
 }

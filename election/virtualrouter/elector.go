@@ -272,6 +272,8 @@ func (e *Elector) carryOut(probes *probes, a action) event {
 			return response{arrived: arrived{Messages: e.messages(), Adverts: e.adverts()}}
 		}
 		return response{arrived: arrived{Adverts: e.adverts()}}
+	case question:
+		return response{answered: e.cfg.Lifeline.Answers(a.Addr)}
 	case ask:
 		e.cfg.Ears.Ask(a.Question)
 	case probe:

@@ -18,6 +18,7 @@ func (e *Elector) Status() election.Status {
 	s.TimerLag = e.lag.worst(now)
 	e.mu.Unlock()
 	e.addUnsent(&s)
+	e.addLifelines(s.Members)
 	s.Counters.Rejected, s.Rejected = rejections.Counts(), append(rejections.List(), e.refused.List()...)
 	s.Counters.MembersRejected = e.membersRejected()
 	nameOwn(s.Rejected, s.Members)
@@ -54,6 +55,17 @@ func (e *Elector) membersRejected() map[string]uint64 {
 		}
 	}
 	return out
+}
+
+// addLifelines shows whose end is heard in the moment in which it comes.
+func (e *Elector) addLifelines(list []election.Member) {
+	if e.cfg.Lifeline == nil {
+		return
+	}
+	held := e.cfg.Lifeline.Held()
+	for i := range list {
+		list[i].Lifeline = slices.Contains(held, list[i].Address.WithZone(""))
+	}
 }
 
 // addUnsent shows what did not leave to some of the peers.

@@ -144,6 +144,10 @@ func (x *handoverProtocol) follow(a members.Action) {
 // receive looks at a message before the members' machine does: whoever says good-bye is missed by nobody.
 func (x *handoverProtocol) receive(r members.Received) func() {
 	return func() {
+		if r.Line != 0 {
+			x.m.lineEnded(r)
+			return
+		}
 		p := &r.Message.Peer
 		x.m.hearMessage(r)
 		ours := r.Refused == "" && p.Group == x.cfg.Group

@@ -49,6 +49,11 @@ type lan struct {
 	ears    []*lanEars
 	hosts   []netip.Addr // that answer beside the nodes
 
+	nodes []*member
+	lines bool                // the nodes that start have lifelines
+	dead  map[netip.Addr]bool // nodes whose process has ended, and whose lease their kernel has taken away
+	mum   bool                // answers to questions for the address are lost
+
 	bound  int          // addresses that the nodes that start bind; 0: those that they advertise
 	logger *slog.Logger // of the nodes that start; nil: quiet
 	none   bool         // the nodes that start are no candidates
@@ -62,7 +67,7 @@ type entry struct {
 }
 
 func newLAN() *lan {
-	return &lan{cut: map[netip.Addr]bool{}, mute: map[[2]netip.Addr]bool{}, deaf: map[[2]netip.Addr]bool{}, nothing: map[netip.Addr]bool{}}
+	return &lan{cut: map[netip.Addr]bool{}, mute: map[[2]netip.Addr]bool{}, deaf: map[[2]netip.Addr]bool{}, nothing: map[netip.Addr]bool{}, dead: map[netip.Addr]bool{}}
 }
 
 func (l *lan) note(node netip.Addr, what string) {
@@ -294,10 +299,17 @@ func (l *lan) startGrouped(t *testing.T, self netip.Addr, in *GroupMember, chang
 	if l.talk {
 		vc.Members = l.meet(self)
 	}
+	line := &lanLifeline{lan: l}
+	if l.lines {
+		vc.Lifeline = line
+	}
 	e, err := New(vc, wire, cmp.Or(l.logger, quiet))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	m := &member{Elector: e, self: self, wire: wire, cancel: cancel, ended: make(chan error, 1)}
+	l.mu.Lock()
+	l.nodes = append(l.nodes, m)
+	l.mu.Unlock()
 	go func() { m.ended <- e.Run(ctx, m.apply) }()
 	return m
 }

@@ -37,6 +37,7 @@ type machine struct {
 	holder knownHolder
 	former former // counts while no holder is known
 	quiet  bool   // the host passes the address on, and has not let go of it
+	ending ending // whose process has ended, while that is judged
 
 	stop  *stop // why this node stops; nil: it does not
 	ended bool
@@ -156,7 +157,7 @@ func (m *machine) Deadline(now time.Time) time.Time {
 	if !ok || m.waiting() {
 		next = m.heard.idleUntil(now, m.holder.address)
 	}
-	for _, at := range []time.Time{m.fitness.backoff.Next(), m.x.deadline(), m.holder.due, m.hearingDue(), m.fitness.unanswered.until} {
+	for _, at := range []time.Time{m.fitness.backoff.Next(), m.x.deadline(), m.holder.due, m.hearingDue(), m.ending.due, m.fitness.unanswered.until} {
 		if !at.IsZero() && at.Before(next) {
 			next = at
 		}
@@ -194,10 +195,11 @@ type (
 		Code   code.Code
 		Reason string
 	}
-	// response is the outcome of an ask: the error of apply, or what drain has found.
+	// response is the outcome of an ask: the error of apply, what drain has found, or whether a question was answered.
 	response struct {
 		arrived
-		err error
+		err      error
+		answered bool
 	}
 	// meanwhile says that the router's deadline has passed while apply is being carried out.
 	meanwhile struct{}
@@ -237,10 +239,12 @@ type (
 		election.Decision
 		ask bool
 	}
-	drain  struct{ Messages bool }    // an ask: look what has arrived
-	ask    struct{ members.Question } // asks hosts of the link whether they are there
-	probe  struct{ ID uint64 }        // looks afresh at this node's fitness, and answers with confirmed
-	rename struct{ Group netip.Addr }
+	drain struct{ Messages bool } // an ask: look what has arrived
+	// question is an ask: does anybody answer for that address?
+	question struct{ netip.Addr }
+	ask      struct{ members.Question } // asks hosts of the link whether they are there
+	probe    struct{ ID uint64 }        // looks afresh at this node's fitness, and answers with confirmed
+	rename   struct{ Group netip.Addr }
 	// membersChanged says that a member is another to those that spread.
 	membersChanged struct{}
 	answer         struct {
@@ -263,6 +267,7 @@ func (message) action()        {}
 func (endLease) action()       {}
 func (apply) action()          {}
 func (drain) action()          {}
+func (question) action()       {}
 func (ask) action()            {}
 func (probe) action()          {}
 func (rename) action()         {}

@@ -173,7 +173,7 @@ func (m *machine) expire() {
 	if m.fitness.backoff.Due(m.now) {
 		work = append(work, m.fit)
 	}
-	m.agenda.first(append(work, func() {
+	m.agenda.first(append(work, m.judgeEnding, func() {
 		if !m.waiting() {
 			m.stepRouter(vrrp.Expired{})
 		}

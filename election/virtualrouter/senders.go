@@ -23,6 +23,7 @@ type heard struct {
 	down     time.Duration // after this silence the sender is not Active any more
 	at       time.Time
 	since    time.Time // when the stretch of advertisements began that is heard now
+	ended    time.Time // when its process ended, as its kernel has said; zero: it has advertised since
 	note     string    // what is odd about its advertisements
 	remarked time.Time // when that was logged
 }
@@ -60,6 +61,9 @@ func (m *senders) hear(source netip.Addr, priority uint8, down time.Duration, at
 		h.since = at
 	}
 	h.resigned, h.down, h.at = priority == 0, down, at
+	if at.After(h.ended) {
+		h.ended = time.Time{}
+	}
 	if priority != 0 {
 		h.priority = priority
 	}
@@ -79,6 +83,14 @@ func (m *senders) disclaim(source netip.Addr, at time.Time) {
 // find is what was heard of a; nil if nothing was.
 func (m *senders) find(a netip.Addr) *heard {
 	if i := slices.IndexFunc(m.list, func(h heard) bool { return h.source == a }); i >= 0 {
+		return &m.list[i]
+	}
+	return nil
+}
+
+// findPlain is find for an address without a zone.
+func (m *senders) findPlain(a netip.Addr) *heard {
+	if i := slices.IndexFunc(m.list, func(h heard) bool { return h.source.WithZone("") == a }); i >= 0 {
 		return &m.list[i]
 	}
 	return nil

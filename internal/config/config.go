@@ -13,6 +13,7 @@ type Config struct {
 	Port     uint16 // UDP and TCP between members
 	Raft     Raft
 	Follow   Follow
+	Lifeline bool // members hear of the end of this process by the end of a connection
 	Realtime bool // schedule the process before everything that is not real-time
 	Socket   string
 	StateDir string

@@ -101,7 +101,7 @@ func TestDiffOfKeysIsLive(t *testing.T) {
 var others = map[string]string{
 	"follow.members": "10.0.0.1", "follow.listen": "127.0.0.1:1", "follow.onMembers": "true", "follow.connections": "7", "follow.keyFile": "/fk", "key.file": "/key", "key.id": "7", "key.accept": "1=/old", "key.mode": "permissive", "key.window": "17s", "port": "9999",
 	"raft.peers": "10.0.0.1", "raft.witnesses": "10.0.0.1", "raft.heartbeatTimeout": "717ms", "raft.removeDeadAfter": "7h",
-	"raft.certificate": "/cert", "raft.privateKey": "/private", "raft.ca": "/ca", "realtime": "true", "socket": "/socket",
+	"raft.certificate": "/cert", "raft.privateKey": "/private", "raft.ca": "/ca", "lifeline": "false", "realtime": "true", "socket": "/socket",
 	"stateDir": "/state", "keepalivedFiles": "/files", "checksAsRoot": "any", "metrics.address": "off", "metrics.certificate": "/mc", "metrics.privateKey": "/mk", "metrics.tokenFile": "/mt", "metrics.page": "true", "metrics.keepalivedNames": "true", "health.address": "0.0.0.0:9647", "log.level": "debug", "log.format": "json", "notifyFIFO.path": "/fifo", "notifyFIFO.user": "1",
 }
 

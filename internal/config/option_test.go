@@ -81,6 +81,7 @@ var samples = map[string]struct {
 	"raft-private-key":        {value: "/k", needs: map[string][]string{"raft-certificate": {"/c"}, "raft-ca": {"/a"}}},
 	"raft-ca":                 {value: "/a", needs: map[string][]string{"raft-private-key": {"/k"}, "raft-certificate": {"/c"}}},
 	"election":                {value: "raft", needs: map[string][]string{"raft-peer": {"10.77.0.11"}, "key-file": {"/key"}}},
+	"lifeline":                {value: "false"},
 	"realtime":                {value: "true"},
 	"socket":                  {value: "/tmp/a b/s"},
 	"state-dir":               {value: "/tmp"},

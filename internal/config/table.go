@@ -273,8 +273,13 @@ func processOptions() []Option {
 		},
 		{
 			Key: "port", Flag: "port", Default: "9646", Reload: Restart,
-			Help:    "The UDP port on which the nodes tell each other how they are and pass the address on (docs/protocol.md), and the TCP port of Raft; 0: plain VRRP alone",
+			Help:    "The UDP port on which the nodes tell each other how they are and pass the address on (docs/protocol.md), and the TCP port of their lifelines and of Raft; 0: plain VRRP alone",
 			binding: one(number[uint16](0, 65535), func(t target) *uint16 { return &t.config.Port }),
+		},
+		{
+			Key: "lifeline", Flag: "lifeline", Default: "true", Reload: Restart,
+			Help:    "Have a TCP connection to each other member, which the kernel closes when keepvip ends, however it ends: the address is silent then, and a member takes over within milliseconds. It is of no use with raft or with port 0",
+			binding: one(boolean(), func(t target) *bool { return &t.config.Lifeline }),
 		},
 	}
 }

@@ -5,6 +5,8 @@ const (
 	NotReached      Code = "KV360"
 	NotCovered      Code = "KV361"
 	DrillAllRefused Code = "KV362"
+	ProcessEnded    Code = "KV363"
+	NoLifeline      Code = "KV364"
 )
 
 func reach() []Entry {
@@ -26,6 +28,18 @@ func reach() []Entry {
 			"Every connection of a drill was refused: the address moved, and nothing listened at it before and after.",
 			"Look at `ss -ltn` on the nodes, and at the port that the drill has connected to.",
 			"Have the service listen at the virtual address, or give the drill the right port by --port, and drill again.",
+		},
+		{
+			ProcessEnded, "process-ended",
+			"The process of keepvip on the holder ended without passing the address on, and the kernel of that host said so: it was killed, or it crashed.",
+			"Look at the end of the log of keepvip on the former holder, and there at `dmesg` for a process that was killed for want of memory.",
+			"Keep the process from being killed: give the pod or unit enough memory. If keepvip crashed, report its log.",
+		},
+		{
+			NoLifeline, "no-lifeline",
+			"There is no TCP connection between this node and a member, so the end of a process is heard by its silence alone, some 80 ms later.",
+			"Look at the error beside it, and at whether TCP to `port` passes between the members.",
+			"Let TCP to `port` (9646) in from the other members, as UDP is. Nothing else depends on it where no address is elected with Raft.",
 		},
 	}
 }

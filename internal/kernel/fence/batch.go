@@ -48,6 +48,7 @@ func (l *onLink) commit(batch []*change) error {
 		return l.begin(batch, next, held)
 	case len(next) == 0:
 		l.open = nil
+		l.ending.Store(nil)
 		s.unfollow()
 		return s.Remove()
 	}
@@ -107,13 +108,14 @@ func (l *onLink) begin(batch []*change, groups []Group, held []uint32) error {
 	if len(s.leftovers) > 0 {
 		held = append(held, leftoverID)
 	}
-	fence, err := Open(Config{Index: l.index, Name: batch[0].name, Groups: s.with(groups), Bound: held})
+	fence, err := Open(Config{Index: l.index, Name: batch[0].name, Mark: l.mark, Groups: s.with(groups), Bound: held})
 	if err != nil {
 		return err
 	}
 	s.Fence = fence
 	s.unfollow = l.watch.Follow(s.follow)
 	l.open, l.known = s, true
+	l.ending.Store(fence)
 	l.give(batch)
 	return nil
 }

@@ -124,7 +124,7 @@ func TestRefusedChangeOfOneThatLeavesIsForgotten(t *testing.T) {
 
 // The link may be given another name meanwhile, which the one that makes the fence anew finds out. The race detector judges.
 func TestRefusedGroupsAreSaidWithTheNameThatTheLinkHas(t *testing.T) {
-	f := &Fence{tables: tablesFor(5, "eth0")}
+	f := &Fence{tables: tablesFor(5, "eth0", testMark)}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		f.mu.Lock()

@@ -12,6 +12,7 @@ import (
 type Config struct {
 	Index int    // of the link that holds the addresses: a bridge or a bond itself, never one of its ports
 	Name  string // its name now
+	Mark  Mark   // of the packets that end the leases; 0: none do
 
 	Groups []Group  // as with Set
 	Bound  []uint32 // IDs of groups whose addresses an earlier run left on the link: held from the start, and without a lease

@@ -55,7 +55,7 @@ type Fence struct {
 // Open puts a fence on a link, in place of one that an earlier run left there: at no time between the two does an address in Bound answer
 // without a lease. It needs CAP_NET_ADMIN. The error wraps ErrNoNftables or ErrGone where that is the cause.
 func Open(cfg Config) (*Fence, error) {
-	f := &Fence{tables: tablesFor(cfg.Index, cfg.Name)}
+	f := &Fence{tables: tablesFor(cfg.Index, cfg.Name, cfg.Mark)}
 	err := validate(cfg.Groups)
 	if err == nil {
 		f.want, err = wantedOf(cfg.Groups, cfg.Bound)

@@ -22,7 +22,10 @@ func (i inspector) all() error {
 	families := familiesOf(i.want.groups)
 	rules := map[string]int{chainIngress: len(families.ingress())}
 	if l.egress {
-		rules[chainEgress], rules[chainAdverts] = len(families.egress()), 0
+		rules[chainEgress], rules[chainAdverts] = len(l.egressRules(i.want.groups)), 0
+		if l.ends() {
+			rules[chainEnded] = len(i.want.groups)
+		}
 		for _, g := range i.want.groups {
 			if renewal(g) != nil {
 				rules[chainAdverts]++

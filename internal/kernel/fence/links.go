@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/coalesce"
@@ -18,6 +19,7 @@ type Links struct {
 	mu       sync.Mutex // guards what follows
 	links    map[int]*onLink
 	expected int // groups, on all links
+	mark     Mark
 }
 
 // onLink is the fence of one link. Changes of it that wait for another one are made as one: see batch.go.
@@ -25,7 +27,9 @@ type onLink struct {
 	index     int
 	leftovers func(index int) []netip.Addr
 	watch     *nfttables.Watch
+	mark      Mark
 	changes   coalesce.Queue[*change]
+	ending    atomic.Pointer[Fence] // open's, for those who only look
 
 	// What follows belongs to who makes a change.
 	open    *shared   // nil: there is none
@@ -80,7 +84,7 @@ func (l *Links) on(index int) *onLink {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.links[index] == nil {
-		o := &onLink{index: index, leftovers: l.leftovers, watch: l.watch, lastID: leftoverID}
+		o := &onLink{index: index, leftovers: l.leftovers, watch: l.watch, mark: l.mark, lastID: leftoverID}
 		o.changes.Collect = o.collector(l.expected)
 		l.links[index] = o
 	}

@@ -17,6 +17,7 @@ const elementsPerMessage = 400
 type linkTable struct {
 	layout
 	egress bool // the kernel has the egress hook
+	mark   Mark // of the packets that end the leases; 0: none do
 	routes bool // and knows there which addresses are its own
 	// orphans is when the time of the set of that name began; zero: it is not known to have begun.
 	orphans time.Time
@@ -42,6 +43,9 @@ func (t *linkTable) create(c *nftables.Conn, groups map[uint32]Group) error {
 	t.orphans = time.Now()
 	if t.egress {
 		c.AddChain(t.chain(chainAdverts))
+		if t.ends() {
+			c.AddChain(t.chain(chainEnded))
+		}
 		c.AddChain(t.chain(chainEgress))
 	}
 	c.AddChain(t.chain(chainIngress))
@@ -59,8 +63,17 @@ func (t *linkTable) putBase(c *nftables.Conn, groups map[uint32]Group) {
 	addRules(c, in, familiesOf(groups).ingress())
 	if t.egress {
 		c.FlushChain(out)
-		addRules(c, out, familiesOf(groups).egress())
+		addRules(c, out, t.egressRules(groups))
 	}
+}
+
+// egressRules are those of the chain that hangs on the way out.
+func (t *linkTable) egressRules(groups map[uint32]Group) []match {
+	rules := familiesOf(groups).egress()
+	if t.ends() {
+		rules = append(rules, t.mark.endedRule())
+	}
+	return rules
 }
 
 func addRules(c *nftables.Conn, ch *nftables.Chain, rules []match) {
@@ -93,9 +106,23 @@ func (t *linkTable) addGroup(c *nftables.Conn, g Group) error {
 	return errors.Join(errs...)
 }
 
+// addRenewal adds what renews the lease of a group, and what ends it.
 func (t *linkTable) addRenewal(c *nftables.Conn, g Group) {
 	if r := renewal(g); t.egress && r != nil {
 		addRules(c, t.chain(chainAdverts), []match{r})
+	}
+	if t.ends() {
+		addRules(c, t.chain(chainEnded), []match{endLease(g.ID)})
+	}
+}
+
+// flushRenewals takes away what addRenewal has added for all groups.
+func (t *linkTable) flushRenewals(c *nftables.Conn) {
+	if t.egress {
+		c.FlushChain(t.chain(chainAdverts))
+	}
+	if t.ends() {
+		c.FlushChain(t.chain(chainEnded))
 	}
 }
 

@@ -30,7 +30,7 @@ func filled(t *testing.T, w *wanted, leaseEnds map[uint32]time.Time) []string {
 		return nil, unix.EOPNOTSUPP // nobody waits for the answers
 	}))
 	require.NoError(t, err)
-	tables := tablesFor(5, "eth0")
+	tables := tablesFor(5, "eth0", testMark)
 	tables.use(abilities{})
 	require.NoError(t, tables.fill(c, w, leaseEnds))
 	require.ErrorIs(t, c.Flush(), unix.EOPNOTSUPP)

@@ -20,6 +20,7 @@ import (
 //	set orphans                  in the same way; timed, far longer than any guard
 //	chain ingress, egress        on the link
 //	chain adverts                renews the leases
+//	chain ended                  ends them, with this process
 const (
 	mapAddresses4 = "addresses4"
 	mapAddresses6 = "addresses6"

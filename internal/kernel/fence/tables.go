@@ -19,10 +19,10 @@ type tables struct {
 }
 
 // tablesFor are those of a link, on a kernel that can do everything.
-func tablesFor(index int, device string) tables {
+func tablesFor(index int, device string, mark Mark) tables {
 	l := layout{index, device, &nftables.Table{Name: tableName(index), Family: nftables.TableFamilyNetdev}}
 	t := tables{
-		link: linkTable{layout: l},
+		link: linkTable{layout: l, mark: mark},
 		arp:  arpTable{table: &nftables.Table{Name: l.table.Name, Family: nftables.TableFamilyARP}, link: l.key()},
 	}
 	t.use(allAbilities[0])
@@ -80,9 +80,7 @@ func (t *tables) exchange(c *nftables.Conn, w *wanted, next map[uint32]Group, bo
 	l.putBase(c, next)
 	c.FlushSet(l.addresses(mapAddresses4))
 	c.FlushSet(l.addresses(mapAddresses6))
-	if l.egress {
-		c.FlushChain(l.chain(chainAdverts))
-	}
+	l.flushRenewals(c)
 	for id, g := range w.groups {
 		if _, stays := next[id]; !stays {
 			errs = append(errs, l.deleteGroup(c, g))

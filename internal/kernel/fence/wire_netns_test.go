@@ -81,7 +81,7 @@ func handle(t *testing.T, log *slog.Logger) *link.Handle {
 // fence is what is tested, with one group a family.
 func (w *wire) fence(lease, guard time.Duration) *Fence {
 	w.t.Helper()
-	f, err := Open(Config{Index: w.index, Name: "eth0"})
+	f, err := Open(Config{Index: w.index, Name: "eth0", Mark: testMark})
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { assert.NoError(w.t, f.Remove()) })
 	require.NoError(w.t, f.Set([]Group{

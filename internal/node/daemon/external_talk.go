@@ -28,7 +28,7 @@ func (b *builder) talker(v config.VIP, many int) func() (election.Elector, func(
 		if err != nil {
 			return nil, nil, err
 		}
-		known, quit, err := b.memberSockets.join(v, p, many, 0)
+		known, _, quit, err := b.memberSockets.join(v, p, many, 0)
 		if err != nil {
 			return nil, nil, err
 		}

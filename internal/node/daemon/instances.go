@@ -233,16 +233,19 @@ func (b *builder) elect(v config.VIP, p instance.Place, crowd, many int, pause t
 	if err != nil {
 		return nil, nil, err
 	}
-	known, quit, err := b.memberSockets.join(v, p, many, pause)
+	known, lines, quit, err := b.memberSockets.join(v, p, many, pause)
 	if err != nil {
 		log.Warn("the other members are not heard: plain VRRP alone", "error", err)
-		known, quit = nil, func() {}
+		known, lines, quit = nil, nil, func() {}
 	}
 	hearing, deafen := b.earSockets.at(p)
 	giveBack := func() { deafen(); quit(); leave() }
+	if len(v.Elsewhere) > 0 {
+		lines = nil // the leases of other interfaces do not end with a line on this one
+	}
 	e, err := virtualrouter.New(virtualrouter.Config{
 		Router: router, Bound: len(v.Addresses), Peers: v.VRRP.Peers, Members: known, GroupMember: b.groups.member(v),
-		Ears: hearing, NoCandidate: !b.host.seen.candidate(v),
+		Ears: hearing, Lifeline: judged(lines, hearing), NoCandidate: !b.host.seen.candidate(v),
 	}, wire, log)
 	if err != nil {
 		giveBack()

@@ -17,6 +17,7 @@ import (
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/members/lifeline"
 	"github.com/keepvip/keepvip/members/subscription"
 )
 
@@ -27,14 +28,36 @@ type memberSockets struct {
 	node    string
 	version string // of this program
 	log     *slog.Logger
-	hubs    pool[socketKey, *members.Hub]
+	hubs    pool[socketKey, *memberHub]
+	lines   *lifelines
 	// followers ask at the port, too; nil: nobody does.
 	followers *subscription.Server
 }
 
-func newMemberSockets(auth *members.Auth, port uint16, version string, log *slog.Logger) *memberSockets {
+// memberHub is a hub with the lines of its place.
+type memberHub struct {
+	*members.Hub
+	lines *lifeline.Lines // nil: there are none
+	leave func()
+}
+
+// Close implements io.Closer.
+func (h *memberHub) Close() error {
+	h.leave()
+	return h.Hub.Close()
+}
+
+// speak lets the others know the lines of this node by a session that they hear.
+func (h *memberHub) speak(session uint64) (end func()) {
+	if h.lines == nil {
+		return func() {}
+	}
+	return h.lines.Speak(session)
+}
+
+func newMemberSockets(auth *members.Auth, port uint16, version string, lines *lifelines, log *slog.Logger) *memberSockets {
 	node, _ := os.Hostname() // a node without a name is known by its address
-	return &memberSockets{auth: auth, port: port, node: node, version: version, log: log}
+	return &memberSockets{auth: auth, port: port, node: node, version: version, lines: lines, log: log}
 }
 
 // helloShare is the time between two HELLOs of all instances together: with many, each speaks less often.
@@ -54,21 +77,23 @@ func spreadEvery(whole *config.Config) (every time.Duration) {
 }
 
 // join lets v, one of so many, know the other members at p. The returned function gives that back.
-func (s *memberSockets) join(v config.VIP, p instance.Place, many int, spreadEvery time.Duration) (*virtualrouter.MembersConfig, func(), error) {
+func (s *memberSockets) join(v config.VIP, p instance.Place, many int, spreadEvery time.Duration) (*virtualrouter.MembersConfig, *lifeline.Lines, func(), error) {
 	if s.port == 0 {
-		return nil, func() {}, nil
+		return nil, nil, func() {}, nil
 	}
 	key := socketKey{index: p.Index, source: p.Source, unicast: len(v.VRRP.Peers) > 0}
-	hub, release, err := s.hubs.get(key, func() (*members.Hub, error) { return s.open(key, p.Name) })
+	hub, release, err := s.hubs.get(key, func() (*memberHub, error) { return s.open(key, p) })
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	group := v.Addresses[0].Addr()
+	session := newSession()
+	silent := hub.speak(session)
 	wire := hub.Join(members.WireConfig{Group: group, Peers: v.VRRP.Peers, MinTTL: v.VRRP.MinTTL})
 	return &virtualrouter.MembersConfig{Wire: wire, Machine: members.Config{
-		Group: group, Node: s.node, Software: s.version, Session: newSession(), RecoverHold: members.DefaultRecoverHold,
+		Group: group, Node: s.node, Software: s.version, Session: session, RecoverHold: members.DefaultRecoverHold,
 		Every: max(members.DefaultEvery, time.Duration(many)*helloShare), SpreadEvery: spreadEvery, MTU: mtuOf(p.Index),
-	}}, func() { wire.Close(); release() }, nil
+	}}, hub.lines, func() { silent(); wire.Close(); release() }, nil
 }
 
 // mtuOf is 0 for an interface that is gone, and for one like loopback whose MTU no other host can have.
@@ -80,15 +105,23 @@ func mtuOf(index int) uint16 {
 	return uint16(ifi.MTU)
 }
 
-func (s *memberSockets) open(key socketKey, name string) (*members.Hub, error) {
+func (s *memberSockets) open(key socketKey, p instance.Place) (*memberHub, error) {
 	sock, err := s.openSocket(members.ConnConfig{
-		Interface: net.Interface{Index: key.index, Name: name}, Source: key.source, Port: s.port, Unicast: key.unicast,
+		Interface: net.Interface{Index: key.index, Name: p.Name}, Source: key.source, Port: s.port, Unicast: key.unicast,
 		Other: s.asked(key),
 	})
 	if err != nil {
 		return nil, err
 	}
-	return members.NewHub(members.HubConfig{Source: key.source, Link: strconv.Itoa(key.index), Auth: s.auth}, sock), nil
+	cfg := members.HubConfig{Source: key.source, Link: strconv.Itoa(key.index), Auth: s.auth}
+	lines, giveBack := s.lines.at(p)
+	if lines == nil {
+		return &memberHub{Hub: members.NewHub(cfg, sock), leave: giveBack}, nil
+	}
+	cfg.Heard = lines.Heard
+	hub := members.NewHub(cfg, sock)
+	deaf := lines.Follow(hub.LineEnded)
+	return &memberHub{Hub: hub, lines: lines, leave: func() { deaf(); giveBack() }}, nil
 }
 
 // asked takes what followers ask by way of the socket of an own address, which hides the port from their own.

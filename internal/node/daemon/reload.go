@@ -104,7 +104,7 @@ func (d *Daemon) prepare(cfg *config.Config, secrets []config.Secret) (use func(
 	if err != nil {
 		return nil, err
 	}
-	return func() { useKeys(); useRaft() }, nil
+	return func() { useKeys(); d.build.memberSockets.lines.use(cfg); useRaft() }, nil
 }
 
 // delta turns what differs from the configuration in force into what the instances have to do for next.

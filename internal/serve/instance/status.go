@@ -105,6 +105,7 @@ type MemberStatus struct {
 	Code    code.Code `json:"code,omitempty"`  // of Unfit
 
 	NoCandidate bool `json:"noCandidate,omitempty"` // it never holds the address, and takes part in everything else
+	Lifeline    bool `json:"lifeline,omitempty"`    // the end of its process is heard here in the moment in which it comes
 }
 
 // Counters count since the instance was added; those of the election since its newest term began.
@@ -198,7 +199,7 @@ func (m *MemberStatus) Unwell() bool {
 const stateSilent = "silent"
 
 func memberStatus(m election.Member) MemberStatus {
-	out := MemberStatus{Address: m.Address, Self: m.Self, Priority: m.Priority, State: m.State.String(), Note: m.Note, Witness: m.Witness, NoCandidate: m.NoCandidate}
+	out := MemberStatus{Address: m.Address, Self: m.Self, Priority: m.Priority, State: m.State.String(), Note: m.Note, Witness: m.Witness, NoCandidate: m.NoCandidate, Lifeline: m.Lifeline}
 	if m.Silent {
 		out.State, out.Was = stateSilent, out.State
 	}

@@ -17,9 +17,9 @@ every 100 ms. Figures are milliseconds, the median with the least and the most o
 
 - **Seen after**: from the fault until the holder's own check has fallen; where the holder itself is what broke, until another node has
   taken the address.
-- **Address silent**: the longest time in which the address answered nobody, one probe each millisecond. Where keepvip alone is killed or
+- **Address silent**: the longest time in which the address answered nobody, one probe each millisecond. Where keepvip alone
   stands still, the kernel answers until the lease is over (290 ms after the last advertisement), and nobody from then until the next
-  node has the address.
+  node has the address. Where keepvip is killed, its kernel [ends the lease and tells the others](fence.md#when-the-process-ends).
 - **Requests failing**: the longest time in which new HTTPS connections through the address failed, one every 10 ms, to the apiserver
   of whoever holds it; "-" where that was not measured.
 - **Moves**: how often the address moved.

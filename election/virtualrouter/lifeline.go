@@ -1,0 +1,98 @@
+package virtualrouter
+
+import (
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/members/lifeline"
+	"github.com/keepvip/keepvip/vrrp"
+)
+
+// Lifeline lets the end of a member's process be judged. All methods are safe from any goroutine.
+type Lifeline interface {
+	// Answers asks the link for an address, and tells within a few milliseconds whether somebody answers.
+	Answers(netip.Addr) bool
+	// Held are the members whose end is heard in the moment in which it comes.
+	Held() []netip.Addr
+}
+
+// rankGap is the time between two members that would take over: all hear of an end in the same moment, and the first of them then says that it is
+// the Active.
+const rankGap = 8 * time.Millisecond
+
+// ending is the Active that this Backup followed, and whose process has ended; the zero ending is none.
+type ending struct {
+	source netip.Addr
+	at     time.Time // when that was heard
+	due    time.Time // when it is this node's turn
+}
+
+// lineEnded takes in what has become of the line to a member. A Backup takes over when its turn comes. The Active says that it is there: whoever
+// broke its line may have broken the other end, too, where that looks like a death.
+func (m *machine) lineEnded(r members.Received) {
+	source := r.Source.WithZone("")
+	if r.Line == lifeline.Broken {
+		m.stepRouter(vrrp.Assert{})
+		return
+	}
+	if h := m.heard.findPlain(source); h != nil {
+		h.ended = r.At
+	}
+	e := ending{source: source, at: r.At, due: m.now.Add(time.Duration(m.rankAfter(source)) * rankGap)}
+	if m.follows(e) {
+		m.ending = e
+		m.judgeEnding()
+	}
+}
+
+// follows tells whether the process that has ended is that of the Active that this node follows, and nothing was heard of it since.
+func (m *machine) follows(e ending) bool {
+	if m.cfg.Lifeline == nil || m.cfg.GroupMember != nil || m.state != election.Backup || m.quiet || m.waiting() || m.fitness.noCandidate {
+		return false
+	}
+	h := m.heard.findPlain(e.source)
+	return m.router.Snapshot().Followed == e.source && (h == nil || !h.at.After(e.at))
+}
+
+// rankAfter is how many members would rather take over than this one: those that are ready, and of a higher priority, or of the same and a lower address.
+func (m *machine) rankAfter(gone netip.Addr) (n int) {
+	own, self := m.router.Snapshot().Priority, m.source.WithZone("")
+	for i := range m.roster.list {
+		o := &m.roster.list[i]
+		if o.Address == gone || !o.Peer.Fit || o.Peer.State != vrrp.Backup {
+			continue
+		}
+		if p := o.Peer.Priority; p > own || p == own && o.Address.Less(self) {
+			n++
+		}
+	}
+	return n
+}
+
+// judgeEnding takes over when this node's turn has come, and the host of the process that has ended does not answer for the address: its kernel has taken
+// the lease away before it said that the process is gone. Where somebody does answer, something on the way has broken the line, and the lease decides.
+func (m *machine) judgeEnding() {
+	e := m.ending
+	if e.due.IsZero() || m.now.Before(e.due) {
+		return
+	}
+	m.ending = ending{}
+	if !m.follows(e) {
+		return
+	}
+	m.agenda.ask(question{m.cfg.Router.Addresses[0]}, func(r response) {
+		if r.answered {
+			m.say(slog.LevelInfo, "the lifeline of the Active has ended, and the address is answered for: its lease decides", "from", e.source.String())
+			return
+		}
+		m.drain(true, func() {
+			if !m.follows(e) {
+				return
+			}
+			m.stepRouter(vrrp.Gone{Source: e.source})
+		})
+	})
+}

@@ -1,0 +1,117 @@
+package daemon
+
+import (
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/keepvip/keepvip/election/virtualrouter"
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/kernel/fence"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/members/lifeline"
+)
+
+// lifelines shares the lines of a place among the entries there.
+type lifelines struct {
+	auth   *members.Auth
+	fences *fence.Links
+	port   uint16
+	mark   fence.Mark // 0: there are none
+	log    *slog.Logger
+	all    pool[earsKey, placeLines]
+
+	mu   sync.Mutex // guards what follows
+	raft bool       // Raft listens at the port
+	open map[earsKey]*lifeline.Lines
+}
+
+// newLifelines has the fences end their leases with this process, if that is wanted.
+func newLifelines(cfg *config.Config, auth *members.Auth, fences *fence.Links, log *slog.Logger) *lifelines {
+	l := &lifelines{auth: auth, fences: fences, port: cfg.Port, log: log, open: map[earsKey]*lifeline.Lines{}}
+	if cfg.Lifeline && cfg.Port != 0 {
+		l.mark = fence.NewMark()
+		fences.Mark(l.mark)
+	}
+	return l
+}
+
+// use takes a configuration over. The port is Raft's where an address is elected so: its members are listened to there, and know each other's death
+// by their connections already.
+func (l *lifelines) use(cfg *config.Config) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := l.raft
+	l.raft = len(cfg.ByRaft()) > 0
+	if !l.raft || before {
+		return
+	}
+	for _, lines := range l.open {
+		_ = lines.Close() // never fails
+	}
+}
+
+// at are the lines of a place; nil: there are none.
+func (l *lifelines) at(p instance.Place) (*lifeline.Lines, func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mark == 0 || l.raft {
+		return nil, func() {}
+	}
+	key := earsKey{p.Index, p.Source}
+	lines, release, _ := l.all.get(key, func() (placeLines, error) { // never fails
+		opened := lifeline.Open(lifeline.Config{
+			Interface: net.Interface{Index: p.Index, Name: p.Name}, Source: p.Source, Port: l.port, Mark: uint32(l.mark),
+			Armed: func() bool { return l.fences.End(p.Index) }, Prover: l.auth, Log: l.log.With("interface", p.Name),
+		})
+		l.open[key] = opened
+		return placeLines{opened, func() { delete(l.open, key) }}, nil
+	})
+	return lines.Lines, func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		release()
+	}
+}
+
+// placeLines are the lines of a place, until nobody needs them any more.
+type placeLines struct {
+	*lifeline.Lines
+	forget func()
+}
+
+// Close implements io.Closer. The lock of its lifelines is held.
+func (p placeLines) Close() error {
+	p.forget()
+	return p.Lines.Close()
+}
+
+const (
+	// silenceAsks is how often an address is asked for before nobody is taken to answer, and silenceGap is how long each answer is waited for: a kernel
+	// answers in microseconds.
+	silenceAsks = 3
+	silenceGap  = 700 * time.Microsecond
+)
+
+// judged lets the election of an entry judge the end of a member's process; nil where nobody can be asked.
+func judged(lines *lifeline.Lines, by virtualrouter.Ears) virtualrouter.Lifeline {
+	e, ok := by.(*ears)
+	if lines == nil || !ok {
+		return nil
+	}
+	return lineJudge{lines, e}
+}
+
+type lineJudge struct {
+	lines *lifeline.Lines
+	ears  *ears
+}
+
+// Answers implements virtualrouter.Lifeline.
+func (j lineJudge) Answers(a netip.Addr) bool { return j.ears.arp.Answers(a, silenceAsks, silenceGap) }
+
+// Held implements virtualrouter.Lifeline.
+func (j lineJudge) Held() []netip.Addr { return j.lines.Held() }

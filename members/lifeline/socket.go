@@ -1,0 +1,108 @@
+//go:build linux
+
+package lifeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	hopLimit = 255
+	// unheardFor is after how long a sign of life that nobody has taken in ends a line. The FIN of a process that is gone is not repeated for longer.
+	unheardFor = 10_000 // milliseconds
+)
+
+// bind listens on the own address, on the interface alone.
+func (l *Lines) bind() (s net.Listener, err error) {
+	cfg := net.ListenConfig{KeepAlive: -1, Control: l.control(nil)}
+	l.cfg.within(func() {
+		s, err = cfg.Listen(context.Background(), network(l.cfg.Source), netip.AddrPortFrom(l.zoned(l.cfg.Source), l.cfg.Port).String())
+	})
+	return s, err
+}
+
+// dial connects from the own address, by the interface: the leases that end with the line are those of this interface.
+func (l *Lines) dial(to netip.Addr) (*net.TCPConn, error) {
+	// Keepalive of the kernel is off: when it gives a line up, it resets it, and that packet would bear the mark.
+	d := net.Dialer{Timeout: greetTime, KeepAlive: -1, Control: l.control(func(fd int) error {
+		return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, unheardFor)
+	})}
+	own := l.zoned(l.cfg.Source)
+	d.LocalAddr = &net.TCPAddr{IP: own.AsSlice(), Zone: own.Zone()}
+	var c net.Conn
+	var err error
+	l.cfg.within(func() {
+		c, err = d.DialContext(l.ctx, network(to), netip.AddrPortFrom(l.zoned(to), l.cfg.Port).String())
+	})
+	if err != nil {
+		return nil, err
+	}
+	t, ok := c.(*net.TCPConn)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("connection is a %T", c), c.Close())
+	}
+	return t, nil
+}
+
+func network(a netip.Addr) string {
+	if a.Is4() {
+		return "tcp4"
+	}
+	return "tcp6"
+}
+
+// zoned is the address with the zone that a link-local one needs.
+func (l *Lines) zoned(a netip.Addr) netip.Addr {
+	if a.Is6() && a.IsLinkLocalUnicast() {
+		return a.WithZone(l.cfg.Interface.Name)
+	}
+	return a
+}
+
+// control prepares a socket: what comes from beyond the link is dropped by the kernel (RFC 5082).
+func (l *Lines) control(more func(fd int) error) func(string, string, syscall.RawConn) error {
+	level, options := unix.IPPROTO_IP, [][2]int{{unix.IP_TTL, hopLimit}, {unix.IP_MINTTL, hopLimit}}
+	if l.cfg.Source.Is6() {
+		level, options = unix.IPPROTO_IPV6, [][2]int{{unix.IPV6_UNICAST_HOPS, hopLimit}, {unix.IPV6_MINHOPCOUNT, hopLimit}}
+	}
+	return func(_, _ string, raw syscall.RawConn) error {
+		return onSocket(raw, func(fd int) error {
+			errs := []error{unix.BindToDevice(fd, l.cfg.Interface.Name)}
+			for _, o := range options {
+				errs = append(errs, unix.SetsockoptInt(fd, level, o[0], o[1]))
+			}
+			if more != nil {
+				errs = append(errs, more(fd))
+			}
+			return errors.Join(errs...)
+		})
+	}
+}
+
+// setMark has what leaves on a line bear a mark, or with 0 none.
+func setMark(c *net.TCPConn, mark uint32) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	return onSocket(raw, func(fd int) error {
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MARK, int(mark)); err != nil {
+			return fmt.Errorf("mark the line: %w", err)
+		}
+		return nil
+	})
+}
+
+func onSocket(raw syscall.RawConn, do func(fd int) error) (err error) {
+	if control := raw.Control(func(fd uintptr) { err = do(int(fd)) }); control != nil {
+		return control
+	}
+	return err
+}
