@@ -148,6 +148,9 @@ const (
 	countEvery = 5 * time.Second
 	// countDraining is the same while an operator waits for their end.
 	countDraining = 500 * time.Millisecond
+	// countShare is how many times as long as a count takes is waited before the next one, and countOftenShare the same while somebody wants to know soon. No
+	// more than twice countEvery is waited: what members say of their connections is no older than leastEnding.
+	countShare, countOftenShare = 50, 10
 	// showEvery is how often the status follows what changes all the time, such as connections.
 	showEvery = time.Second
 	// mostLines is how many lines of one kind that others can bring about are written in a minute.

@@ -89,7 +89,7 @@ func TestMasqueradeHasTheHolderForward(t *testing.T) {
 		b.host.mu.Lock()
 		b.host.tracked = 950
 		b.host.mu.Unlock()
-		assert.Contains(t, b.service.Status().Spread.TrackingFull, "950 connections, of 1000 at most")
+		assert.Contains(t, b.service.Status().Spread.TrackingFull, "950 connections, of 1000 at most, and drops new ones then: sysctl -w net.netfilter.nf_conntrack_max=2000")
 		assert.Equal(t, []uint32{0, 5}, []uint32{s.Members[0].Connections, s.Members[1].Connections})
 
 		b.host.mu.Lock()
