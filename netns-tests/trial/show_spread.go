@@ -31,6 +31,7 @@ func SpreadShows() []Show {
 		{Name: "spread: SYN flood", Run: synFlood},
 		{Name: "spread: tracked connections", Run: trackedConnections},
 		{Name: "spread: idle connections", Run: spreadIdle},
+		{Name: "spread, masquerade: idle connections", Run: masqueradeIdle},
 		{Name: "spread, latency", Run: ofCosts(latency)},
 		{Name: "spread, processor", Run: ofCosts(processor)},
 	}

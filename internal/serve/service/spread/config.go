@@ -120,8 +120,8 @@ type Plane interface {
 	// Count counts the connections that are served or masqueraded here, and says of so many which clients these are. It may take long, and goes on
 	// beside all others.
 	Count(clients int) (spreadtables.Census, error)
-	// End ends those to some members, without members all of them, and tells the clients.
-	End(members ...netip.Addr) (int, error)
+	// End ends those to some members, without members all of them, and tells the clients. It returns how many there were, and these clients.
+	End(members ...netip.Addr) (int, []spreadtables.Client, error)
 	// EndOwn ends those that programs of this host have to these members, which are dead, and those that this node has masqueraded to them before the
 	// load was spread directly. It returns how many there were, and the clients of the latter. It may take long, and goes on beside all others.
 	EndOwn(members ...netip.Addr) (int, []spreadtables.Client, error)
