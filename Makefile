@@ -28,7 +28,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 .DEFAULT_GOAL := build
 .PHONY: image packages release release-twice release-version test-packages
 .PHONY: count lint-workflows test-packaging picture
-.PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz fuzz-keepalived bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm e2e-watches
+.PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz fuzz-keepalived bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm e2e-watches bench-growth
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -96,6 +96,10 @@ bench: root deps build ## every fault many times, beside keepalived (root; BENCH
 failure-modes: root deps build ## measure docs/failure-modes.md and write it (root; an hour; BENCHFLAGS='-from results' takes those of bench -json)
 	$(GO) build -o bin/lab-bench ./netns-tests/cmd/bench
 	bin/lab-bench -failure-modes docs/failure-modes.md $(BENCHFLAGS)
+
+bench-growth: root deps build ## measure docs/growth.md and its curves, and write them (root; BENCHFLAGS='-only "nodes 3" -runs 1' prints a part)
+	$(GO) build -o bin/lab-bench ./netns-tests/cmd/bench
+	bin/lab-bench -growth docs $(BENCHFLAGS)
 
 bench-starts: root deps build ## every order of starting three nodes, with 0 s and 5 s between two (root)
 	$(GO) test -tags netns -count=1 -v -run 'TestStartOrders|TestSimultaneousStart' ./netns-tests -args -start-gap 5s -every-gap

@@ -113,6 +113,7 @@ func Shows() []Show {
 		{Name: "long-lived connection", Run: longConnection},
 		{Name: "routes", Run: routes},
 		{Name: "idle connections", Run: idleConnections},
+		{Name: "three hundred clusters on a link", Run: manyClusters},
 		{Name: "no trace on the host", Run: noTrace},
 		{Name: "never the node's identity", Run: identity},
 		ofCases("split", splits()),

@@ -29,6 +29,9 @@ func SpreadShows() []Show {
 		{Name: "spread, masquerade: backends without keepvip", Run: backed},
 		{Name: "spread: path MTU 1400 behind the router", Run: narrowRouter},
 		{Name: "spread: SYN flood", Run: synFlood},
+		{Name: "spread: tracked connections", Run: trackedConnections},
+		{Name: "spread: idle connections", Run: spreadIdle},
+		{Name: "spread, masquerade: idle connections", Run: masqueradeIdle},
 		{Name: "spread, latency", Run: ofCosts(latency)},
 		{Name: "spread, processor", Run: ofCosts(processor)},
 	}

@@ -1,6 +1,7 @@
 package conntrack
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -32,3 +33,8 @@ func number(path string) (int, error) {
 
 // AlmostFull tells whether less than a tenth of the room is left; false where nothing is known of it.
 func AlmostFull(tracked, most int) bool { return most > 0 && tracked >= most/10*9 }
+
+// MoreRoom says how the kernel gets room for twice as many connections, in the words of a remedy.
+func MoreRoom(most int) string {
+	return fmt.Sprintf("Run `sysctl -w net.netfilter.nf_conntrack_max=%d`, and have a file in /etc/sysctl.d set it at each boot; an entry takes about 300 bytes.", 2*most)
+}

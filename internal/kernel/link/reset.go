@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
@@ -19,7 +21,7 @@ var ErrNoDestroy = errors.New("the kernel cannot destroy these sockets: it was b
 // the address is still bound and resets from it still leave: so this comes before either is taken away. Those of which nothing was heard for
 // the longest time are reset first: their peers only listen, and learn of the end by nothing else. Listening sockets stay.
 //
-// It ends with ctx, a hundred sockets later. It needs CAP_NET_ADMIN. The error wraps ErrNoDestroy where that is the cause.
+// It ends with ctx, a hundred sockets later, or two hundred of many. It needs CAP_NET_ADMIN. The error wraps ErrNoDestroy where that is the cause.
 func ResetTCP(ctx context.Context, addrs ...netip.Addr) (int, error) {
 	return destroy(ctx, "reset the connections", addrs, connections)
 }
@@ -71,9 +73,68 @@ func (d *diag) destroyAt(ctx context.Context, addrs []netip.Addr, states uint32)
 		askBriefly(wanted, all)
 	}
 	longestIdleFirst(all)
-	for part := range slices.Chunk(all, perBatch) {
+	return d.destroyAll(ctx, all)
+}
+
+// manyBatches is from how many batches on two connections to the kernel are worth it: it destroys sockets of both at a time, where there is
+// a second processor.
+const manyBatches = 10
+
+// destroyAll destroys sockets in their order, a batch at a time, or two if there are many.
+func (d *diag) destroyAll(ctx context.Context, all []socket) (int, error) {
+	todo := &pending{left: all}
+	if len(all) < manyBatches*perBatch || runtime.NumCPU() < 2 {
+		n, err := d.destroyEach(ctx, todo)
+		if err == nil {
+			err = d.able(n)
+		}
+		return n, err
+	}
+	s, err := nl.Subscribe(unix.NETLINK_INET_DIAG)
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	var more int
+	var failed error
+	other, done := newDiag(s), make(chan struct{})
+	go func() {
+		defer close(done)
+		more, failed = other.destroyEach(ctx, todo)
+	}()
+	n, err := d.destroyEach(ctx, todo)
+	<-done
+	n, d.refused = n+more, d.refused || other.refused
+	if err = errors.Join(err, failed); err == nil {
+		err = d.able(n)
+	}
+	return n, err
+}
+
+// pending are sockets that are to be destroyed, for all that destroy them.
+type pending struct {
+	mu   sync.Mutex // guards left
+	left []socket
+}
+
+// next takes out the next ones; none: there are no more.
+func (p *pending) next() []socket {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	next := p.left[:min(len(p.left), perBatch)]
+	p.left = p.left[len(next):]
+	return next
+}
+
+// destroyEach destroys batches until there is none left.
+func (d *diag) destroyEach(ctx context.Context, of *pending) (n int, err error) {
+	for {
 		if err := ctx.Err(); err != nil {
 			return n, err
+		}
+		part := of.next()
+		if len(part) == 0 {
+			return n, nil
 		}
 		done, err := d.destroy(part)
 		n += count(done)
@@ -81,7 +142,6 @@ func (d *diag) destroyAt(ctx context.Context, addrs []netip.Addr, states uint32)
 			return n, err
 		}
 	}
-	return n, d.able(n)
 }
 
 func longestIdleFirst(all []socket) {

@@ -104,3 +104,32 @@ func longerIdle(t *testing.T, vip netip.Addr, from map[string]bool) bool {
 	}
 	return most < least
 }
+
+// TestResetTCPOfManyConnections, which two connections to the kernel share: each is reset once.
+func TestResetTCPOfManyConnections(t *testing.T) {
+	const many = manyBatches*perBatch + perBatch/2
+	vip := netip.MustParseAddr("10.1.0.100")
+	client, s, l, port := serverAt(t, vip, "tcp4", "0.0.0.0:0")
+	var all []net.Conn
+	for range many {
+		client.Enter()
+		c, err := net.Dial("tcp", net.JoinHostPort(vip.String(), port))
+		require.NoError(t, err)
+		s.Enter()
+		end, err := l.Accept()
+		require.NoError(t, err)
+		t.Cleanup(func() { _, _ = c.Close(), end.Close() })
+		all = append(all, c)
+	}
+	n, err := ResetTCP(t.Context(), vip)
+	require.NoError(t, err)
+	assert.Equal(t, many, n)
+	for _, c := range all {
+		require.NoError(t, c.SetReadDeadline(time.Now().Add(netnstest.Patience)))
+		_, err := c.Read(make([]byte, 1))
+		require.ErrorIs(t, err, unix.ECONNRESET)
+	}
+	n, err = ResetTCP(t.Context(), vip)
+	require.NoError(t, err)
+	assert.Zero(t, n)
+}

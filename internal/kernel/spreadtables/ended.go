@@ -15,14 +15,14 @@ import (
 // next SYN begins the connection with another member.
 
 // End ends the connections to the addresses that this node translates to these members, and tells the clients; without members those to all.
-// It returns how many there were. Without Masquerade there are none.
-func (t *Tables) End(members ...netip.Addr) (int, error) {
+// It returns how many there were, and the clients that were told. Without Masquerade there are none.
+func (t *Tables) End(members ...netip.Addr) (int, []Client, error) {
 	applied := t.newest()
 	if applied == nil || !applied.Masquerade {
-		return 0, nil
+		return 0, nil, nil
 	}
-	n, err := applied.end(members)
-	return n, t.wrap("end connections of", err)
+	n, clients, err := applied.end(members)
+	return n, clients, t.wrap("end connections of", err)
 }
 
 // Forget has the kernel forget connections that these members have reset, of those that this node translates. The kernel knows such a one for ten
@@ -53,10 +53,10 @@ func (c *Config) forget(members []netip.Addr) error {
 	return tracking.Delete(list...)
 }
 
-func (c *Config) end(members []netip.Addr) (int, error) {
+func (c *Config) end(members []netip.Addr) (int, []Client, error) {
 	tracking, err := conntrack.Open()
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	defer tracking.Close()
 	var list []conntrack.Entry
@@ -66,13 +66,14 @@ func (c *Config) end(members []netip.Addr) (int, error) {
 		}
 	})
 	if err != nil || len(list) == 0 {
-		return 0, err
+		return 0, nil, err
 	}
 	err = tracking.Delete(list...)
-	if poke := Poke(clientsOf(list)); !errors.Is(poke, errNotSent) { // the connections are ended all the same
+	clients := clientsOf(list)
+	if poke := Poke(clients); !errors.Is(poke, errNotSent) { // the connections are ended all the same
 		err = errors.Join(err, poke)
 	}
-	return len(list), err
+	return len(list), clients, err
 }
 
 // ends tells whether a connection is one that ends with these members; without any, each does.

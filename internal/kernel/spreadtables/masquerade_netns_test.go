@@ -127,7 +127,7 @@ func TestOwnConnectionsToTheHolderAreNoneThatIsMasqueraded(t *testing.T) {
 			assert.Zero(t, served.Ports[Port{unix.IPPROTO_TCP, front, target}], name)
 			assert.Empty(t, served.To, name)
 			assert.Empty(t, served.Clients, name)
-			ended, err := n.tables.End()
+			ended, _, err := n.tables.End()
 			require.NoError(t, err)
 			assert.Zero(t, ended, name)
 		})
@@ -163,7 +163,7 @@ func TestMasqueradedConnectionThatIsEndedIsReset(t *testing.T) {
 		l.owned(2, slots.None)
 		other = l.dial(l.client, vip)
 		l.members[0].In(func() {
-			n, err := l.members[0].tables.End(l.members[1].cfg.Self...)
+			n, _, err := l.members[0].tables.End(l.members[1].cfg.Self...)
 			require.NoError(t, err)
 			assert.Equal(t, 1, n)
 		})
@@ -171,7 +171,7 @@ func TestMasqueradedConnectionThatIsEndedIsReset(t *testing.T) {
 		assert.True(t, refused(err), "%s: %v", name, err)
 		other.goesOn(name)
 		l.members[0].In(func() {
-			n, err := l.members[0].tables.End()
+			n, _, err := l.members[0].tables.End()
 			require.NoError(t, err)
 			assert.Equal(t, 1, n)
 		})
@@ -189,10 +189,10 @@ func TestMasqueradedConnectionOfAClientThatIsGoneIsEnded(t *testing.T) {
 		l.dial(l.client, both[name])
 		holder.In(func() {
 			holder.IP("route add unreachable " + client.String())
-			n, err := holder.tables.End(l.members[1].cfg.Self...)
+			n, _, err := holder.tables.End(l.members[1].cfg.Self...)
 			require.NoError(t, err, name)
 			assert.Equal(t, 1, n, name)
-			n, err = holder.tables.End(l.members[1].cfg.Self...)
+			n, _, err = holder.tables.End(l.members[1].cfg.Self...)
 			require.NoError(t, err, name)
 			assert.Zero(t, n, name)
 			assert.ErrorIs(t, Poke([]Client{{At: netip.AddrPortFrom(client, 40000), To: netip.AddrPortFrom(both[name], front)}}), unix.EHOSTUNREACH)
@@ -232,7 +232,7 @@ func TestMasqueradedConnectionThatBeginsWithADeadMember(t *testing.T) {
 				return n > 0
 			}, "its SYN has come")
 			l.owned(2, slots.None)
-			_, err := l.members[0].tables.End(l.members[1].cfg.Self...)
+			_, _, err := l.members[0].tables.End(l.members[1].cfg.Self...)
 			require.NoError(t, err)
 		})
 		o := <-done

@@ -40,6 +40,7 @@ func Judge(f Facts) []Finding {
 			}
 		}
 	}
+	judgeTracking(out, f)
 	for _, e := range f.External {
 		judgeExternal(out, f, e)
 	}

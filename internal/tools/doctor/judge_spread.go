@@ -68,8 +68,16 @@ func judgeSpread(out *findings, f Facts, v config.VIP, l link.Link) {
 	if f.LargeReceive[l.Name] && direct {
 		say(code.LargeReceive, Error, "%s joins packets as they come in (large-receive-offload): what is for another member is lost", l.Name)
 	}
-	if count, most := f.Sysctls[ConntrackCount], f.Sysctls[ConntrackMax]; conntrack.AlmostFull(int(count), int(most)) {
-		say(code.ConntrackFull, Warning, "the kernel tracks %d connections, of %d at most", count, most)
+}
+
+// judgeTracking looks whether the kernel has room for connections, where it tracks any: it drops those of the address, too, whether they are spread or not.
+func judgeTracking(out *findings, f Facts) {
+	count, most := int(f.Sysctls[ConntrackCount]), int(f.Sysctls[ConntrackMax])
+	if conntrack.AlmostFull(count, most) {
+		out.add(Finding{
+			Code: code.ConntrackFull, Severity: Warning, What: fmt.Sprintf("the kernel tracks %d connections, of %d at most", count, most),
+			Remedy: conntrack.MoreRoom(most),
+		})
 	}
 }
 

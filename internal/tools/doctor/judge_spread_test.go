@@ -25,8 +25,6 @@ func TestDoctorJudgesWhatSpreadingWants(t *testing.T) {
 		"no copies":              {func(f *Facts) { f.NoModules = []string{"nft_dup_ipv4"} }, code.SpreadModule, Error},
 		"no IPv6, no address":    {func(f *Facts) { f.NoModules = []string{"nft_dup_ipv6", "nft_fib_ipv6"} }, "", ""},
 		"slower":                 {func(f *Facts) { f.NoModules = []string{sendModule} }, code.SpreadModule, Note},
-		"room":                   {func(f *Facts) { f.Sysctls[ConntrackCount], f.Sysctls[ConntrackMax] = 8999, 10000 }, "", ""},
-		"full":                   {func(f *Facts) { f.Sysctls[ConntrackCount], f.Sysctls[ConntrackMax] = 9000, 10000 }, code.ConntrackFull, Warning},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := good(t)
@@ -43,6 +41,19 @@ func TestDoctorJudgesWhatSpreadingWants(t *testing.T) {
 				assert.Equal(t, tt.how, found[0].Severity)
 			}
 		})
+	}
+}
+
+// TestDoctorSaysHowTheKernelGetsRoomForConnections, whether they are spread or not: it drops new ones to the address all the same.
+func TestDoctorSaysHowTheKernelGetsRoomForConnections(t *testing.T) {
+	f := good(t)
+	f.Sysctls[ConntrackCount], f.Sysctls[ConntrackMax] = 8999, 10000
+	assert.Empty(t, Judge(f))
+	f.Sysctls[ConntrackCount] = 9000
+	if found := Judge(f); assert.Len(t, found, 1) {
+		assert.Equal(t, code.ConntrackFull, found[0].Code)
+		assert.Equal(t, Warning, found[0].Severity)
+		assert.Contains(t, found[0].Remedy, "`sysctl -w net.netfilter.nf_conntrack_max=20000`")
 	}
 }
 

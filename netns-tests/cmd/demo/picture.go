@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/keepvip/keepvip/netns-tests/chart"
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
@@ -80,24 +81,14 @@ func x(at time.Duration) float64 {
 
 func row(i int) int { return firstRow + i*rowGap }
 
-// style follows the reader's choice of light or dark. The picture has no script and loads nothing.
-const style = `<style>
- .b{fill:#fff}.t{fill:#1f2328;font:14px sans-serif}.s{fill:#59636e;font:12px sans-serif}.h{font-weight:bold}
- .g{fill:#1a7f37}.r{fill:#d1242f}.a{stroke:#0969da;stroke-width:2}.l{stroke:#d1d9e0}.f{stroke:#d1242f;stroke-dasharray:4 3}.o{fill:#eff2f5}
- .w{fill:#fff;font:12px sans-serif}
- @media (prefers-color-scheme:dark){.b{fill:#0d1117}.t{fill:#f0f6fc}.s{fill:#9198a1}.a{stroke:#4493f8}.l{stroke:#3d444d}.o{fill:#212830}.g{fill:#238636}.r{fill:#da3633}}
-</style>
-`
-
 // draw renders the picture as SVG: a row for each node, with its advertisements as strokes and a bar while it answers, and a row for the client.
 func draw(p picture) string {
 	var b strings.Builder
 	height := row(p.Nodes) + barHeight + 106
 	alt := fmt.Sprintf("%s. n%d answers after %s ms.", p.Title, p.Taker, lab.Milliseconds(p.Back))
-	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\">\n<title>%s</title>\n%s", width, height, alt, alt, style)
-	fmt.Fprintf(&b, "<rect class=\"b\" width=\"%d\" height=\"%d\" rx=\"6\"/>\n", width, height)
-	text(&b, "t h", 20, 30, "start", p.Title)
-	text(&b, "s", width-right, 30, "end", "measured by make demo: three nodes and a client in network namespaces")
+	chart.Begin(&b, width, height, alt, p.Title)
+	chart.Text(&b, "t h", 20, 30, "start", p.Title)
+	chart.Text(&b, "s", width-right, 30, "end", "measured by make demo: three nodes and a client in network namespaces")
 	scale(&b, row(p.Nodes)+barHeight+8)
 	for n := 1; n <= p.Nodes; n++ {
 		nodeRow(&b, p, n)
@@ -105,7 +96,7 @@ func draw(p picture) string {
 	clientRow(&b, p)
 	fault := x(0)
 	fmt.Fprintf(&b, "<line class=\"f\" x1=\"%g\" x2=\"%g\" y1=\"56\" y2=\"%d\"/>\n", fault, fault, row(p.Nodes)+barHeight+8)
-	text(&b, "s", fault, 50, "middle", fmt.Sprintf("n%d loses its power", p.Victim))
+	chart.Text(&b, "s", fault, 50, "middle", fmt.Sprintf("n%d loses its power", p.Victim))
 	legend(&b, p, row(p.Nodes)+barHeight+52)
 	b.WriteString("</svg>\n")
 	return b.String()
@@ -114,15 +105,15 @@ func draw(p picture) string {
 // nodeRow has a bar while the client is answered by the node, and a stroke for each advertisement.
 func nodeRow(b *strings.Builder, p picture, n int) {
 	y := row(n - 1)
-	text(b, "t", 20, y+15, "start", fmt.Sprintf("n%d", n))
+	chart.Text(b, "t", 20, y+15, "start", fmt.Sprintf("n%d", n))
 	bar(b, "o", -drawnBefore, drawnAfter, y)
 	switch n {
 	case p.Victim:
 		bar(b, "g", -drawnBefore, p.Gone, y)
-		text(b, "w", left+8, y+14, "start", "answers for the address")
+		chart.Text(b, "w", left+8, y+14, "start", "answers for the address")
 	case p.Taker:
 		bar(b, "g", p.Back, drawnAfter, y)
-		text(b, "w", x(p.Back)+8, y+14, "start", "answers for the address")
+		chart.Text(b, "w", x(p.Back)+8, y+14, "start", "answers for the address")
 	}
 	for _, a := range p.Adverts {
 		if a.Node == n && a.At >= -drawnBefore && a.At <= drawnAfter {
@@ -133,18 +124,18 @@ func nodeRow(b *strings.Builder, p picture, n int) {
 
 func clientRow(b *strings.Builder, p picture) {
 	y := row(p.Nodes)
-	text(b, "t", 20, y+15, "start", "client")
+	chart.Text(b, "t", 20, y+15, "start", "client")
 	bar(b, "g", -drawnBefore, p.Gone, y)
 	bar(b, "r", p.Gone, p.Back, y)
 	bar(b, "g", p.Back, drawnAfter, y)
-	text(b, "w", (x(p.Gone)+x(p.Back))/2, y+14, "middle", fmt.Sprintf("no answer for %s ms", lab.Milliseconds(p.Back-p.Gone)))
+	chart.Text(b, "w", (x(p.Gone)+x(p.Back))/2, y+14, "middle", fmt.Sprintf("no answer for %s ms", lab.Milliseconds(p.Back-p.Gone)))
 }
 
 // scale has a line each 100 ms.
 func scale(b *strings.Builder, y int) {
 	for at := -300 * time.Millisecond; at <= drawnAfter; at += 100 * time.Millisecond {
 		fmt.Fprintf(b, "<line class=\"l\" x1=\"%g\" x2=\"%g\" y1=\"64\" y2=\"%d\"/>\n", x(at), x(at), y)
-		text(b, "s", x(at), y+16, "middle", fmt.Sprintf("%d ms", at.Milliseconds()))
+		chart.Text(b, "s", x(at), y+16, "middle", fmt.Sprintf("%d ms", at.Milliseconds()))
 	}
 }
 
@@ -160,15 +151,10 @@ func legend(b *strings.Builder, p picture, y int) {
 	}
 	lines = append(lines, said+".", fmt.Sprintf("The client sends a probe each millisecond; %d had no answer.", p.Lost))
 	for i, line := range lines {
-		text(b, "s", 20, y+18*i, "start", line)
+		chart.Text(b, "s", 20, y+18*i, "start", line)
 	}
 }
 
 func bar(b *strings.Builder, class string, from, to time.Duration, y int) {
 	fmt.Fprintf(b, "<rect class=\"%s\" x=\"%g\" y=\"%d\" width=\"%g\" height=\"%d\"/>\n", class, x(from), y, math.Round(10*(x(to)-x(from)))/10, barHeight)
-}
-
-// text needs no escaping: what is drawn are numbers and words of this file.
-func text(b *strings.Builder, class string, x float64, y int, anchor, words string) {
-	fmt.Fprintf(b, "<text class=\"%s\" x=\"%g\" y=\"%d\" text-anchor=\"%s\">%s</text>\n", class, x, y, anchor, words)
 }

@@ -49,16 +49,16 @@ func (v *server) askClients() {
 	if left, ok := v.lines.May(v.last, text, mostLines); ok {
 		v.log.Info(text, election.LeftOut([]any{"members", of, "clients", len(orphans)}, left)...)
 	}
-	v.tell(clientsAt(v.cfg.Addresses, orphans))
+	v.tell(clientsAt(v.cfg.Addresses, orphans), askClientsAfter[:])
 }
 
-// tell has clients learn that nobody has their connections any more.
-func (v *server) tell(list []spreadtables.Client) {
+// tell has clients learn that nobody has their connections any more, after each of these times.
+func (v *server) tell(list []spreadtables.Client, after []time.Duration) {
 	if len(list) == 0 {
 		return
 	}
 	v.jobs.Go(func() {
-		for _, wait := range askClientsAfter {
+		for _, wait := range after {
 			select {
 			case <-v.jobs.ctx.Done():
 				return

@@ -120,8 +120,8 @@ type Plane interface {
 	// Count counts the connections that are served or masqueraded here, and says of so many which clients these are. It may take long, and goes on
 	// beside all others.
 	Count(clients int) (spreadtables.Census, error)
-	// End ends those to some members, without members all of them, and tells the clients.
-	End(members ...netip.Addr) (int, error)
+	// End ends those to some members, without members all of them, and tells the clients. It returns how many there were, and these clients.
+	End(members ...netip.Addr) (int, []spreadtables.Client, error)
 	// EndOwn ends those that programs of this host have to these members, which are dead, and those that this node has masqueraded to them before the
 	// load was spread directly. It returns how many there were, and the clients of the latter. It may take long, and goes on beside all others.
 	EndOwn(members ...netip.Addr) (int, []spreadtables.Client, error)
@@ -148,6 +148,9 @@ const (
 	countEvery = 5 * time.Second
 	// countDraining is the same while an operator waits for their end.
 	countDraining = 500 * time.Millisecond
+	// countShare is how many times as long as a count takes is waited before the next one, and countOftenShare the same while somebody wants to know soon. No
+	// more than twice countEvery is waited: what members say of their connections is no older than leastEnding.
+	countShare, countOftenShare = 50, 10
 	// showEvery is how often the status follows what changes all the time, such as connections.
 	showEvery = time.Second
 	// mostLines is how many lines of one kind that others can bring about are written in a minute.

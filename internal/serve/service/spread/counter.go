@@ -23,7 +23,8 @@ type counter struct {
 	// them since. direct are the connections that others make to this node's own addresses, by who makes them; nil: they are not known.
 	elsewhere func(since time.Time, direct map[netip.Addr]int) bool
 
-	last    time.Time // when it was last begun
+	last    time.Time     // when it was last begun
+	took    time.Duration // for how long the kernel went through all that it tracks then
 	running bool
 	clients []election.Client // of all tables
 	begun   bool              // there is a term
@@ -40,6 +41,7 @@ type counter struct {
 type counts struct {
 	tables []tableCount
 	begun  time.Time
+	took   time.Duration
 	drains int // those that it knows of
 }
 
@@ -62,14 +64,7 @@ func (c *counter) end() {
 
 // count begins to count if it is time. A member may want to know soon with often.
 func (c *counter) count(now time.Time, tables []*table, often bool) {
-	every := countEvery
-	if often {
-		every = countRemaining
-	}
-	if now.Before(c.draining) {
-		every = countDraining
-	}
-	if c.running || now.Sub(c.last) < every {
+	if c.running || now.Sub(c.last) < c.every(now, often) {
 		return
 	}
 	next := counts{begun: now, drains: c.drains}
@@ -84,18 +79,32 @@ func (c *counter) count(now time.Time, tables []*table, often bool) {
 		return
 	}
 	c.jobs.Go(func() {
+		began := time.Now()
 		for i := range next.tables {
 			next.tables[i].count()
 		}
+		next.took = time.Since(began)
 		send(c.jobs.ctx, c.results, next)
 	})
+}
+
+// every is from one count to the next: it has a small share of a processor, however many connections the kernel tracks.
+func (c *counter) every(now time.Time, often bool) time.Duration {
+	share, every, most := countShare, countEvery, 2*countEvery
+	if often {
+		share, every, most = countOftenShare, countRemaining, countEvery
+	}
+	if now.Before(c.draining) {
+		share, every, most = countOftenShare, countDraining, countEvery
+	}
+	return max(every, min(c.took*time.Duration(share), most))
 }
 
 func (c *tableCount) count() { c.Census, c.err = c.plane.Count(election.MostClients) }
 
 // take takes in what was counted.
 func (c *counter) take(result counts) {
-	c.running = false
+	c.running, c.took = false, result.took
 	all, uncounted := 0, false
 	direct := directOf(result.tables)
 	var clients []election.Client

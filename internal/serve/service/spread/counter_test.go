@@ -50,3 +50,32 @@ func TestCounterHasAnOperatorWaitForTheLastConnection(t *testing.T) {
 		})
 	}
 }
+
+// TestCounterHasASmallShareOfAProcessor, however long the kernel goes through all that it tracks.
+func TestCounterHasASmallShareOfAProcessor(t *testing.T) {
+	now := time.Now()
+	for name, tt := range map[string]struct {
+		took           time.Duration
+		often, drained bool
+		want           time.Duration
+	}{
+		"few connections":                 {took: time.Millisecond, want: countEvery},
+		"many":                            {took: 150 * time.Millisecond, want: 7500 * time.Millisecond},
+		"very many":                       {took: 2 * time.Second, want: 2 * countEvery},
+		"few, while a member drains":      {took: time.Millisecond, often: true, want: countRemaining},
+		"many, while a member drains":     {took: 150 * time.Millisecond, often: true, want: 1500 * time.Millisecond},
+		"few, while this node drains":     {took: time.Millisecond, drained: true, want: countDraining},
+		"many, while both do":             {took: 150 * time.Millisecond, often: true, drained: true, want: 1500 * time.Millisecond},
+		"very many, and this node drains": {took: 2 * time.Second, drained: true, want: countEvery},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := counter{busy: &atomic.Bool{}}
+			c.take(counts{took: tt.took})
+			if tt.drained {
+				c.draining = now.Add(time.Minute)
+			}
+			assert.Equal(t, tt.want, c.every(now, tt.often))
+		})
+	}
+	assert.Less(t, 2*countEvery, time.Duration(leastEnding), "what members say of their connections is no older")
+}

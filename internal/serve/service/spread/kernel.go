@@ -191,7 +191,7 @@ func (k *kernel) endDead(t *table, rows []row, holder bool) error {
 	if len(fresh) == 0 {
 		return nil
 	}
-	n, err := t.plane.End(fresh...)
+	n, _, err := t.plane.End(fresh...)
 	if n > 0 {
 		k.log.Info("connections to a member that is dead are ended", "members", fresh, "connections", n)
 	}
@@ -201,25 +201,27 @@ func (k *kernel) endDead(t *table, rows []row, holder bool) error {
 	return err
 }
 
-// end ends the connections of a table that are translated here.
-func (k *kernel) end(t *table) {
+// end ends the connections of a table that are translated here, and returns their clients, who were told.
+func (k *kernel) end(t *table) []spreadtables.Client {
 	if t.plane == nil || t.applied == nil || !t.applied.Masquerade {
-		return
+		return nil
 	}
-	n, err := t.plane.End()
+	n, clients, err := t.plane.End()
 	if err != nil {
 		k.log.Debug("connections are not ended", "error", err)
 	}
 	if n > 0 {
 		k.log.Info("connections that this node translated are ended, as the address leaves", "table", t.name, "connections", n)
 	}
+	return clients
 }
 
-// endAll ends the connections of all tables that are translated here.
-func (k *kernel) endAll() {
+// endAll ends the connections of all tables that are translated here, and returns their clients, who were told.
+func (k *kernel) endAll() (clients []spreadtables.Client) {
 	for _, t := range k.tables {
-		k.end(t)
+		clients = append(clients, k.end(t)...)
 	}
+	return clients
 }
 
 // shut takes a table away.

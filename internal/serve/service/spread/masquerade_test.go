@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/kernel/spreadtables"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
@@ -42,14 +44,16 @@ func (b *bench) serve(n int) {
 	b.onHost(func(h *fakeHost) { h.served = map[netip.Addr]int{addr(12): n} })
 }
 
-func (p *fakePlane) End(members ...netip.Addr) (int, error) {
+func (p *fakePlane) End(members ...netip.Addr) (int, []spreadtables.Client, error) {
 	var keeps error
+	var clients []spreadtables.Client
 	err := p.change(func() {
 		if keeps = p.host.keeps; keeps == nil {
 			p.ended = append(p.ended, members)
+			clients = slices.Clone(p.host.clients)
 		}
 	})
-	return 0, errors.Join(err, keeps)
+	return len(clients), clients, errors.Join(err, keeps)
 }
 
 func (p *fakePlane) Forget(members ...netip.Addr) error {
@@ -89,7 +93,7 @@ func TestMasqueradeHasTheHolderForward(t *testing.T) {
 		b.host.mu.Lock()
 		b.host.tracked = 950
 		b.host.mu.Unlock()
-		assert.Contains(t, b.service.Status().Spread.TrackingFull, "950 connections, of 1000 at most")
+		assert.Contains(t, b.service.Status().Spread.TrackingFull, "950 connections, of 1000 at most, and drops new ones then: sysctl -w net.netfilter.nf_conntrack_max=2000")
 		assert.Equal(t, []uint32{0, 5}, []uint32{s.Members[0].Connections, s.Members[1].Connections})
 
 		b.host.mu.Lock()
@@ -189,6 +193,33 @@ func TestMasqueradeEndsAllWhenTheAddressLeaves(t *testing.T) {
 		require.NoError(t, b.service.Apply(t.Context(), election.Decision{Role: election.Standby}))
 		assert.Equal(t, releaseLimit, time.Since(began), "the election does not wait for a busy kernel")
 		close(stuck)
+	})
+}
+
+// TestMasqueradeTellsClientsAgainOnceTheAddressHasGone: of many connections the last ones are ended while the fence is shut, and what would tell their
+// clients does not leave. A service that ends before has told them by then.
+func TestMasqueradeTellsClientsAgainOnceTheAddressHasGone(t *testing.T) {
+	client := spreadtables.Client{At: netip.MustParseAddrPort("10.77.0.201:40000"), To: netip.MustParseAddrPort("10.77.0.100:9443")}
+	gives := func(t *testing.T, b *bench) {
+		b.elector.set(election.Member{Address: addr(11), Self: true, Node: "n1", State: election.Active})
+		b.begin()
+		time.Sleep(settle)
+		b.onHost(func(h *fakeHost) { h.clients = []spreadtables.Client{client} })
+		require.NoError(t, b.service.Apply(t.Context(), election.Decision{Role: election.Serve}))
+		require.NoError(t, b.service.Apply(t.Context(), election.Decision{Role: election.Standby}))
+		assert.Empty(t, b.poked(), "they were told with the end")
+	}
+	inBubble(t, masquerading(), func(t *testing.T, b *bench) {
+		gives(t, b)
+		time.Sleep(2 * time.Second)
+		assert.Equal(t, slices.Repeat([]spreadtables.Client{client}, len(tellLeftAfter)), b.poked())
+		require.NoError(t, b.service.Close())
+		assert.Len(t, b.poked(), len(tellLeftAfter))
+	})
+	inBubble(t, masquerading(), func(t *testing.T, b *bench) {
+		gives(t, b)
+		require.NoError(t, b.service.Close())
+		assert.Equal(t, []spreadtables.Client{client}, b.poked())
 	})
 }
 

@@ -26,7 +26,7 @@ func (v *server) endOwn() {
 func (v *server) endOwnTo(plane Plane, dead []netip.Addr) {
 	for try := 1; ; try++ {
 		n, clients, err := plane.EndOwn(dead...)
-		v.tell(clients)
+		v.tell(clients, askClientsAfter[:])
 		switch {
 		case err == nil && n > 0:
 			v.log.Info("connections of this host to a member that is dead are ended", "members", dead, "connections", n)

@@ -42,6 +42,8 @@ type server struct {
 	settled  time.Time // when the members are known, of this term
 	waits    bool      // the others have to know this node, if it is the holder, before it sends them anything
 
+	left left // the clients of before
+
 	last    time.Time // of the newest step
 	showed  time.Time
 	problem string         // why nothing is spread; empty: it is
@@ -366,6 +368,7 @@ func (v *server) succeed(now time.Time, changed bool) {
 // close ends the service.
 func (v *server) close() error {
 	v.stop()
+	v.tellRest(time.Now())
 	return v.kernel.close(v.cfg.Stays != nil && v.cfg.Stays())
 }
 

@@ -60,7 +60,7 @@ func withRoom(shown *instance.SpreadStatus, tracked, most int) *instance.SpreadS
 		return shown
 	}
 	out := *shown
-	out.TrackingFull = fmt.Sprintf("the kernel tracks %d connections, of %d at most, and drops new ones then: set net.netfilter.nf_conntrack_max higher", tracked, most)
+	out.TrackingFull = fmt.Sprintf("the kernel tracks %d connections, of %d at most, and drops new ones then: sysctl -w net.netfilter.nf_conntrack_max=%d", tracked, most, 2*most)
 	return &out
 }
 

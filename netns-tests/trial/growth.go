@@ -1,0 +1,180 @@
+package trial
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// Grown is what a group does at one size.
+type Grown struct {
+	CPU      float64       `json:"cpu"`      // of the busiest daemon beside which nothing happens, per cent of one processor
+	Memory   float64       `json:"memory"`   // of the daemon that has most, MiB
+	Failover time.Duration `json:"failover"` // without an answer when the holder's node dies
+	Handover time.Duration `json:"handover"` // from the command until the next node answers, or, of open connections, until all clients are told
+}
+
+// Growth is something that there may be more or less of.
+type Growth struct {
+	Name   string // one word
+	Of     string // what is counted
+	Counts []int  // from the least to the most
+	How    string // what a group of these is, and what is more than linear and why, in sentences for a reader
+	// Measure measures a group with so many.
+	Measure func(host *lab.Host, count int) (Grown, error)
+}
+
+// growthIdle is for how long is measured what a daemon costs beside which nothing happens.
+const growthIdle = 10 * time.Second
+
+// Growths are all.
+func Growths() []Growth {
+	return []Growth{
+		{
+			Name: "nodes", Of: "nodes", Counts: []int{3, 5, 7}, Measure: nodesGrow,
+			How: "Equal nodes with one address. Each node hears all others, so its own work is linear in their number, and what all of them send is quadratic: " +
+				"each sends its HELLO to all.",
+		},
+		{
+			Name: "addresses", Of: "addresses", Counts: []int{1, 10, 100, 1000}, Measure: addressesGrow,
+			How: "IPv4 addresses of one entry, on three nodes. The first, the middle and the last one are asked, and the slowest counts: all are bound and announced one " +
+				"after the other. With IPv6 the kernel joins the groups of all addresses again with each address, which is quadratic: 250 ms of the 373 that a thousand take.",
+		},
+		{
+			Name: "followers", Of: "followers", Counts: []int{1, 10, 100, 1000, 5000}, Measure: followersGrow,
+			How: "Hosts that follow a load that is spread over three nodes, and ask each of these. A member tells its followers " +
+				"a thousand times a second at most, so from 500 followers on its work does not grow with them; a place takes up to a KiB.",
+		},
+		{
+			Name: "tracked", Of: "connections", Counts: []int{100, 1000, 10_000, 100_000}, Measure: trackedGrow,
+			How: "Connections of a load that is spread directly, on each of three nodes. The kernel goes through all that it tracks when they are counted, which is linear; " +
+				"how often they are counted follows from how long that takes, so from some ten thousand on the processor's share stays.",
+		},
+		{
+			Name: "open", Of: "connections", Counts: []int{100, 1000, 10_000, 60_000}, Measure: openGrow,
+			How: "Open connections to the holder on which nobody says anything, without spreading. The time of the handover is until the last client is told, on a machine " +
+				"that has clients and servers, too. For each connection the kernel destroys a socket and sends a reset, which is linear.",
+		},
+	}
+}
+
+func nodesGrow(host *lab.Host, count int) (Grown, error) {
+	return grow(host, Config{Lab: lab.Config{Nodes: count}})
+}
+
+func addressesGrow(host *lab.Host, count int) (Grown, error) {
+	return grow(host, Config{Addresses: manyAddresses(count, false)})
+}
+
+// grow measures a group that needs nothing else. Of many addresses three are asked.
+func grow(host *lab.Host, cfg Config) (Grown, error) {
+	g, err := openBy(host, cfg, func(g *Group) error {
+		err := g.StartAll()
+		if all := g.Addresses; len(all) > 3 {
+			g.Addresses = []netip.Addr{all[0], all[len(all)/2], all[len(all)-1]}
+		}
+		return err
+	})
+	if err != nil {
+		return Grown{}, err
+	}
+	defer g.Close()
+	return g.grown()
+}
+
+func followersGrow(host *lab.Host, count int) (Grown, error) {
+	s, err := OpenSpread(host, SpreadConfig{V4: true})
+	if err != nil {
+		return Grown{}, err
+	}
+	defer s.Close()
+	crowd, err := s.Lab.StartCrowd(s.Addresses[0], count)
+	if err != nil {
+		return Grown{}, err
+	}
+	if _, err := until(time.Minute, "all followers are told", func() bool { return crowd.Told() == count }); err != nil {
+		return Grown{}, fmt.Errorf("%w: %d of %d are\n%s", err, crowd.Told(), count, s.Logs())
+	}
+	return s.grown()
+}
+
+func trackedGrow(host *lab.Host, count int) (Grown, error) {
+	t, err := OpenTracking(host, count, 0)
+	if err != nil {
+		return Grown{}, err
+	}
+	defer t.Close()
+	if _, _, err := t.Counted(); err != nil {
+		return Grown{}, err
+	}
+	return t.grown()
+}
+
+func openGrow(host *lab.Host, count int) (out Grown, err error) {
+	g, err := Open(host, Config{})
+	if err != nil {
+		return Grown{}, err
+	}
+	defer g.Close()
+	plain := func(f Fault) ConnectionFault {
+		return func(func(*lab.Node) []*lab.IdleServers) Fault { return f }
+	}
+	for _, step := range []struct {
+		fault Fault
+		take  func(*Connections)
+	}{
+		{Idle(growthIdle), func(c *Connections) { out.CPU, out.Memory = c.Result.CPU, float64(c.RSS)/(1<<20) }},
+		{handedOver, func(c *Connections) { out.Handover = c.After }},
+		{NodeDeath, func(c *Connections) { out.Failover = c.Outage }},
+	} {
+		c, err := WithConnections(g, count, plain(step.fault))
+		if err != nil {
+			return out, err
+		}
+		step.take(c)
+	}
+	return out, nil
+}
+
+// grown measures the group as it is: at last the holder's node dies.
+func (g *Group) grown() (out Grown, err error) {
+	for _, step := range []struct {
+		fault Fault
+		take  func(*Result)
+	}{
+		{Idle(growthIdle), func(r *Result) { out.CPU, out.Memory = r.CPU, float64(r.RSS)/(1<<20) }},
+		{handedOver, func(r *Result) { out.Handover = r.Answered }},
+		{NodeDeath, func(r *Result) { out.Failover = r.Outage }},
+	} {
+		res, err := step.fault(g)
+		if err != nil {
+			return out, fmt.Errorf("%w\n%s", err, g.Logs())
+		}
+		if res.NotJudged != "" {
+			return out, errors.New("trial: " + res.NotJudged)
+		}
+		step.take(res)
+	}
+	return out, nil
+}
+
+// handedOver has the holder give the address away, and take part again.
+func handedOver(g *Group) (*Result, error) {
+	return g.run("keepvip handover", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		at := m.Mark("keepvip handover on %s", holder.Label)
+		for _, verb := range []string{"handover", "resume"} {
+			p, code, err := Keepvip{}.Command(holder, verb, "--socket", Socket(holder))
+			if err == nil && code != 0 {
+				err = fmt.Errorf("trial: keepvip %s on %s: exit status %d: %s", verb, holder.Label, code, p.Log())
+			}
+			if err != nil {
+				return at, err
+			}
+			time.Sleep(g.span())
+		}
+		return at, nil
+	})
+}
