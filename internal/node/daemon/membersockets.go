@@ -63,7 +63,7 @@ func (s *memberSockets) join(v config.VIP, p instance.Place, many int, spreadEve
 	if err != nil {
 		return nil, nil, err
 	}
-	group := v.Addresses[0].Addr()
+	group := v.First()
 	wire := hub.Join(members.WireConfig{Group: group, Peers: v.VRRP.Peers, MinTTL: v.VRRP.MinTTL})
 	return &virtualrouter.MembersConfig{Wire: wire, Machine: members.Config{
 		Group: group, Node: s.node, Software: s.version, Session: newSession(), RecoverHold: members.DefaultRecoverHold,

@@ -27,7 +27,7 @@ func judgePlace(out *findings, f Facts, v config.VIP) (l link.Link, ok bool) {
 		out.add(Finding{Code: code.NoSubnet, Severity: Error, VIP: v.Name, What: fmt.Sprintf("no interface has a subnet that contains %s", a)})
 		return l, false
 	}
-	if v.Interface != "" && !v.Local() && !f.inSubnet(l, a) && link.NotOwn(f.Links, a, f.virtual()) == nil {
+	if v.Interface != "" && !v.Local() && !v.HooksOnly && !f.inSubnet(l, a) && link.NotOwn(f.Links, a, f.virtual()) == nil {
 		out.add(Finding{Code: code.NoSubnet, Severity: Warning, VIP: v.Name, What: fmt.Sprintf("no subnet of %s contains %s", l.Name, a)})
 	}
 	master := slices.IndexFunc(f.Links, func(o link.Link) bool { return l.Master != 0 && o.Index == l.Master })
@@ -47,6 +47,9 @@ func judgePlace(out *findings, f Facts, v config.VIP) (l link.Link, ok bool) {
 
 // judgeAddresses looks at what the addresses are on this host beside virtual.
 func judgeAddresses(out *findings, f Facts, v config.VIP) {
+	if v.HooksOnly {
+		return // whether a host has the address says nothing about who is elected
+	}
 	for _, p := range v.Addresses {
 		if link.NotOwn(f.Links, p.Addr(), f.virtual()) != nil {
 			out.add(Finding{Code: code.OwnAddress, Severity: Error, VIP: v.Name, What: fmt.Sprintf("%s is this host's own address", p.Addr())})
@@ -92,7 +95,7 @@ const leastMTU = 1280
 // judgeTwin looks for a second interface in the subnet of the address.
 func judgeTwin(out *findings, f Facts, v config.VIP, l link.Link) {
 	a := first(v)
-	if !a.Is4() {
+	if !a.Is4() || v.HooksOnly {
 		return
 	}
 	for _, o := range f.Links {

@@ -28,6 +28,7 @@ const (
 	CodeUnknown     = "unknown-keyword"  // keepalived 2.2.7 does not know the keyword here
 	CodeNewer       = "newer-keyword"    // a later keepalived knows it
 	CodeMissing     = "missing"          // a value, a name or a block is missing
+	CodeEmpty       = "no-address"       // an instance with nothing to advertise
 	CodeValue       = "value"            // a value that keepalived does not take
 	CodeExtra       = "extra-words"      // words behind the value, which keepalived does not read
 	CodeReference   = "reference"        // a name of a script, file or instance that is not there, or not yet

@@ -15,17 +15,21 @@ import (
 
 // instance writes one entry of vips, and says whether it could.
 func (c *converter) instance(i *keepalived.Instance) bool {
-	if i.Interface == "" || i.VRID == 0 || len(i.Addresses) == 0 {
+	if i.Interface == "" || i.VRID == 0 {
 		return false // the model has said so
 	}
 	c.election(i)
-	list := c.addresses(i)
-	if len(list) == 0 {
+	list, bare := c.addresses(i), len(i.Addresses)+len(i.Excluded) == 0
+	if len(list) == 0 && !bare {
 		return false
 	}
 	name := c.name(i.Name)
 	c.out.line(0, "- name: "+scalar(name), source{i.At, "vrrp_instance " + i.Name})
-	c.out.line(1, "addresses:", placed(i.Where("virtual_ipaddress")))
+	if bare {
+		c.out.line(1, "hooksOnly: true", source{i.At, "no virtual_ipaddress"})
+	} else {
+		c.out.line(1, "addresses:", placed(i.Where("virtual_ipaddress")))
+	}
 	for _, a := range list {
 		c.out.line(1, "- "+scalar(a.text), placed(a.at))
 	}
@@ -41,7 +45,9 @@ func (c *converter) instance(i *keepalived.Instance) bool {
 		c.out.line(1, fmt.Sprintf("priority: %d", i.Priority), placed(i.Where("priority")))
 	}
 	c.vrrp(i, list)
-	c.announce(i)
+	if !bare {
+		c.announce(i)
+	}
 	c.checks(i)
 	notifications{c}.hooks(i, g)
 	return true
