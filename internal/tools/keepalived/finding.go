@@ -20,7 +20,9 @@ type Finding struct {
 	Text   string `json:"text"`
 	Remedy string `json:"remedy,omitempty"`
 	Fatal  bool   `json:"-"` // keepalived does not start
-	Taken  bool   `json:"-"` // a fault with which keepalived runs, and it is certain with which values: those of the model
+	// Harmless is a fault that keepalived logs, and with which it works as the file means.
+	Harmless bool `json:"-"`
+	Taken    bool `json:"-"` // a fault with which keepalived runs, and it is certain with which values: those of the model
 }
 
 // Codes of the findings that this package makes, beside those of package syntax.
