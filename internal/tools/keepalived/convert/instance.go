@@ -139,7 +139,7 @@ func (c *converter) vrrp(i *keepalived.Instance, list []entry) {
 	if group, at := c.multicastGroup(i); group.IsValid() {
 		line("multicastGroup: "+scalar(group.String()), at)
 	}
-	if i.Multicast() && i.Source.IsValid() && spokenFrom(i) {
+	if i.Source.IsValid() && (!i.Multicast() || spokenFrom(i)) {
 		line("source: "+scalar(i.Source.String()), placed(sourceAt(i)))
 	}
 }
@@ -166,12 +166,8 @@ func (c *converter) peers(i *keepalived.Instance, line func(string, source)) {
 	line("peers:", placed(i.Where("unicast_peer")))
 	var seen []string
 	if i.Source.IsValid() {
-		at := c.of(i, "unicast_src_ip", "")
-		if at == byDefault {
-			at = placed(i.Where("mcast_src_ip"))
-		}
 		seen = append(seen, i.Source.String())
-		line("- "+scalar(i.Source.String()), source{at.at, "this node's own, which keepvip finds in the list"})
+		line("- "+scalar(i.Source.String()), source{sourceAt(i), "this node's own"})
 	}
 	for _, p := range i.Unicast {
 		if text := p.Address.String(); !slices.Contains(seen, text) {
