@@ -17,7 +17,9 @@ type Options struct {
 	Find    func(name string) string
 	Default string // whom keepalived runs scripts as that are given no user: keepalived_script where there is one; "": root
 	Host    Host
-	Secrets string // the directory of files that an operator has to make; "": [DefaultSecrets]
+	// VirtualServers is what becomes of virtual_server: "": nothing, which is said; [VirtualServersSpread].
+	VirtualServers string
+	Secrets        string // the directory of files that an operator has to make; "": [DefaultSecrets]
 	// InMemory is for a process that runs the text. It hands secrets over in [Result.Secrets], so that no file has to be made, and keeps the
 	// names of instances for keepalived's files.
 	InMemory bool
@@ -85,6 +87,7 @@ type converter struct {
 	nodes    map[syntax.Origin][]*syntax.Node
 	roots    []*syntax.Node
 	secrets  map[string][]byte
+	virtual  []*virtualServer
 	asRoot   source // why a check runs as root; nowhere: none does
 }
 
@@ -96,6 +99,7 @@ func (c *converter) convert(doc *syntax.Document) Result {
 	for _, g := range c.cfg.Groups {
 		c.groups[g.Name] = g
 	}
+	c.virtualServers()
 	c.head(doc)
 	entries := 0
 	for _, i := range c.cfg.Instances {

@@ -45,6 +45,7 @@ func (c *converter) instance(i *keepalived.Instance) bool {
 		c.out.line(1, fmt.Sprintf("priority: %d", i.Priority), placed(i.Where("priority")))
 	}
 	c.vrrp(i, list)
+	c.spread(list)
 	if !bare {
 		c.announce(i)
 	}
