@@ -223,7 +223,7 @@ func (c *converter) announce(i *keepalived.Instance) {
 		if at == byDefault && c.cfg.Global.Has("vrrp_min_garp") {
 			at = placed(c.cfg.Global.Where("vrrp_min_garp"))
 		} else if at == byDefault {
-			at.why += otherwise
+			at.why += c.out.once(otherwise)
 		}
 		c.out.line(2, text, at)
 	}
