@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -36,7 +37,7 @@ func (c *InitConfig) contradictions(vips []netip.Addr) error {
 	if c.external.Host != "" { // the balancer comes to the nodes' own addresses
 		return errors.Join(c.endpointFits(vips), c.joinFits(), c.nodeAddressIsOwn(vips))
 	}
-	return errors.Join(c.endpointFits(vips), c.joinFits(), c.listensOn(vips), c.nodeAddressIsOwn(vips))
+	return errors.Join(c.endpointFits(vips), c.joinFits(), c.listensOn(vips), c.nodeAddressIsOwn(vips), c.outsideOfTheCluster(vips))
 }
 
 // endpointFits: an address has to be ours, and the port one at which the apiservers are reached.
@@ -88,6 +89,29 @@ func (c *InitConfig) listensOn(vips []netip.Addr) error {
 		}
 	}
 	return nil
+}
+
+// outsideOfTheCluster: an address of the subnet of services or pods belongs to one of them, and never leaves a node.
+func (c *InitConfig) outsideOfTheCluster(vips []netip.Addr) error {
+	var errs []error
+	for _, key := range []string{"serviceSubnet", "podSubnet"} {
+		n := yamledit.At(c.cluster, "networking", key)
+		if n == nil {
+			continue
+		}
+		for s := range strings.SplitSeq(n.Value, ",") {
+			subnet, err := netip.ParsePrefix(strings.TrimSpace(s))
+			if err != nil {
+				continue
+			}
+			for _, a := range vips {
+				if subnet.Contains(a) {
+					errs = append(errs, c.text.Errorf(n.Line, "%s %s contains the virtual address %s, want an address of the nodes' own subnet, or another %s", key, subnet, a, key))
+				}
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // nodeAddressIsOwn: what stands for a node must not move.

@@ -29,7 +29,7 @@ type Advertisement struct {
 	Priority uint8         // 0: the Active gives up; 255: address owner
 	Interval time.Duration // v3: 10 ms to 40.95 s in steps of 10 ms; v2: 1 s to 255 s in whole seconds
 
-	// Addresses are 1 to 255 addresses, all of the family of the packet that carries them.
+	// Addresses are at most 255 addresses, all of the family of the packet that carries them.
 	Addresses []netip.Addr
 
 	AuthType uint8   // VRRPv2 only: AuthNone or AuthPass
@@ -98,8 +98,8 @@ func (a Advertisement) validate() error {
 		return fmt.Errorf("vrrp: version %d, want 2 or 3", a.Version)
 	case a.VRID == 0:
 		return fmt.Errorf("vrrp: VRID 0, want 1 to 255")
-	case len(a.Addresses) == 0 || len(a.Addresses) > maxAddrs:
-		return fmt.Errorf("vrrp: %d addresses, want 1 to %d", len(a.Addresses), maxAddrs)
+	case len(a.Addresses) > maxAddrs:
+		return fmt.Errorf("vrrp: %d addresses, want at most %d", len(a.Addresses), maxAddrs)
 	case a.Version == 2 && a.AuthType != AuthNone && a.AuthType != AuthPass:
 		return fmt.Errorf("vrrp: authentication type %d, want %d (none) or %d (password)", a.AuthType, AuthNone, AuthPass)
 	case a.Version == 3 && a.AuthType != AuthNone:

@@ -55,8 +55,10 @@ type Config struct {
 	// RFC 9568: others may have taken over by then ([Equals]).
 	Prompt bool
 
-	Source    netip.Addr   // own primary address, IPv4 or IPv6: decides between equal priorities
-	Addresses []netip.Addr // advertised, 1 to 255, of Source's family
+	Source netip.Addr // own primary address, IPv4 or IPv6: decides between equal priorities
+	// Addresses are advertised, at most 255, of Source's family. Without any this is a Virtual Router of which something else moves what there
+	// is to move: its advertisements have a count of 0, as keepalived's have then.
+	Addresses []netip.Addr
 
 	AuthType uint8   // version 2 only: AuthNone or AuthPass
 	AuthData [8]byte // version 2 only: the password, padded with zeros
@@ -100,6 +102,8 @@ func (c Config) Match(source netip.Addr, a Advertisement) error {
 		return &PacketError{Reason: RejectVRID, Got: int(a.VRID), Want: int(c.VRID)}
 	case source.BitLen() != c.Source.BitLen():
 		return &PacketError{Reason: RejectFamily, Got: familyOf(source), Want: familyOf(c.Source)}
+	case len(a.Addresses) == 0 && len(c.Addresses) > 0:
+		return &PacketError{Reason: RejectCount, Got: 0, Want: 1} // RFC 9568, section 5.2.5
 	case a.Interval <= 0:
 		return &PacketError{Reason: RejectInterval, Want: 1}
 	case c.Version == 2:
@@ -120,9 +124,12 @@ func (c Config) match2(a Advertisement) error {
 	return nil
 }
 
-// Shares reports whether a advertises at least one of addrs. Routers of one cluster do, even while their lists are
+// Shares reports whether a advertises at least one of addrs, or both have none. Routers of one cluster do, even while their lists are
 // being changed one node at a time; another cluster that uses the same VRID by accident does not.
 func (a Advertisement) Shares(addrs []netip.Addr) bool {
+	if len(addrs) == 0 {
+		return len(a.Addresses) == 0
+	}
 	return slices.ContainsFunc(a.Addresses, func(addr netip.Addr) bool { return slices.Contains(addrs, addr) })
 }
 

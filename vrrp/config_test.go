@@ -67,7 +67,6 @@ func TestConfigValidate(t *testing.T) {
 		"vrrp: version 4, want 2 or 3":                 func(c *Config) { c.Version = 4 },
 		"vrrp: VRID 0, want 1 to 255":                  func(c *Config) { c.VRID = 0 },
 		"vrrp: priority 0, want 1 to 255":              func(c *Config) { c.Priority = 0 },
-		"vrrp: 0 addresses, want 1 to 255":             func(c *Config) { c.Addresses = nil },
 		"vrrp: source invalid IP, want an IPv4":        func(c *Config) { c.Source = netip.Addr{} },
 		"vrrp: address 10.9.0.100, want the family":    func(c *Config) { c.Source = addr("fe80::1") },
 		"vrrp: version 2 over IPv6, want version 3":    func(c *Config) { c.Version, c.Source = 2, addr("fe80::1") },
@@ -101,6 +100,7 @@ func TestConfigCheckNamesTheReason(t *testing.T) {
 	}{
 		{with(func(a *Advertisement) { a.Version = 3 }), RejectVersion, "vrrp: version 3, want 2"},
 		{with(func(a *Advertisement) { a.VRID = 9 }), RejectVRID, "vrrp: VRID 9, want 51"},
+		{with(func(a *Advertisement) { a.Addresses = nil }), RejectCount, "vrrp: address count 0, want at least 1"},
 		{with(func(a *Advertisement) { a.Interval = 3 * time.Second }), RejectInterval, "vrrp: advertisement interval 3s, want 1s"},
 		{with(func(a *Advertisement) { a.AuthType = AuthNone }), RejectAuth, "vrrp: authentication type 0, want 1"},
 		{with(func(a *Advertisement) { a.AuthData = password("43") }), RejectAuth, "vrrp: authentication data differ from the configured"},

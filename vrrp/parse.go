@@ -67,11 +67,7 @@ func checkHeader(b []byte, src, dst netip.Addr) (int, error) {
 	if typ := b[0] & 0x0f; typ != typeAdvert {
 		return 0, &PacketError{Reason: RejectType, Got: int(typ), Want: typeAdvert}
 	}
-	count := int(b[3])
-	if count == 0 {
-		return 0, &PacketError{Reason: RejectCount, Got: 0, Want: 1}
-	}
-	return headerLen + count*size + trailer, nil
+	return headerLen + int(b[3])*size + trailer, nil
 }
 
 // checkFields checks the values of a packet whose checksum is right.

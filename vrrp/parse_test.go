@@ -45,7 +45,7 @@ func TestParseRefuses(t *testing.T) {
 		{"version 4", set(v3, 0, 0x41), node1, group4, RejectVersion, "vrrp: version 4, want 3"},
 		{"version 2 over IPv6", unhex(t, v2), self6, group6, RejectVersion, "vrrp: version 2, want 3"},
 		{"type 2", set(v3, 0, 0x32), node1, group4, RejectType, "vrrp: type 2, want 1"},
-		{"no address", set(v3, 3, 0), node1, group4, RejectCount, "vrrp: address count 0, want at least 1"},
+		{"no address by its count", set(v3, 3, 0), node1, group4, RejectLength, "vrrp: length 12, want 8"},
 		{"VRID 0", set(v3, 1, 0), node1, group4, RejectVRID, "vrrp: VRID 0, want 1 to 255"},
 		{"v3 interval 0", set(v3, 5, 0), node1, group4, RejectInterval, "vrrp: advertisement interval 0, want at least 1"},
 		{"v2 interval 0", set(v2, 5, 0), node1, group4, RejectInterval, "vrrp: advertisement interval 0, want at least 1"},
@@ -118,8 +118,7 @@ func TestAdvertisementAppendRefuses(t *testing.T) {
 	}{
 		{"version 1", v3, func(a *Advertisement) { a.Version = 1 }, node1, group4, "vrrp: version 1, want 2 or 3"},
 		{"VRID 0", v3, func(a *Advertisement) { a.VRID = 0 }, node1, group4, "vrrp: VRID 0, want 1 to 255"},
-		{"no address", v3, func(a *Advertisement) { a.Addresses = nil }, node1, group4, "vrrp: 0 addresses, want 1 to 255"},
-		{"256 addresses", v3, func(a *Advertisement) { a.Addresses = slices.Repeat(a.Addresses, 256) }, node1, group4, "vrrp: 256 addresses, want 1 to 255"},
+		{"256 addresses", v3, func(a *Advertisement) { a.Addresses = slices.Repeat(a.Addresses, 256) }, node1, group4, "vrrp: 256 addresses, want at most 255"},
 		{"v3 interval 0", v3, func(a *Advertisement) { a.Interval = 0 }, node1, group4, "vrrp: advertisement interval 0s, want 10ms to 40.95s in steps of 10ms"},
 		{"v3 interval 15ms", v3, func(a *Advertisement) { a.Interval = 15 * time.Millisecond }, node1, group4, "vrrp: advertisement interval 15ms, want 10ms to 40.95s in steps of 10ms"},
 		{"v3 interval 40.96s", v3, func(a *Advertisement) { a.Interval = 4096 * centisecond }, node1, group4, "vrrp: advertisement interval 40.96s, want 10ms to 40.95s in steps of 10ms"},

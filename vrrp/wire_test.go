@@ -51,6 +51,8 @@ func wires() []wire {
 	giveUp, v6 := v2, v3
 	giveUp.Priority = 0
 	v6.Addresses = []netip.Addr{addr("fe80::100"), addr("fd09::100")}
+	none := v2
+	none.Addresses = []netip.Addr{}
 	return []wire{
 		{"keepalived v2 no auth", node1, group4, "213364010001705d 0a090064 0000000000000000", MessageOnly, v2},
 		{"keepalived v2 password", node1, group4, "2133640101013b2b 0a090064 3432000000000000", MessageOnly, pass("42")},
@@ -70,6 +72,7 @@ func wires() []wire {
 			"holo v2", addr("10.0.1.1"), group4, "21331e010001b5c5 0a000105 0000000000000000", MessageOnly,
 			Advertisement{Version: 2, VRID: 51, Priority: 30, Interval: time.Second, Addresses: []netip.Addr{addr("10.0.1.5")}},
 		},
+		{"keepalived v2 without an address", node1, group4, "2133640000017acb 0000000000000000", MessageOnly, none},
 	}
 }
 

@@ -91,7 +91,7 @@ func advice(cfg *config.Config) []string {
 			continue
 		}
 		out = append(out, fmt.Sprintf("vips[%d] (%s): the VRID %d comes from %s; when that address changes, so does the VRID: "+
-			"set vrrp.id before you change it, and always beside keepalived peers", i, v.Name, v.VRRP.ID, v.Addresses[0].Addr()))
+			"set vrrp.id before you change it, and always beside keepalived peers", i, v.Name, v.VRRP.ID, v.First()))
 	}
 	return out
 }

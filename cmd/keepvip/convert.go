@@ -33,6 +33,7 @@ func newConvert() *cobra.Command {
 	cmd.Flags().BoolVar(&o.Strict, "strict", false, "refuse what keepalived -t complains of, although keepalived runs it by other values")
 	cmd.Flags().StringVar(&o.User, "check-user", convert.DefaultUser, "whom scripts run as that keepalived runs as root: a name, an id, or ids of user and group")
 	cmd.Flags().StringVar(&o.Secrets, "secrets", convert.DefaultSecrets, "the directory of the files that passwords are to be written to")
+	cmd.Flags().StringVar(&o.VirtualServers, "virtual-servers", "", "what becomes of virtual_server for TCP at an address that an instance has: spread makes spread.backends of it; without it a line says what is left out")
 	id := cmd.Flags().StringP("config-id", "i", "", "what lines with @id are for; without it the first part of this host's name, as in keepalived")
 	form := bindKubeVIPForm(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -45,7 +46,7 @@ func newConvert() *cobra.Command {
 			args[0], ok = "standard input", true
 		}
 		if ok {
-			if err := notFor(cmd, "a kube-vip", "partial", "strict", "check-user", "secrets", "config-id"); err != nil {
+			if err := notFor(cmd, "a kube-vip", "partial", "strict", "check-user", "secrets", "config-id", "virtual-servers"); err != nil {
 				return err
 			}
 			return form.run(cmd, args[0], text)
@@ -59,6 +60,9 @@ func newConvert() *cobra.Command {
 		}
 		if !filepath.IsAbs(o.Secrets) {
 			return fmt.Errorf("--secrets %q, want an absolute path such as %s", o.Secrets, convert.DefaultSecrets)
+		}
+		if o.VirtualServers != "" && o.VirtualServers != convert.VirtualServersSpread {
+			return fmt.Errorf("--virtual-servers %q, want %s, or the option left out", o.VirtualServers, convert.VirtualServersSpread)
 		}
 		return convertKeepalived(cmd, args[0], *id, o, asObject)
 	}

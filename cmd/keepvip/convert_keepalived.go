@@ -28,7 +28,7 @@ func convertKeepalived(cmd *cobra.Command, path, id string, o convert.Options, a
 		return refusedConversion(r)
 	}
 	var lines strings.Builder
-	findingLines(&lines, r.Findings)
+	findingLines(&lines, r.Folded())
 	if _, err := io.WriteString(cmd.ErrOrStderr(), lines.String()); err != nil {
 		return failed(err)
 	}

@@ -160,7 +160,7 @@ func nodeAddresses(words []string) (out []netip.Addr, err error) {
 // elected refuses peers of a family in which no virtual address is elected: nothing would be sent to them.
 func elected(peers []netip.Addr, vips []config.VIP) error {
 	for _, a := range peers {
-		if !slices.ContainsFunc(vips, func(v config.VIP) bool { return v.Addresses[0].Addr().Is4() == a.Is4() }) {
+		if !slices.ContainsFunc(vips, func(v config.VIP) bool { return v.First().Is4() == a.Is4() }) {
 			return fmt.Errorf("--peers: %s, want an address of the family of a virtual address: the first one of each entry is elected", a)
 		}
 	}
@@ -192,7 +192,7 @@ func heard(f doctor.Facts) []heardDoc {
 func membersHeard(f doctor.Facts) []memberDoc {
 	out := []memberDoc{}
 	for _, v := range f.VIPs {
-		group := v.Addresses[0].Addr()
+		group := v.First()
 		for _, w := range f.Wires {
 			own := slices.IndexFunc(w.Hellos, func(h doctor.Hello) bool { return h.Own && h.Group == group })
 			for _, h := range w.Hellos {

@@ -316,6 +316,8 @@ func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Se
 
 func fenceText(f instance.FenceStatus, now time.Time) string {
 	switch {
+	case f.Unbound:
+		return "none is needed: hooks move the address, and keepvip binds nothing"
 	case f.Route && f.Standing:
 		return "none is needed: the kernel takes the route away if keepvip dies"
 	case f.Route:

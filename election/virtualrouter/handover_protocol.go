@@ -38,7 +38,9 @@ func newHandoverProtocol(m *machine, cfg members.Config) *handoverProtocol {
 
 func (x *handoverProtocol) config() members.Config {
 	r, c := x.m.cfg.Router, x.cfg
-	c.Group = r.Addresses[0] // of the family that carries the election, so the first of all
+	if len(r.Addresses) > 0 {
+		c.Group = r.Addresses[0] // of the family that carries the election, so the first of all
+	}
 	c.Addresses = members.DigestOf(r.Addresses)
 	c.Address, c.Preempt, c.PreemptDelay = x.m.source.WithZone(""), r.Preempt, r.PreemptDelay
 	if x.recall.on {

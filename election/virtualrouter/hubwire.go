@@ -51,6 +51,8 @@ func (w *hubWire) refuses(a Arrival) string {
 		return RejectOwn
 	case len(w.cfg.Peers) > 0 && !slices.Contains(w.cfg.Peers, a.Source):
 		return RejectPeer
+	case len(a.Advertisement.Addresses) == 0 && len(*w.addresses.Load()) > 0:
+		return vrrp.RejectCount
 	case !w.cfg.AnyAddresses && !a.Advertisement.Shares(*w.addresses.Load()):
 		return vrrp.RejectAddresses
 	case a.Advertisement.Version != w.cfg.Version:

@@ -38,8 +38,9 @@ type VIP struct {
 	Name string
 	// KeepalivedName is what hooks, the FIFO and the files in KeepalivedFiles call it; "": Name. KeepalivedGroupName is the same for Group.
 	KeepalivedName, KeepalivedGroupName string
-	// Addresses has at least one entry. The family of the first carries the election; the others are bound and released with it.
+	// Addresses has at least one entry, but with HooksOnly. The family of the first carries the election; the others are bound and released with it.
 	Addresses []netip.Prefix
+	HooksOnly bool        // hooks move the addresses, or nothing: keepvip elects, and binds nothing
 	Interface string      // "": the one whose subnet contains the first address
 	Elsewhere []Elsewhere // of the addresses, those on other interfaces
 	Labels    []string    // of the IPv4 addresses, in their order; "", and none: the interface's name

@@ -21,7 +21,7 @@ func (c *Config) derive() {
 		v.deriveExternal()
 		c.deriveCheck(i)
 		if v.VRRP.ID == 0 && len(v.Addresses) > 0 {
-			v.VRRP.ID = DeriveVRID(v.Addresses[0].Addr())
+			v.VRRP.ID = DeriveVRID(v.First())
 		}
 		for j := range v.Checks {
 			h := &v.Checks[j]

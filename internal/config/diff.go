@@ -95,7 +95,7 @@ func diffVIP(before, after VIP) VIPChange {
 		c.Keys = append(c.Keys, vipsKey+"[]."+spreadBackends)
 	}
 	// A socket has one family, and each interface a service of its own.
-	if before.Addresses[0].Addr().Is4() != after.Addresses[0].Addr().Is4() || !slices.EqualFunc(before.Links(), after.Links(), sameInterface) {
+	if before.First().Is4() != after.First().Is4() || len(before.Addresses) == 0 != (len(after.Addresses) == 0) || !slices.EqualFunc(before.Links(), after.Links(), sameInterface) {
 		c.Recreate = true
 	}
 	return c

@@ -54,10 +54,13 @@ func (c *Config) Internal() []VIP {
 	return slices.DeleteFunc(slices.Clone(c.VIPs), VIP.External)
 }
 
-// Endpoint is where clients connect: the first address or the external one, and the port; 0 if neither the address nor a check names a port.
+// Endpoint is where clients connect: the first address or the external one, and the port; 0 if neither the address nor a check names a port, or there is no address.
 func (v VIP) Endpoint() (host string, port uint16) {
+	if !v.External() && len(v.Addresses) == 0 {
+		return "", 0 // only hooks know where clients connect
+	}
 	if !v.External() {
-		return v.Addresses[0].Addr().String(), v.clientPort()
+		return v.First().String(), v.clientPort()
 	}
 	host, port = splitAddress(v.ExternalAddress)
 	return host, cmp.Or(port, v.clientPort())

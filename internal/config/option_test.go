@@ -22,6 +22,7 @@ var samples = map[string]struct {
 	"scope":                   {value: "link"},
 	"group":                   {value: "edge"},
 	"mode":                    {value: "external", needs: map[string][]string{"external-address": {"lb.example.org"}}},
+	"hooks-only":              {value: "true"},
 	"external-address":        {value: "[fd77::7]:6443"},
 	"external-grace":          {value: "0s"},
 	"interface":               {value: "bond0.7"},

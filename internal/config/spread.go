@@ -206,8 +206,8 @@ func (k vipValidator) spreadMembers() {
 	}
 	for _, m := range list {
 		switch {
-		case len(k.v.Addresses) > 0 && m.Is4() != k.v.Addresses[0].Addr().Is4():
-			k.fail("spread.members", "%s, want the family of the first address %s", m, k.v.Addresses[0].Addr())
+		case len(k.v.Addresses) > 0 && m.Is4() != k.v.First().Is4():
+			k.fail("spread.members", "%s, want the family of the first address %s", m, k.v.First())
 		case k.c.isVirtual(m):
 			k.fail("spread.members", "%s is a virtual address, want a node's own", m)
 		}

@@ -53,6 +53,7 @@ func (c *Config) Validate() error {
 		v.spread()
 		v.candidates()
 		v.external()
+		v.hooksOnly()
 	}
 	c.validateGroupNames(&ps)
 	c.checkKey(&ps)
@@ -101,7 +102,7 @@ func (k vipValidator) addresses() {
 	case len(k.v.Addresses) > 0:
 	case k.v.External() && k.v.ExternalAddress != "":
 		k.fail("addresses", "none, and externalAddress is a name; want the virtual address that nodes hold in mode internal, such as [10.77.0.100]")
-	case !k.v.External():
+	case !k.v.External() && !k.v.HooksOnly:
 		k.fail("addresses", "none, want at least one, such as [10.77.0.100]")
 	}
 	if n := len(k.v.Addresses); n > maxAddresses {
@@ -117,7 +118,7 @@ func (k vipValidator) vrrp() {
 		if r.AdvertisementInterval%time.Second != 0 {
 			k.fail("vrrp.advertisementInterval", "%v, want whole seconds with vrrp.version 2", r.AdvertisementInterval)
 		}
-		if len(k.v.Addresses) > 0 && k.v.Addresses[0].Addr().Is6() {
+		if len(k.v.Addresses) > 0 && k.v.First().Is6() {
 			k.fail("vrrp.version", "2 with an IPv6 address first, want 3")
 		}
 	} else if r.PasswordFile != "" {
@@ -137,10 +138,10 @@ func (k vipValidator) vrrp() {
 		k.fail("vrrp.preemptDelay", "%v without preemption, want vrrp.preempt true or no delay", r.PreemptDelay)
 	}
 	for _, a := range r.Excluded {
-		switch at := slices.IndexFunc(k.v.Addresses, func(p netip.Prefix) bool { return p.Addr() == a }); at {
-		case -1:
+		switch at := slices.IndexFunc(k.v.Addresses, func(p netip.Prefix) bool { return p.Addr() == a }); {
+		case at < 0:
 			k.fail("vrrp.excluded", "%s is not among the addresses, want one of them", a)
-		case 0:
+		case at == 0 && len(k.v.Advertised(a.Is4())) > 0: // without any the advertisements are those of an instance without virtual_ipaddress
 			k.fail("vrrp.excluded", "%s is the first address, which carries the election, want another", a)
 		}
 	}
@@ -149,22 +150,22 @@ func (k vipValidator) vrrp() {
 	}
 	switch {
 	case !r.MulticastGroup.IsValid():
-	case len(k.v.Addresses) > 0 && r.MulticastGroup.Is4() != k.v.Addresses[0].Addr().Is4():
-		k.fail("vrrp.multicastGroup", "%s, want the family of the first address %s", r.MulticastGroup, k.v.Addresses[0].Addr())
+	case len(k.v.Addresses) > 0 && r.MulticastGroup.Is4() != k.v.First().Is4():
+		k.fail("vrrp.multicastGroup", "%s, want the family of the first address %s", r.MulticastGroup, k.v.First())
 	case len(r.Peers) > 0:
 		k.fail("vrrp.multicastGroup", "%s beside vrrp.peers, want one of them", r.MulticastGroup)
 	}
 	switch {
 	case !r.Source.IsValid():
-	case len(k.v.Addresses) > 0 && r.Source.Is4() != k.v.Addresses[0].Addr().Is4():
-		k.fail("vrrp.source", "%s, want the family of the first address %s", r.Source, k.v.Addresses[0].Addr())
+	case len(k.v.Addresses) > 0 && r.Source.Is4() != k.v.First().Is4():
+		k.fail("vrrp.source", "%s, want the family of the first address %s", r.Source, k.v.First())
 	case k.c.isVirtual(r.Source):
 		k.fail("vrrp.source", "%s is a virtual address, want a node's own", r.Source)
 	}
 	for _, peer := range r.Peers {
 		switch {
-		case len(k.v.Addresses) > 0 && peer.Is4() != k.v.Addresses[0].Addr().Is4():
-			k.fail("vrrp.peers", "%s, want the family of the first address %s", peer, k.v.Addresses[0].Addr())
+		case len(k.v.Addresses) > 0 && peer.Is4() != k.v.First().Is4():
+			k.fail("vrrp.peers", "%s, want the family of the first address %s", peer, k.v.First())
 		case k.c.isVirtual(peer):
 			k.fail("vrrp.peers", "%s is a virtual address, want a node's own", peer)
 		}
@@ -266,14 +267,14 @@ func (c *Config) collide(ps *problems, where string, link func(VIP) (string, boo
 	}
 	first := map[router]int{}
 	for i, v := range c.VIPs {
-		if len(v.Addresses) == 0 || v.Election != ElectionVRRP {
+		if len(v.Addresses) == 0 && !v.HooksOnly || v.Election != ElectionVRRP {
 			continue
 		}
 		name, ok := link(v)
 		if !ok {
 			continue
 		}
-		r := router{v.VRRP.ID, v.Addresses[0].Addr().Is4(), name}
+		r := router{v.VRRP.ID, v.First().Is4(), name}
 		if j, taken := first[r]; taken {
 			at := fmt.Sprintf("%s[%d].vrrp.id", vipsKey, i)
 			ps.add(c.near(at), at, "VRID %d is also that of %s[%d] on %s, want another", v.VRRP.ID, vipsKey, j, cmp.Or(where, name))

@@ -7,6 +7,8 @@ const (
 	CertificateExpires Code = "KV241"
 	CertificateExpired Code = "KV242"
 
+	ClusterNetwork Code = "KV243"
+
 	NoHolder      Code = "KV330"
 	NobodyElse    Code = "KV331"
 	AddressFlaps  Code = "KV332"
@@ -31,6 +33,11 @@ func holdWatched() []Entry {
 			CertificateExpired, "certificate-expired", "The certificate that the service of this node shows has expired, so clients that verify it refuse the service.",
 			"Look at `kubeadm certs check-expiration`, and at the clock of this node.",
 			"Renew it: `kubeadm certs renew apiserver`, and restart the apiserver. k3s and RKE2 renew theirs when they are started again.",
+		},
+		{
+			ClusterNetwork, "cluster-network", "The virtual address is in a network of containers: of pods, of services or of docker. A pod or service can get the address as well, and this host does not send to the other nodes what is for that network.",
+			"Look at `ip address` for docker0, cni0, flannel, cilium and their like, and at `serviceSubnet` and `podSubnet` of kubeadm's configuration.",
+			"Choose an address of the nodes' own subnet.",
 		},
 	}
 }

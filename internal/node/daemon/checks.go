@@ -91,7 +91,7 @@ func checkerOf(v config.VIP, h config.ListedCheck, near neighbours, log *slog.Lo
 		c.id += fmt.Sprintf("%+v", v.Spread) // whom it asks, and what
 	}
 	if h.Kind == config.CheckGateway {
-		c.id += fmt.Sprint(v.Addresses[0], v.Interface) // from where it asks
+		c.id += fmt.Sprint(v.First(), v.Interface) // from where it asks
 	}
 	return c, err
 }

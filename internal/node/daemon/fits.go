@@ -29,7 +29,7 @@ func (s *seen) fits(cfg *config.Config) error {
 			}
 			continue // routers send it here, from any network
 		}
-		first := v.Addresses[0].Addr()
+		first := v.First()
 		_, err := link.Choose(s.snapshot, first, v.Interface)
 		if own := unsuitable(s.snapshot, v, virtualAddresses(cfg)); own != nil {
 			errs = append(errs, own)
@@ -47,7 +47,7 @@ func (s *seen) unlisted(v config.VIP) error {
 	if v.Spread.Via == config.ViaOff || len(v.Spread.Members) == 0 {
 		return nil
 	}
-	l, err := link.Choose(s.own, v.Addresses[0].Addr(), v.Interface)
+	l, err := link.Choose(s.own, v.First(), v.Interface)
 	if err != nil {
 		return nil // it is waited for
 	}
@@ -69,7 +69,7 @@ func (s *seen) unlisted(v config.VIP) error {
 // distinct refuses two virtual routers of one VRID on one of these links.
 func distinct(links []link.Link, cfg *config.Config) error {
 	return cfg.CheckLinks(func(v config.VIP) (string, bool) {
-		l, err := link.Choose(links, v.Addresses[0].Addr(), v.Interface)
+		l, err := link.Choose(links, v.First(), v.Interface)
 		return l.Name, err == nil && !v.External()
 	})
 }
@@ -86,6 +86,9 @@ func ownIsVirtual(links []link.Link, v config.VIP, virtual []netip.Addr) error {
 
 // unsuitable is what makes the addresses of v impossible on a host with these links, as far as its links are known.
 func unsuitable(links []link.Link, v config.VIP, virtual []netip.Addr) error {
+	if v.HooksOnly {
+		return nil // the host may have the address for good
+	}
 	if err := ownIsVirtual(links, v, virtual); err != nil {
 		return err
 	}

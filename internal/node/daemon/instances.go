@@ -18,6 +18,7 @@ import (
 	"github.com/keepvip/keepvip/internal/node/replies"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/internal/serve/service/address"
+	"github.com/keepvip/keepvip/internal/serve/service/unbound"
 	"github.com/keepvip/keepvip/members/subscription"
 	"github.com/keepvip/keepvip/vrrp"
 )
@@ -64,7 +65,7 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 		in.Served = served(v, b.near)
 	} else if err := b.holdAddresses(&in, v, whole); err != nil {
 		return in, err
-	} else if !v.Local() { // elsewhere connections are translated, and nothing is bound
+	} else if !v.Local() && !v.HooksOnly { // elsewhere connections are translated, and nothing is bound
 		in.Uncovered = b.coverage.Why(v)
 		in.Lacks = b.host.lacks(v)
 		in.Unrouted = b.host.unrouted(v, b.replies)
@@ -101,6 +102,10 @@ func (b *builder) holdAddresses(in *instance.Config, v config.VIP, whole *config
 		b.serveByRoute(in, v)
 		return nil
 	}
+	if v.HooksOnly {
+		in.Serve = func(func(instance.Blocked)) instance.Service { return unbound.Service{} }
+		return nil
+	}
 	spread, end := spreadOf(v)
 	b.serveAddresses(in, kept, v, whole, spread)
 	b.joinSpread(in, v, spread, end)
@@ -129,6 +134,9 @@ type kernelLease struct {
 // whereOf is where v belongs. The members of a cluster have their list of peers elsewhere.
 func whereOf(v config.VIP) where {
 	w := where{addresses: v.Addresses, link: v.Interface}
+	if len(v.Addresses) == 0 {
+		w.addresses = []netip.Prefix{netip.PrefixFrom(v.First(), v.First().BitLen())}
+	}
 	if len(v.Elsewhere) > 0 {
 		w.addresses = decidingOf(v)
 	}

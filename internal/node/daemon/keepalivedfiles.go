@@ -190,7 +190,7 @@ func keepalivedInstance(v config.VIP, s instance.Status) report.Instance {
 		Password: v.VRRP.Version == 2 && v.VRRP.Password != "", Unicast: len(v.VRRP.Peers) > 0,
 		MinTTL: v.VRRP.MinTTL, Multicast: v.VRRP.MulticastGroup, Listed: keepalivedListed(v), Stats: keepalivedStats(s),
 	}
-	advertised := v.Advertised(v.Addresses[0].Addr().Is4())
+	advertised := v.Advertised(v.First().Is4())
 	for _, a := range v.Addresses {
 		if slices.Contains(advertised, a.Addr()) {
 			i.Addresses = append(i.Addresses, a)

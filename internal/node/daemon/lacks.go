@@ -44,7 +44,7 @@ func (s *seen) linkFor(v config.VIP, on config.OnLink) string {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l, err := link.Choose(s.own, v.Addresses[0].Addr(), name)
+	l, err := link.Choose(s.own, v.First(), name)
 	if err != nil {
 		return ""
 	}

@@ -86,7 +86,7 @@ func (s *memberSockets) join(v config.VIP, p instance.Place, many int, spreadEve
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	group := v.Addresses[0].Addr()
+	group := v.First()
 	session := newSession()
 	silent := hub.speak(session)
 	wire := hub.Join(members.WireConfig{Group: group, Peers: v.VRRP.Peers, MinTTL: v.VRRP.MinTTL})

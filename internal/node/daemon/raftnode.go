@@ -264,7 +264,7 @@ func (b *builder) electByRaft(in *instance.Config, v config.VIP, whole *config.C
 		if err != nil {
 			return nil, nil, err
 		}
-		return n.NewElector(raft.ElectorConfig{Name: v.Name, Group: v.Addresses[0].Addr(), Priority: topPriority(v), Log: b.log.With("vip", v.Name)}), func() {}, nil
+		return n.NewElector(raft.ElectorConfig{Name: v.Name, Group: v.First(), Priority: topPriority(v), Log: b.log.With("vip", v.Name)}), func() {}, nil
 	}
 	in.Adjust = func(e election.Elector, _ instance.Place) {
 		if r, ok := e.(*raft.Elector); ok {

@@ -114,7 +114,7 @@ func withRoutes(do func(*hostroute.Handle) error) error {
 
 // routed is the place of an address that routers send here: the interface whose subnet has it, or else the one of the default route.
 func (h *host) routed(v config.VIP) (instance.Place, error) {
-	first := v.Addresses[0].Addr()
+	first := v.First()
 	h.seen.mu.Lock()
 	links := h.seen.own
 	h.seen.mu.Unlock()

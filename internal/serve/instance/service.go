@@ -112,6 +112,8 @@ type FenceStatus struct {
 	Uncovered string `json:"uncovered,omitempty"`
 	// Route tells that there is no fence, because no address is bound: Standing says whether the kernel takes the route away with the process.
 	Route bool `json:"route,omitempty"`
+	// Unbound tells that there is nothing to silence, because hooks move what there is to move: Standing is true.
+	Unbound bool `json:"unbound,omitempty"`
 	// Renewals are those of the lease by transaction, RenewalErrors those of them that the kernel refused, and Lapses the times it had no
 	// lease although the elector had one. They are for metrics.
 	Renewals, RenewalErrors, Lapses uint64 `json:"-"`

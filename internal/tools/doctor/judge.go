@@ -20,6 +20,7 @@ func Judge(f Facts) []Finding {
 		}
 		place, ok := judgePlace(out, f, v)
 		judgeAddresses(out, f, v)
+		judgeContainers(out, f, v)
 		judgeCheck(out, f, v)
 		if r := f.Replies[v.Name]; r.Lost != "" {
 			out.add(Finding{Code: code.RepliesLost, Severity: Error, VIP: v.Name, What: r.Lost, Remedy: r.Remedy})
@@ -35,7 +36,7 @@ func Judge(f Facts) []Finding {
 		judgeSpread(out, f, v, place)
 		judgeForwarding(out, f, v, place)
 		for _, w := range f.Wires {
-			if w.Interface == place.Name && w.IPv4 == v.Addresses[0].Addr().Is4() {
+			if w.Interface == place.Name && w.IPv4 == v.First().Is4() {
 				judgeWire(out, f, v, w)
 			}
 		}
@@ -53,7 +54,7 @@ func Judge(f Facts) []Finding {
 }
 
 // first is the address that carries the election.
-func first(v config.VIP) netip.Addr { return v.Addresses[0].Addr() }
+func first(v config.VIP) netip.Addr { return v.First() }
 
 func addressesOf(v config.VIP) []netip.Addr {
 	out := make([]netip.Addr, len(v.Addresses))

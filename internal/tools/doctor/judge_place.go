@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/config"
@@ -27,7 +28,7 @@ func judgePlace(out *findings, f Facts, v config.VIP) (l link.Link, ok bool) {
 		out.add(Finding{Code: code.NoSubnet, Severity: Error, VIP: v.Name, What: fmt.Sprintf("no interface has a subnet that contains %s", a)})
 		return l, false
 	}
-	if v.Interface != "" && !v.Local() && !f.inSubnet(l, a) && link.NotOwn(f.Links, a, f.virtual()) == nil {
+	if v.Interface != "" && !v.Local() && !v.HooksOnly && !f.inSubnet(l, a) && link.NotOwn(f.Links, a, f.virtual()) == nil {
 		out.add(Finding{Code: code.NoSubnet, Severity: Warning, VIP: v.Name, What: fmt.Sprintf("no subnet of %s contains %s", l.Name, a)})
 	}
 	master := slices.IndexFunc(f.Links, func(o link.Link) bool { return l.Master != 0 && o.Index == l.Master })
@@ -47,6 +48,9 @@ func judgePlace(out *findings, f Facts, v config.VIP) (l link.Link, ok bool) {
 
 // judgeAddresses looks at what the addresses are on this host beside virtual.
 func judgeAddresses(out *findings, f Facts, v config.VIP) {
+	if v.HooksOnly {
+		return // whether a host has the address says nothing about who is elected
+	}
 	for _, p := range v.Addresses {
 		if link.NotOwn(f.Links, p.Addr(), f.virtual()) != nil {
 			out.add(Finding{Code: code.OwnAddress, Severity: Error, VIP: v.Name, What: fmt.Sprintf("%s is this host's own address", p.Addr())})
@@ -60,6 +64,27 @@ func judgeAddresses(out *findings, f Facts, v config.VIP) {
 						What: fmt.Sprintf("%s is on %s already, and keepvip has not put it there", p.Addr(), l.Name),
 					})
 				}
+			}
+		}
+	}
+}
+
+// containers are what the interfaces of container networks are called, or begin with.
+var containers = []string{
+	"docker0", "podman", "cni0", "cbr0", "nerdctl", "flannel", "cilium_", "lxc", "cali", "vxlan.calico", "tunl0", "kube-bridge", "weave", "antrea-", "ovn-k8s-", "genev_sys", "br-int", "virbr",
+}
+
+// judgeContainers looks for an address in a network that belongs to pods, or to containers of this host.
+func judgeContainers(out *findings, f Facts, v config.VIP) {
+	for _, p := range v.Addresses {
+		for _, l := range f.Links {
+			named := func(begin string) bool { return strings.HasPrefix(l.Name, begin) }
+			if l.Name != v.Interface && slices.ContainsFunc(containers, named) && f.inSubnet(l, p.Addr()) {
+				out.add(Finding{
+					Code: code.ClusterNetwork, Severity: Error, VIP: v.Name,
+					What: fmt.Sprintf("%s is in the subnet of %s, which belongs to containers", p.Addr(), l.Name),
+				})
+				break
 			}
 		}
 	}
@@ -92,7 +117,7 @@ const leastMTU = 1280
 // judgeTwin looks for a second interface in the subnet of the address.
 func judgeTwin(out *findings, f Facts, v config.VIP, l link.Link) {
 	a := first(v)
-	if !a.Is4() {
+	if !a.Is4() || v.HooksOnly {
 		return
 	}
 	for _, o := range f.Links {

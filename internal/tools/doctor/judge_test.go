@@ -95,6 +95,13 @@ func TestJudgeFindsEachFaultByItsCode(t *testing.T) {
 		"certificate that expires in two weeks": {func(f *Facts) {
 			f.Certificates[0].Ends, f.Certificates[0].Left = time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), 14*24*time.Hour
 		}, []code.Code{code.CertificateExpires}},
+		"address in docker's network": {func(f *Facts) {
+			f.Links = append(f.Links, link.Link{Index: 3, Name: "docker0", Up: true, Addresses: []link.Address{{Prefix: netip.PrefixFrom(vip.Prev(), 16)}}})
+			f.VIPs[0].Interface = "eth0"
+		}, []code.Code{code.ClusterNetwork, code.SecondLink}},
+		"address beside docker's network": {func(f *Facts) {
+			f.Links = append(f.Links, link.Link{Index: 3, Name: "docker0", Up: true, Addresses: []link.Address{{Prefix: netip.MustParsePrefix("172.17.0.1/16")}}})
+		}, nil},
 		"certificate that expires in time": {func(f *Facts) {
 			f.Certificates[0].Ends, f.Certificates[0].Left = time.Date(2026, 12, 1, 0, 0, 0, 0, time.UTC), 14*24*time.Hour+time.Second
 		}, nil},

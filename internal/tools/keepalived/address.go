@@ -22,6 +22,7 @@ func (r *reader) virtual(d *draft, n *syntax.Node) []Address {
 func (r *reader) addresses(n *syntax.Node) []Address {
 	if len(n.Children) == 0 {
 		r.slip(CodeMissing, n.At, n.Words[0]+" is empty", "write an address into it, or remove it")
+		r.harmless(true)
 	}
 	var out []Address
 	for _, c := range n.Children {

@@ -46,7 +46,7 @@ func TestAddressReadsAsKeepalivedDoes(t *testing.T) {
 			want = []string{"5 " + c.fault}
 		}
 		if c.want == "" {
-			want = append([]string{"1 " + CodeMissing}, want...)
+			want = append([]string{"1 " + CodeEmpty}, want...)
 		}
 		assert.Equal(t, append([]string{}, want...), faults(got), line)
 	}
@@ -269,7 +269,7 @@ func TestInstancesNeedANameAndMore(t *testing.T) {
 	for text, want := range map[string][]string{
 		"vrrp_instance A B {\n}":                {"1 missing"},
 		"vrrp_instance {\n}":                    {"1 missing"},
-		"vrrp_instance A {\n}":                  {"1 missing", "1 missing", "1 missing"},
+		"vrrp_instance A {\n}":                  {"1 missing", "1 missing", "1 no-address"},
 		head + vip + "}\n" + head + vip + "}\n": {"8 duplicate"},
 	} {
 		assert.Equal(t, want, faults(model(t, text)), text)

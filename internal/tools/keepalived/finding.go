@@ -20,7 +20,9 @@ type Finding struct {
 	Text   string `json:"text"`
 	Remedy string `json:"remedy,omitempty"`
 	Fatal  bool   `json:"-"` // keepalived does not start
-	Taken  bool   `json:"-"` // a fault with which keepalived runs, and it is certain with which values: those of the model
+	// Harmless is a fault that keepalived logs, and with which it works as the file means.
+	Harmless bool `json:"-"`
+	Taken    bool `json:"-"` // a fault with which keepalived runs, and it is certain with which values: those of the model
 }
 
 // Codes of the findings that this package makes, beside those of package syntax.
@@ -28,6 +30,7 @@ const (
 	CodeUnknown     = "unknown-keyword"  // keepalived 2.2.7 does not know the keyword here
 	CodeNewer       = "newer-keyword"    // a later keepalived knows it
 	CodeMissing     = "missing"          // a value, a name or a block is missing
+	CodeEmpty       = "no-address"       // an instance with nothing to advertise
 	CodeValue       = "value"            // a value that keepalived does not take
 	CodeExtra       = "extra-words"      // words behind the value, which keepalived does not read
 	CodeReference   = "reference"        // a name of a script, file or instance that is not there, or not yet

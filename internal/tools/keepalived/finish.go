@@ -55,6 +55,7 @@ func (k rules) apply() {
 	if d.Strict {
 		k.strict()
 	}
+	k.empty()
 	k.preempt()
 	k.advertise()
 	k.destinations()
@@ -74,9 +75,29 @@ func (k rules) identify() {
 	if d.VRID == 0 {
 		k.fault(CodeMissing, d.At, fmt.Sprintf("vrrp_instance %s has no virtual_router_id: keepalived does not start", d.Name), "add virtual_router_id, 1 to 255, the same on all nodes")
 	}
-	if len(d.Addresses) == 0 {
-		k.fault(CodeMissing, d.At, fmt.Sprintf("vrrp_instance %s has no virtual_ipaddress", d.Name), "add the block with an address")
+}
+
+// empty looks at an instance without an address to advertise, which keepalived runs by version 2 and IPv4 alone.
+func (k rules) empty() {
+	d := k.d
+	switch {
+	case len(d.Addresses) > 0:
+	case d.Version == 3 || d.IPv6 || d.Strict:
+		k.fault(CodeMissing, d.At, fmt.Sprintf("vrrp_instance %s has no virtual_ipaddress, which version 3, IPv6 and strict mode want: keepalived does not start", d.Name),
+			"add the block with an address, or use version 2")
+	case len(d.Excluded) > 0:
+		k.found(Note, CodeEmpty, d.At, fmt.Sprintf("vrrp_instance %s has no virtual_ipaddress: its advertisements name none, and the addresses in virtual_ipaddress_excluded move", d.Name), "")
+	case k.told():
+		k.found(Note, CodeEmpty, d.At, fmt.Sprintf("vrrp_instance %s has no virtual_ipaddress: it is elected, and notify scripts move what there is to move", d.Name), "")
+	default:
+		k.found(Warning, CodeEmpty, d.At, fmt.Sprintf("vrrp_instance %s has no virtual_ipaddress and no notify: it is elected, and nothing follows from that", d.Name), "add the block with an address")
 	}
+}
+
+// told says whether anybody is told of the instance.
+func (k rules) told() bool {
+	told := k.d.Notify != (Notify{}) || k.config.Global.NotifyFIFO.Path != "" || k.config.Global.VRRPFIFO.Path != ""
+	return told || slices.ContainsFunc(k.groups, func(g *groupDraft) bool { return g.Name == k.d.SyncGroup && g.Notify != (Notify{}) })
 }
 
 func (k rules) version() {

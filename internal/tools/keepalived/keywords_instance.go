@@ -52,6 +52,11 @@ func instanceKeywords() map[string]instanceKeyword {
 				r.fault(CodeValue, n.At, fmt.Sprintf("the interface %q has more than 15 characters: keepalived ignores the line", n.Words[1]), "write the interface's name")
 				return
 			}
+			if n.Words[1] == "lo" {
+				r.fault(CodeValue, n.At, "interface lo: VRRP does not run on the loopback interface, and keepalived ignores the line",
+					"write the interface where the other nodes are heard; an address on lo has dev lo behind it in virtual_ipaddress")
+				return
+			}
 			d.Interface = n.Words[1]
 		}},
 		"virtual_router_id": {words: 2, read: readVRID},
@@ -117,6 +122,7 @@ func readState(r *reader, d *draft, n *syntax.Node) {
 		d.StartAsMaster = false
 	default:
 		r.slip(CodeValue, n.At, fmt.Sprintf("state %q, want MASTER or BACKUP in capitals: keepalived takes BACKUP", n.Words[1]), "write state BACKUP: the priority decides")
+		r.harmless(!strings.EqualFold(n.Words[1], "MASTER"))
 	}
 	r.extra(n, 2)
 }
@@ -133,6 +139,7 @@ func readPriority(r *reader, d *draft, n *syntax.Node) {
 	if !ok {
 		v = 100
 		r.config.Findings[len(r.config.Findings)-1].Taken = true
+		r.harmless(leading(n.Words[1]) == 100)
 	}
 	d.priority = &v
 	r.extra(n, 2)

@@ -26,7 +26,7 @@ func Model(doc *syntax.Document) *Config {
 		if p.Minor {
 			severity = Warning
 		}
-		r.config.Findings = append(r.config.Findings, Finding{Severity: severity, Code: p.Code, Origin: p.At, Text: p.Text, Remedy: p.Remedy, Taken: p.Taken})
+		r.config.Findings = append(r.config.Findings, Finding{Severity: severity, Code: p.Code, Origin: p.At, Text: p.Text, Remedy: p.Remedy, Taken: p.Taken, Harmless: p.Taken && p.Code == syntax.CodeBrace})
 	}
 	readBlock(r, "", rootKeywords(), r.config, nil, doc.Nodes)
 	r.finish()
@@ -136,6 +136,11 @@ func (r *reader) found(s Severity, code string, at syntax.Origin, text, remedy s
 func (r *reader) slip(code string, at syntax.Origin, text, remedy string) {
 	r.fault(code, at, text, remedy)
 	r.config.Findings[len(r.config.Findings)-1].Taken = true
+}
+
+// harmless marks the newest finding, if it is so.
+func (r *reader) harmless(so bool) {
+	r.config.Findings[len(r.config.Findings)-1].Harmless = so
 }
 
 func (r *reader) fault(code string, at syntax.Origin, text, remedy string) {

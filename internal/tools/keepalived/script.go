@@ -55,6 +55,7 @@ func scriptKeywords() map[string]keyword[Script] {
 			v, ok := signed(n.Words[1])
 			if begins := leading(n.Words[1]); !ok && begins != 0 && begins >= -mostWeight && begins <= mostWeight {
 				r.slip(CodeValue, n.At, fmt.Sprintf("weight %q of %s is no number: keepalived takes %d, and its -t refuses it", n.Words[1], s.Name, begins), fmt.Sprintf("write weight %d", begins))
+				r.harmless(true)
 				v, ok = begins, true
 			}
 			if !ok || v < -mostWeight || v > mostWeight {

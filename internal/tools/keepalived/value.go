@@ -14,6 +14,7 @@ func (r *reader) number(n *syntax.Node, least, most int64, instead string) (int,
 	v, ok := signed(n.Words[1])
 	if begins := leading(n.Words[1]); !ok && begins >= least && begins <= most && lenient(n.Words[0]) {
 		r.slip(CodeValue, n.At, fmt.Sprintf("%s %q is no number: keepalived takes %d, and its -t refuses it", n.Words[0], n.Words[1], begins), fmt.Sprintf("write %s %d", n.Words[0], max(begins, 1)))
+		r.harmless(begins > 0)
 		return int(begins), true
 	}
 	if !ok || v < least || v > most {

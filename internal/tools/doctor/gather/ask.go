@@ -18,6 +18,9 @@ func askWho(ctx context.Context, ifi net.Interface, p place, n *notes) {
 	var addrs []netip.Addr
 	for _, v := range p.vips {
 		for _, a := range v.Addresses {
+			if v.HooksOnly {
+				break // whoever answers is as it should be
+			}
 			addrs = append(addrs, a.Addr())
 		}
 	}

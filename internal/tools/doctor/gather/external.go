@@ -57,13 +57,13 @@ func anyConnects(ctx context.Context, addrs []netip.Addr, port uint16) error {
 
 // claims are of who answers for the addresses of v, where a network of this host may have them.
 func claims(ctx context.Context, v config.VIP, links []link.Link, listen time.Duration) []doctor.Claim {
-	l, err := link.Choose(links, v.Addresses[0].Addr(), v.Interface)
+	l, err := link.Choose(links, v.First(), v.Interface)
 	if err != nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, listen)
 	defer cancel()
 	n := &notes{}
-	askWho(ctx, net.Interface{Index: l.Index, Name: l.Name, HardwareAddr: l.MAC}, place{link: l, ipv4: v.Addresses[0].Addr().Is4(), vips: []config.VIP{v}}, n)
+	askWho(ctx, net.Interface{Index: l.Index, Name: l.Name, HardwareAddr: l.MAC}, place{link: l, ipv4: v.First().Is4(), vips: []config.VIP{v}}, n)
 	return n.facts().Claims
 }

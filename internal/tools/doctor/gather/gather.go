@@ -134,7 +134,7 @@ type place struct {
 // placesOf lists them once each.
 func placesOf(cfg *config.Config, links []link.Link) (out []place) {
 	for _, v := range cfg.VIPs {
-		a := v.Addresses[0].Addr()
+		a := v.First()
 		l, err := link.Choose(links, a, v.Interface)
 		if err != nil {
 			continue

@@ -50,7 +50,7 @@ func (p place) source() (own netip.Addr, peers []netip.Addr) {
 	for _, v := range p.vips {
 		peers = append(peers, v.VRRP.Peers...)
 	}
-	own, _ = link.Source(p.link, p.vips[0].Addresses[0].Addr())
+	own, _ = link.Source(p.link, p.vips[0].First())
 	if chosen := p.vips[0].VRRP.Source; chosen.IsValid() {
 		own = chosen
 	}

@@ -56,7 +56,7 @@ func (c *converter) addresses(i *keepalived.Instance) []entry {
 	for _, a := range i.Addresses {
 		add(a, false)
 	}
-	if len(out) == 0 {
+	if len(out) == 0 && len(i.Addresses) > 0 {
 		return nil // none of those that the election is about
 	}
 	for _, a := range i.Excluded {

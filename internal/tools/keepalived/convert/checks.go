@@ -73,6 +73,9 @@ func (c *converter) checks(i *keepalived.Instance) {
 	all, lost := c.tracked(i)
 	if len(all) == 0 {
 		why := "nothing is tracked"
+		if g := c.groups[i.SyncGroup]; g != nil && len(g.Track.Scripts)+len(g.Track.Interfaces)+len(g.Track.Processes) > 0 && c.leaves(g, i) {
+			why = "the first entry of the group has the check"
+		}
 		if lost {
 			why = "nothing that keepvip can check is tracked"
 		}
@@ -136,7 +139,7 @@ func (c *converter) tracked(i *keepalived.Instance) (all []*check, lost bool) {
 	}
 	tracks := []keepalived.Tracking{i.Track}
 	if g := c.groups[i.SyncGroup]; g != nil {
-		tracks = append(tracks, g.Track)
+		tracks = append(tracks, c.ofGroup(g, i))
 	}
 	for _, t := range tracks {
 		each("interface ", t.Interfaces, func(t keepalived.Tracked) *check {
@@ -149,6 +152,39 @@ func (c *converter) tracked(i *keepalived.Instance) (all []*check, lost bool) {
 		each("track_file ", t.Files, c.file)
 	}
 	return all, lost
+}
+
+// ofGroup is what a group tracks, as far as it is checked in this entry of it. keepvip keeps the entries together by the least fit of them: what
+// takes the group away, or its priority down, is checked in the first entry alone. What raises the priority has to be in all.
+func (c *converter) ofGroup(g *keepalived.SyncGroup, i *keepalived.Instance) keepalived.Tracking {
+	if !c.leaves(g, i) {
+		return g.Track
+	}
+	raises := func(list []keepalived.Tracked) []keepalived.Tracked {
+		return slices.DeleteFunc(slices.Clone(list), func(t keepalived.Tracked) bool {
+			return t.Weight.Value == 0 || t.Weight.Value < 0 && !t.Weight.Reverse
+		})
+	}
+	return keepalived.Tracking{
+		Interfaces: raises(g.Track.Interfaces), Scripts: raises(g.Track.Scripts), Files: g.Track.Files, Processes: raises(g.Track.Processes),
+	}
+}
+
+// leaves says whether an entry leaves what its group tracks to the first one. It does not where there is no group of keepvip's, nor where
+// somebody is told of this entry: its FAULT is told when the group's check fails, as by keepalived.
+func (c *converter) leaves(g *keepalived.SyncGroup, i *keepalived.Instance) bool {
+	told := c.opt.InMemory || i.Notify != (keepalived.Notify{}) || c.cfg.Global.NotifyFIFO.Path != "" || c.cfg.Global.VRRPFIFO.Path != ""
+	return c.slugs[g.Name] != "" && !told && i != c.firstOf(g)
+}
+
+// firstOf is the first instance of a group.
+func (c *converter) firstOf(g *keepalived.SyncGroup) *keepalived.Instance {
+	for _, i := range c.cfg.Instances {
+		if i.SyncGroup == g.Name {
+			return i
+		}
+	}
+	return nil
 }
 
 // file makes a check of a track_file.

@@ -17,7 +17,9 @@ type Options struct {
 	Find    func(name string) string
 	Default string // whom keepalived runs scripts as that are given no user: keepalived_script where there is one; "": root
 	Host    Host
-	Secrets string // the directory of files that an operator has to make; "": [DefaultSecrets]
+	// VirtualServers is what becomes of virtual_server: "": nothing, which is said; [VirtualServersSpread].
+	VirtualServers string
+	Secrets        string // the directory of files that an operator has to make; "": [DefaultSecrets]
 	// InMemory is for a process that runs the text. It hands secrets over in [Result.Secrets], so that no file has to be made, and keeps the
 	// names of instances for keepalived's files.
 	InMemory bool
@@ -44,7 +46,8 @@ type Result struct {
 	Refused  int                  // how many of them are of severity Fault
 	Valid    bool                 // there is a text, or there would be with [Options.Partial]
 	Lines    []syntax.Origin      // where each line of the text comes from; without a file where it is the same in every text
-	Secrets  map[string][]byte    // with [Options.InMemory]: what the files hold that the text names
+	names    map[string]bool
+	Secrets  map[string][]byte // with [Options.InMemory]: what the files hold that the text names
 }
 
 // Codes of findings, beside those of package keepalived.
@@ -85,6 +88,7 @@ type converter struct {
 	nodes    map[syntax.Origin][]*syntax.Node
 	roots    []*syntax.Node
 	secrets  map[string][]byte
+	virtual  []*virtualServer
 	asRoot   source // why a check runs as root; nowhere: none does
 }
 
@@ -96,6 +100,10 @@ func (c *converter) convert(doc *syntax.Document) Result {
 	for _, g := range c.cfg.Groups {
 		c.groups[g.Name] = g
 	}
+	if !c.opt.InMemory {
+		c.out.kept = remarksOf(doc, c.nodes)
+	}
+	c.virtualServers()
 	c.head(doc)
 	entries := 0
 	for _, i := range c.cfg.Instances {
@@ -103,12 +111,13 @@ func (c *converter) convert(doc *syntax.Document) Result {
 			entries++
 		}
 	}
+	c.leftRemarks()
 	c.rootChecks()
 	c.unused()
 	c.left(doc.Nodes)
 	valid := c.valid(entries, doc)
 	c.cfg.Sort(c.findings)
-	r := Result{Findings: c.findings, Valid: valid}
+	r := Result{Findings: c.findings, Valid: valid, names: namesOf(c.cfg)}
 	for _, f := range c.findings {
 		if f.Severity == keepalived.Fault {
 			r.Refused++
@@ -127,6 +136,12 @@ func (c *converter) head(doc *syntax.Document) {
 		from = plain(doc.Sources[0])
 	}
 	c.out.remark(fmt.Sprintf("Converted from %s. Behind each line is the line that it comes from.", from))
+	if len(doc.Nodes) > 0 {
+		before, _ := c.out.kept.take(doc.Nodes[0].At)
+		for _, text := range before {
+			c.out.remark(plain(text))
+		}
+	}
 	c.out.line(0, "apiVersion: keepvip/v1", nowhere)
 	c.out.line(0, "kind: Config", nowhere)
 	if c.cfg.Global.RTPriority > 0 {
@@ -143,6 +158,16 @@ func (c *converter) say(s keepalived.Severity, code string, at syntax.Origin, te
 	if !c.said[f] {
 		c.said[f] = true
 		c.findings, c.foundAt[at] = append(c.findings, f), true
+	}
+}
+
+// leftRemarks writes the comments of lines that leave no trace.
+func (c *converter) leftRemarks() {
+	for i, r := range c.out.kept.rest() {
+		if i == 0 {
+			c.out.remark("Comments on lines that have no counterpart here:")
+		}
+		c.out.remark(c.out.comment(placed(r.At)) + ": " + plain(r.Text))
 	}
 }
 

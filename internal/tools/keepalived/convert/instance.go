@@ -15,17 +15,21 @@ import (
 
 // instance writes one entry of vips, and says whether it could.
 func (c *converter) instance(i *keepalived.Instance) bool {
-	if i.Interface == "" || i.VRID == 0 || len(i.Addresses) == 0 {
+	if i.Interface == "" || i.VRID == 0 {
 		return false // the model has said so
 	}
 	c.election(i)
-	list := c.addresses(i)
-	if len(list) == 0 {
+	list, bare := c.addresses(i), len(i.Addresses)+len(i.Excluded) == 0
+	if len(list) == 0 && !bare {
 		return false
 	}
 	name := c.name(i.Name)
 	c.out.line(0, "- name: "+scalar(name), source{i.At, "vrrp_instance " + i.Name})
-	c.out.line(1, "addresses:", placed(i.Where("virtual_ipaddress")))
+	if bare {
+		c.out.line(1, "hooksOnly: true", source{i.At, "no virtual_ipaddress"})
+	} else {
+		c.out.line(1, "addresses:", placed(i.Where("virtual_ipaddress")))
+	}
 	for _, a := range list {
 		c.out.line(1, "- "+scalar(a.text), placed(a.at))
 	}
@@ -41,7 +45,10 @@ func (c *converter) instance(i *keepalived.Instance) bool {
 		c.out.line(1, fmt.Sprintf("priority: %d", i.Priority), placed(i.Where("priority")))
 	}
 	c.vrrp(i, list)
-	c.announce(i)
+	c.spread(list)
+	if !bare {
+		c.announce(i)
+	}
 	c.checks(i)
 	notifications{c}.hooks(i, g)
 	return true
@@ -133,7 +140,7 @@ func (c *converter) vrrp(i *keepalived.Instance, list []entry) {
 	if group, at := c.multicastGroup(i); group.IsValid() {
 		line("multicastGroup: "+scalar(group.String()), at)
 	}
-	if i.Multicast() && i.Source.IsValid() && spokenFrom(i) {
+	if i.Source.IsValid() && (!i.Multicast() || spokenFrom(i)) {
 		line("source: "+scalar(i.Source.String()), placed(sourceAt(i)))
 	}
 }
@@ -160,12 +167,8 @@ func (c *converter) peers(i *keepalived.Instance, line func(string, source)) {
 	line("peers:", placed(i.Where("unicast_peer")))
 	var seen []string
 	if i.Source.IsValid() {
-		at := c.of(i, "unicast_src_ip", "")
-		if at == byDefault {
-			at = placed(i.Where("mcast_src_ip"))
-		}
 		seen = append(seen, i.Source.String())
-		line("- "+scalar(i.Source.String()), source{at.at, "this node's own, which keepvip finds in the list"})
+		line("- "+scalar(i.Source.String()), source{sourceAt(i), "this node's own"})
 	}
 	for _, p := range i.Unicast {
 		if text := p.Address.String(); !slices.Contains(seen, text) {
@@ -220,7 +223,7 @@ func (c *converter) announce(i *keepalived.Instance) {
 		if at == byDefault && c.cfg.Global.Has("vrrp_min_garp") {
 			at = placed(c.cfg.Global.Where("vrrp_min_garp"))
 		} else if at == byDefault {
-			at.why += otherwise
+			at.why += c.out.once(otherwise)
 		}
 		c.out.line(2, text, at)
 	}

@@ -50,7 +50,7 @@ var fates = map[fate]string{
 	refused("keepvip binds addresses in the namespace in which it runs", "remove it, and start keepvip inside (NetworkNamespacePath of the unit)"): "net_namespace",
 
 	warned("keepvip tells nobody of an advertisement of lower priority: it answers it", "watch keepvip_rivals_total"):                                      "notify_master_rx_lower_pri",
-	warned("keepvip is no load balancer", "keep keepalived for the virtual servers, with only these blocks (keepalived --check), or put HAProxy in front"): "virtual_server virtual_server_group",
+	warned("keepvip is no load balancer", "keep keepalived for the virtual servers, with only these blocks (keepalived --check), or put HAProxy in front"): "virtual_server_group",
 	warned("keepvip looks at a link by netlink, and acts at once", ""):                                                                                     "linkbeat_use_polling linkbeat_interfaces interface_up_down_delays",
 
 	noted("keepvip shows the host's name"): "router_id",
@@ -80,7 +80,7 @@ const carried = ` state interface virtual_router_id priority advert_int version 
 	vrrp_garp_master_repeat vrrp_garp_master_refresh_repeat vrrp_min_garp
 	vrrp_mcast_group4 vrrp_mcast_group6 vrrp_down_timer_adverts vrrp_startup_delay vrrp_delay_after_boot vrrp_rt_priority global_defs vrrp_instance vrrp_sync_group
 	notify notify_master notify_backup notify_fault notify_stop notify_deleted notify_fifo vrrp_notify_fifo notify_fifo_script vrrp_notify_fifo_script
-	vrrp_script vrrp_track_file vrrp_track_process auth_hmac v3_checksum_as_v2 script interval timeout weight rise fall user init_fail `
+	virtual_server vrrp_script vrrp_track_file vrrp_track_process auth_hmac v3_checksum_as_v2 script interval timeout weight rise fall user init_fail `
 
 // byKeyword is fates by the keyword.
 func byKeyword() map[string]fate {

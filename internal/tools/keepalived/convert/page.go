@@ -60,6 +60,8 @@ type page struct {
 	lines []string
 	at    []syntax.Origin // of each line; the one before counts where it is empty
 	bytes []syntax.Origin // of lines with bytes that are no text
+	kept  remarks         // the file's own comments that are not written yet
+	said  map[string]bool // explanations of keepalived's defaults
 }
 
 func (p *page) remark(text string) {
@@ -71,15 +73,35 @@ func (p *page) line(depth int, text string, s source) {
 	if garbled(text) {
 		p.bytes = append(p.bytes, s.at)
 	}
+	before, behind := p.kept.take(s.at)
+	for _, remark := range before {
+		p.remark(plain(remark))
+		p.lines[len(p.lines)-1] = strings.Repeat("  ", depth) + p.lines[len(p.lines)-1]
+	}
 	text = strings.Repeat("  ", depth) + text
 	if comment := p.comment(s); comment != "" {
 		text += "  # " + comment
+	}
+	if behind != "" {
+		text += ": " + plain(behind)
 	}
 	at := s.at
 	if at.File == "" && len(p.at) > 0 {
 		at = p.at[len(p.at)-1]
 	}
 	p.lines, p.at = append(p.lines, text), append(p.at, at)
+}
+
+// once is an explanation the first time, and empty from then on.
+func (p *page) once(text string) string {
+	if p.said[text] {
+		return ""
+	}
+	if p.said == nil {
+		p.said = map[string]bool{}
+	}
+	p.said[text] = true
+	return text
 }
 
 func (p *page) text() []byte { return []byte(strings.Join(p.lines, "\n") + "\n") }
@@ -97,6 +119,7 @@ func (p *page) element(n int, element string) syntax.Origin {
 	for i := max(n, 0); i < len(p.lines); i++ {
 		text, _, _ := strings.Cut(strings.TrimSpace(p.lines[i]), "  #")
 		switch rest, listed := strings.CutPrefix(text, "- "); {
+		case strings.HasPrefix(text, "#"):
 		case !listed:
 			return p.origin(n)
 		case rest == element, rest == strconv.QuoteToASCII(element):

@@ -71,7 +71,7 @@ func outside(n *syntax.Node) bool {
 
 // judgedElsewhere says whether this package has its own words for a note of the model, which depend on the other keywords.
 func judgedElsewhere(f keepalived.Finding) bool {
-	for _, word := range []string{"auth_type", "no_accept", "old_unicast_checksum"} {
+	for _, word := range []string{"auth_type", "no_accept", "old_unicast_checksum", "virtual_server:"} {
 		if strings.HasPrefix(f.Text, word) {
 			return true
 		}

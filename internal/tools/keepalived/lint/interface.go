@@ -26,9 +26,5 @@ func interfaceNames(c *keepalived.Config, say say) {
 		for _, t := range i.Track.Interfaces {
 			look(t.At, t.Name, i.Name)
 		}
-		if i.Interface == "lo" {
-			say(keepalived.Note, "interface-name", i.Where("interface"), fmt.Sprintf("%s is on the loopback interface, where there is no VRRP: keepalived drops the line", i.Name),
-				"write the interface that the other nodes hear; an address on lo has dev lo behind it in virtual_ipaddress")
-		}
 	}
 }

@@ -26,6 +26,7 @@ type reader struct {
 	stopped  bool
 	names    []string // of all files
 	problems []Problem
+	remarks  []Remark
 }
 
 // Document is a configuration as a tree, with what is wrong with its text.
@@ -33,6 +34,7 @@ type Document struct {
 	Nodes    []*Node
 	Sources  []string // the files, in the order in which they are read first
 	Problems []Problem
+	Remarks  []Remark // in the order in which they are read
 }
 
 // Read reads a file and what it includes. The error says that the file itself cannot be read; everything else is a [Problem].
@@ -52,7 +54,7 @@ func Read(path string, o Options) (*Document, error) {
 		r.expand(l)
 	}
 	r.tree.finish(r)
-	return &Document{Nodes: r.tree.root.Children, Sources: r.names, Problems: r.problems}, nil
+	return &Document{Nodes: r.tree.root.Children, Sources: r.names, Problems: r.problems, Remarks: r.remarks}, nil
 }
 
 func (r *reader) problem(at Origin, code, text, remedy string) {

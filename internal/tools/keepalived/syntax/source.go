@@ -64,6 +64,7 @@ func (r *reader) physical(s *source) (text string, at Origin) {
 		r.problem(at, CodeLength, fmt.Sprintf("a line of %d characters: keepalived cuts it after %d and reads the rest as another line", len(text), maxLine+1), "make it several lines")
 	}
 	r.lookalike(text, at)
+	r.remark(strings.TrimRight(text, "\r"), at)
 	return strings.TrimRight(text, "\r"), at
 }
 

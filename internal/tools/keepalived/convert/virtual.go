@@ -1,0 +1,301 @@
+package convert
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/tools/keepalived"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
+)
+
+// VirtualServersSpread of [Options.VirtualServers] makes spread.backends of virtual servers.
+const VirtualServersSpread = "spread"
+
+// virtualServer is a virtual_server for TCP at an address with a port.
+type virtualServer struct {
+	node      *syntax.Node
+	at        netip.AddrPort
+	interval  time.Duration // delay_loop; 0: keepalived's default
+	servers   []realServer
+	leftovers []*syntax.Node // lines that have no counterpart
+}
+
+// realServer is a real_server of it.
+type realServer struct {
+	node   *syntax.Node
+	at     netip.AddrPort
+	weight int // 0 to 255; default 1
+	probe  probe
+}
+
+// probe is what a server is asked, as spread.backendCheck has it.
+type probe struct {
+	url     string
+	timeout time.Duration
+	fall    int
+	at      syntax.Origin
+}
+
+// virtualServers looks at the virtual servers: what is for TCP at an address that an instance holds is what spread.backends does.
+func (c *converter) virtualServers() {
+	own := map[netip.Addr]bool{}
+	for _, i := range c.cfg.Instances {
+		for _, a := range slices.Concat(i.Addresses, i.Excluded) {
+			own[a.Prefix.Addr()] = true
+		}
+	}
+	for _, n := range c.roots {
+		if n.Words[0] != "virtual_server" || !n.Block {
+			continue
+		}
+		v, why := virtualServerOf(n)
+		switch {
+		case why == "" && !own[v.at.Addr()]:
+			why = "no vrrp_instance here has " + v.at.Addr().String()
+		case why == "" && c.opt.VirtualServers != VirtualServersSpread:
+			c.say(keepalived.Warning, keepalived.CodeUnsupported, n.At, fmt.Sprintf("virtual_server %s: %s and what is asked of them are not carried over; spread.backends of keepvip does the same for TCP at an address that it holds", v.at, count(len(v.servers), "real server")),
+				"give --virtual-servers spread and look at the result, or keep keepalived for the virtual servers, with only these blocks (keepalived --check)")
+			continue
+		}
+		if why != "" {
+			c.say(keepalived.Warning, keepalived.CodeUnsupported, n.At, "virtual_server: it is not carried over: "+why,
+				"keep keepalived for the virtual servers, with only these blocks (keepalived --check), or put HAProxy in front")
+			continue
+		}
+		c.virtual = append(c.virtual, v)
+	}
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// virtualServerOf reads one; why says what of it keepvip has nothing for.
+func virtualServerOf(n *syntax.Node) (v *virtualServer, why string) {
+	if len(n.Words) < 3 || n.Words[1] == "fwmark" || n.Words[1] == "group" {
+		return nil, "keepvip spreads connections to an address and a port"
+	}
+	v = &virtualServer{node: n}
+	addr, err := netip.ParseAddr(n.Words[1])
+	port, perr := strconv.ParseUint(n.Words[2], 10, 16)
+	if err != nil || perr != nil || port == 0 {
+		return nil, "it has no address with a port"
+	}
+	v.at = netip.AddrPortFrom(addr, uint16(port))
+	for _, line := range n.Children {
+		value := ""
+		if len(line.Words) > 1 {
+			value = line.Words[1]
+		}
+		switch word := line.Words[0]; {
+		case word == "protocol" && value != "TCP":
+			return nil, "it is for " + value
+		case word == "protocol":
+		case word == "delay_loop":
+			s, err := strconv.ParseFloat(value, 64)
+			if err == nil && s > 0 {
+				v.interval = time.Duration(s * float64(time.Second))
+			}
+		case word == "real_server" && line.Block && len(line.Words) > 2:
+			r, ok := realServerOf(line, v)
+			if !ok {
+				return nil, "a real_server has no address with a port"
+			}
+			v.servers = append(v.servers, r)
+		default:
+			v.leftovers = append(v.leftovers, line)
+		}
+	}
+	if len(v.servers) == 0 {
+		return nil, "it has no real_server"
+	}
+	return v, ""
+}
+
+func realServerOf(n *syntax.Node, v *virtualServer) (r realServer, ok bool) {
+	addr, err := netip.ParseAddr(n.Words[1])
+	port, perr := strconv.ParseUint(n.Words[2], 10, 16)
+	if err != nil || perr != nil || port == 0 {
+		return r, false
+	}
+	r = realServer{node: n, at: netip.AddrPortFrom(addr, uint16(port)), weight: 1, probe: probe{url: "tcp", timeout: 5 * time.Second, fall: 2, at: n.At}}
+	checks := 0
+	for _, line := range n.Children {
+		switch word := line.Words[0]; word {
+		case "weight":
+			if len(line.Words) > 1 {
+				if w, err := strconv.Atoi(line.Words[1]); err == nil {
+					r.weight = min(max(w, 0), 255)
+				}
+			}
+		case "TCP_CHECK", "HTTP_GET", "SSL_GET":
+			if checks++; checks > 1 {
+				v.leftovers = append(v.leftovers, line)
+				continue
+			}
+			r.probe.read(line, r.at.Port(), v)
+		default:
+			v.leftovers = append(v.leftovers, line)
+		}
+	}
+	return r, true
+}
+
+// read takes what keepvip can ask from a check of keepalived's.
+func (p *probe) read(n *syntax.Node, port uint16, v *virtualServer) {
+	p.at = n.At
+	path := ""
+	for _, line := range n.Children {
+		value := ""
+		if len(line.Words) > 1 {
+			value = line.Words[1]
+		}
+		number, err := strconv.Atoi(value)
+		switch word := line.Words[0]; {
+		case word == "connect_timeout" && err == nil && number > 0:
+			p.timeout = time.Duration(number) * time.Second
+		case (word == "retry" || word == "nb_get_retry") && err == nil:
+			p.fall = 1 + max(number, 0)
+		case word == "delay_before_retry", word == "connect_port" && err == nil && number == int(port):
+		case word == "url" && path == "":
+			for _, u := range line.Children {
+				if len(u.Words) > 1 && u.Words[0] == "path" {
+					path = u.Words[1]
+				} else if !(len(u.Words) == 2 && u.Words[0] == "status_code" && u.Words[1] == "200") {
+					v.leftovers = append(v.leftovers, u)
+				}
+			}
+		default:
+			v.leftovers = append(v.leftovers, line)
+		}
+	}
+	if scheme := map[string]string{"HTTP_GET": "http", "SSL_GET": "https"}[n.Words[0]]; scheme != "" {
+		p.url = scheme + "://" + net.JoinHostPort("backend", strconv.Itoa(int(port))) + "/" + strings.TrimPrefix(path, "/")
+	}
+}
+
+// spread writes what the virtual servers of an entry come to.
+func (c *converter) spread(list []entry) {
+	const most = 7 // backends of an entry
+	var all []*virtualServer
+	for _, v := range c.virtual {
+		if slices.ContainsFunc(list, func(e entry) bool { return e.addr == v.at.Addr() }) {
+			all = append(all, v)
+		}
+	}
+	if len(all) == 0 {
+		return
+	}
+	first := all[0]
+	refuse := func(v *virtualServer, why string) {
+		c.say(keepalived.Warning, keepalived.CodeUnsupported, v.node.At, fmt.Sprintf("virtual_server %s: it is not carried over: %s", v.at, why), "make it one of another entry of vips, or keep it with keepalived")
+	}
+	all = slices.DeleteFunc(all, func(v *virtualServer) bool {
+		why := ""
+		switch {
+		case len(v.servers) > most:
+			why = fmt.Sprintf("%d real servers, and keepvip has at most %d backends", len(v.servers), most)
+		case v != first && !slices.EqualFunc(v.servers, first.servers, func(a, b realServer) bool { return a.at.Addr() == b.at.Addr() && a.weight == b.weight }):
+			why = fmt.Sprintf("it has other real servers than that of line %d, and keepvip's backends serve all ports of an entry", first.node.At.Line)
+		case slices.ContainsFunc(v.servers, func(r realServer) bool { return r.at.Port() != v.servers[0].at.Port() }):
+			why = "its real servers have different ports"
+		case twice(v.servers):
+			why = "it has the same real server twice"
+		}
+		if why != "" {
+			refuse(v, why)
+		}
+		return why != ""
+	})
+	if len(all) == 0 || all[0] != first {
+		return
+	}
+	c.out.line(1, "spread:", placed(first.node.At))
+	c.out.line(2, "via: masquerade", source{why: "translated here, as lb_kind NAT: servers see this node's address"})
+	c.out.line(2, "ports:", nowhere)
+	for _, v := range all {
+		text := fmt.Sprintf("- {port: %d}", v.at.Port())
+		if p := v.servers[0].at.Port(); p != v.at.Port() {
+			text = fmt.Sprintf("- {port: %d, target: %d}", v.at.Port(), p)
+		}
+		c.out.line(2, text, placed(v.node.At))
+	}
+	c.backendCheck(first)
+	c.out.line(2, "backends:", nowhere)
+	for _, r := range first.servers {
+		c.out.line(2, "- addresses: ["+scalar(r.at.Addr().String())+"]", placed(r.node.At))
+		if r.weight != 1 {
+			c.out.line(3, fmt.Sprintf("weight: %d", r.weight), placed(r.node.At))
+		}
+		if r.probe.url != first.servers[0].probe.url {
+			c.out.line(3, "check: {url: "+scalar(r.probe.url)+"}", placed(r.probe.at))
+		}
+	}
+	for _, v := range all {
+		c.changed(v.node.At, fmt.Sprintf("virtual_server %s becomes spread.backends: keepvip assigns each connection by its addresses and ports, and translates it", v.at),
+			"take the address off the servers' loopback devices, where lb_kind was DR, and the virtual_server out of keepalived's file")
+		for _, r := range v.servers {
+			if r.probe.at == r.node.At && !slices.ContainsFunc(r.node.Children, func(n *syntax.Node) bool { return n.Words[0] == "MISC_CHECK" }) {
+				c.changed(r.node.At, fmt.Sprintf("real_server %s has no check, so keepalived sends to it always: keepvip connects to it, and leaves it out while that fails", r.at), "")
+			}
+		}
+		for _, n := range v.leftovers {
+			c.leftover(n)
+		}
+	}
+}
+
+func twice(servers []realServer) bool {
+	seen := map[netip.Addr]bool{}
+	for _, r := range servers {
+		if seen[r.at.Addr()] {
+			return true
+		}
+		seen[r.at.Addr()] = true
+	}
+	return false
+}
+
+// backendCheck writes how the servers are asked, by the first of them.
+func (c *converter) backendCheck(v *virtualServer) {
+	p := v.servers[0].probe
+	c.out.line(2, "backendCheck:", placed(p.at))
+	c.out.line(3, "url: "+scalar(p.url), placed(p.at))
+	if v.interval > 0 {
+		c.out.line(3, "interval: "+duration(min(max(v.interval, 10*time.Millisecond), longestInterval)), source{v.node.At, "delay_loop"})
+	}
+	c.out.line(3, "timeout: "+duration(min(p.timeout, longestTimeout)), source{p.at, "connect_timeout"})
+	c.out.line(3, "rise: 1", source{why: "keepalived takes a server back after one good check"})
+	c.out.line(3, fmt.Sprintf("fall: %d", min(p.fall, mostResults)), source{p.at, "retry"})
+}
+
+// leftover names a line of a virtual server that has no counterpart, and what takes its place.
+func (c *converter) leftover(n *syntax.Node) {
+	word := n.Words[0]
+	text, remedy := "it is not carried over", ""
+	switch word {
+	case "lb_algo", "lvs_sched":
+		text = "connections are assigned by their addresses and ports, and by weight"
+	case "lb_kind", "lvs_method":
+		text = "connections are translated, as by NAT: servers see this node's address"
+	case "persistence_timeout", "persistence_granularity":
+		text, remedy = "another connection of a client may come to another server", "keep sessions where all servers find them"
+	case "sorry_server", "sorry_server_inhibit":
+		text, remedy = "while no server is well new connections are refused", "let clients try again, or put HAProxy in front"
+	case "MISC_CHECK":
+		text, remedy = "a program decides there; keepvip connects to the port", "give the server a URL that says the same, and name it in backendCheck.url"
+	case "virtualhost":
+		text = "keepvip asks by the server's address"
+	case "digest", "status_code":
+		text = "keepvip takes an answer of 200 to 299 as good"
+	}
+	c.say(keepalived.Warning, CodeChanged, n.At, fmt.Sprintf("%s: %s", plain(word), text), remedy)
+}
