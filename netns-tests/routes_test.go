@@ -4,6 +4,7 @@ package netnstests
 
 import (
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -251,4 +252,44 @@ func TestHolderAnnouncesARouteBesideItsLink(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestRouteThatIsPutOnceMoreIsNoNewsToRouters: each node's kernel tells of the route again each second, and neither daemon tells its router.
+func TestRouteThatIsPutOnceMoreIsNoNewsToRouters(t *testing.T) {
+	t.Parallel() // seconds of waiting for routing daemons
+	f := openFabric(t)
+	nodes := []*lab.Node{f.Nodes[0], f.Nodes[2]}
+	for _, n := range nodes {
+		_, err := n.StartAPIServer()
+		require.NoError(t, err)
+		f.start(n)
+	}
+	f.goTo("both serve", nodes...)
+
+	changes := f.Dir + "/router-changes"
+	_, err := f.Router.Run("sh", "-c", "setsid timeout 60 ip monitor route >"+changes+" 2>&1 &")
+	require.NoError(t, err)
+	before := trial.UpdatesFrom(f.Lab, nodes...)
+	for _, n := range nodes {
+		_, err := n.Run("sh", "-c", "setsid timeout 60 ip monitor route >"+n.Path("changes")+" 2>&1 &")
+		require.NoError(t, err)
+	}
+	for _, n := range nodes {
+		for _, a := range routedVIPs {
+			eventually(t, 20*time.Second, "the kernel of "+n.Name+" tells of "+a.String()+" again and again", func() bool {
+				text, err := os.ReadFile(n.Path("changes"))
+				return err == nil && strings.Count(string(text), a.String()+" dev keepvip0") >= 4
+			})
+		}
+		text, err := os.ReadFile(n.Path("changes"))
+		require.NoError(t, err)
+		for line := range strings.Lines(string(text)) {
+			assert.False(t, strings.HasPrefix(line, "Deleted") && strings.Contains(line, "keepvip0"), "%s: %s", n.Name, line)
+		}
+	}
+	assert.Equal(t, before, trial.UpdatesFrom(f.Lab, nodes...), "UPDATE messages")
+	text, err := os.ReadFile(changes)
+	require.NoError(t, err)
+	assert.NotContains(t, string(text), "99::100")
+	assert.NotContains(t, string(text), "10.99.0.100")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
 )
@@ -90,4 +91,19 @@ func NextHops(l *lab.Lab, address netip.Addr) (out []string, err error) {
 	}
 	slices.Sort(out)
 	return out, nil
+}
+
+// UpdatesFrom is what the lab's router counts of each node's routes: those that were announced and withdrawn, as BIRD shows it.
+func UpdatesFrom(l *lab.Lab, nodes ...*lab.Node) string {
+	var out strings.Builder
+	for _, n := range nodes {
+		text, err := l.Router.Run("birdc", "-s", l.Dir+"/router.ctl", "show", "protocols", "all", fmt.Sprintf("n%d", n.ID))
+		fmt.Fprintf(&out, "n%d: %v\n", n.ID, err)
+		for line := range strings.Lines(text) {
+			if strings.Contains(line, "Import updates:") || strings.Contains(line, "Import withdraws:") {
+				out.WriteString(line)
+			}
+		}
+	}
+	return out.String()
 }

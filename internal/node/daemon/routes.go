@@ -87,21 +87,8 @@ func (h routeHost) OpenTranslation(name string) (route.Translation, error) {
 	return intercept.Open(name, h.watch)
 }
 
-// Put implements route.Routes.
-func (h routeHost) Put(t hostroute.Table, index int, addresses []netip.Addr, realm int) error {
-	return withRoutes(func(r *hostroute.Handle) error { return r.Put(t, index, addresses, realm) })
-}
-
-// Remove implements route.Routes.
-func (h routeHost) Remove(t hostroute.Table, addresses []netip.Addr) error {
-	return withRoutes(func(r *hostroute.Handle) error { return r.Remove(t, addresses) })
-}
-
-// Missing implements route.Routes.
-func (h routeHost) Missing(t hostroute.Table, index int, addresses []netip.Addr) (out []netip.Addr, err error) {
-	err = withRoutes(func(r *hostroute.Handle) error { out, err = r.Missing(t, index, addresses); return err })
-	return out, err
-}
+// OpenRoutes implements route.Host.
+func (routeHost) OpenRoutes() (route.Routes, error) { return hostroute.Open() }
 
 func withRoutes(do func(*hostroute.Handle) error) error {
 	r, err := hostroute.Open()
