@@ -111,7 +111,7 @@ func Shows() []Show {
 		{Name: "fifty checks", Run: fiftyChecks},
 		{Name: "hostile servers", Run: hostileServer},
 		{Name: "long-lived connection", Run: longConnection},
-		{Name: "routes", Run: routes},
+		ofCases("routes", routeCases()),
 		{Name: "idle connections", Run: idleConnections},
 		{Name: "no trace on the host", Run: noTrace},
 		{Name: "never the node's identity", Run: identity},

@@ -2,10 +2,11 @@ package code
 
 // KV35x: routes to the addresses, for routers.
 const (
-	RouteLost     Code = "KV350"
-	RouteOutlives Code = "KV351"
-	ServesFit     Code = "KV352"
-	NoTranslation Code = "KV353"
+	RouteLost      Code = "KV350"
+	RouteOutlives  Code = "KV351"
+	ServesFit      Code = "KV352"
+	NoTranslation  Code = "KV353"
+	StaysUnhealthy Code = "KV354"
 )
 
 func routes() []Entry {
@@ -28,6 +29,11 @@ func routes() []Entry {
 			NoTranslation, "no-translation", "What clients send to the address cannot be translated to this node's own address, so this node announces no route.",
 			"Look at the reason: it has the answer of the kernel, or the family in which this node has no own address.",
 			"Load the kernel's nf_tables and nft_nat, or give the node an address of that family.",
+		},
+		{
+			StaysUnhealthy, "stays-unhealthy", "This node announces the address although its checks fail, because no fit node is heard: check.whenAllUnhealthy is hold.",
+			"Look at the check of each node by keepvip status, and whether the nodes hear each other: vrrp.peers, where they share no link.",
+			"Repair the service. A node that is fit again has the others withdraw within about 100 ms.",
 		},
 	}
 }
