@@ -245,13 +245,11 @@ func TestRoutingDaemonThatIsStartedAnewFindsTheRoute(t *testing.T) {
 	}
 	f.goTo("both serve", n1, n3)
 	for _, n := range []*lab.Node{n1, n3} {
-		require.NoError(t, f.daemons[n].Kill9())
-		other := n1
-		if n == n1 {
-			other = n3
-		}
-		f.goTo("the routing daemon of "+n.Name+" is killed", other)
+		_, err := f.daemons[n].Terminate(10 * time.Second)
+		require.NoError(t, err)
+		eventually(t, 15*time.Second, "the router has lost its session with "+n.Name, func() bool { return !trial.Established(f.Lab, n) })
 		f.runDaemon(n)
+		eventually(t, 30*time.Second, "it has one again", func() bool { return trial.Established(f.Lab, n) })
 		f.goTo("it is started again", n1, n3)
 		f.served("after a restart of the daemon of " + n.Name)
 		assert.Zero(t, f.status(n).Counters.Restored, "the route of %s was there all the time", n.Name)

@@ -30,7 +30,7 @@ func RunRouter(l *lab.Lab) (stop func(), err error) {
 		conf += fmt.Sprintf("protocol kernel k%s { merge paths on; ipv%s { export all; }; }\n", v, v)
 	}
 	for _, n := range l.Nodes {
-		conf += fmt.Sprintf("protocol bgp n%d { local %s as %d; neighbor %s as %d; passive; bfd on; ipv4 { import all; export none; }; ipv6 { import all; export none; }; }\n",
+		conf += fmt.Sprintf("protocol bgp n%d { local %s as %d; neighbor %s as %d; passive; bfd on; error wait time 1, 2; ipv4 { import all; export none; }; ipv6 { import all; export none; }; }\n",
 			n.ID, l.Router.Address, routerAS, n.Address, nodesAS)
 	}
 	pid := l.Dir + "/router.pid"
@@ -103,6 +103,13 @@ func NextHops(l *lab.Lab, address netip.Addr) (out []string, err error) {
 	}
 	slices.Sort(out)
 	return out, nil
+}
+
+// Established tells whether the lab's router has a session with a node's daemon, in which it has heard all that the daemon has to say: a router keeps
+// the routes of a daemon that ends for a while (RFC 4724).
+func Established(l *lab.Lab, n *lab.Node) bool {
+	text, err := l.Router.Run("birdc", "-s", l.Dir+"/router.ctl", "show", "protocols", "all", fmt.Sprintf("n%d", n.ID))
+	return err == nil && strings.Contains(text, "Established") && !strings.Contains(text, "graceful restart active")
 }
 
 // UpdatesFrom is what the lab's router counts of each node's routes: those that were announced and withdrawn, as BIRD shows it.

@@ -20,6 +20,7 @@ type routeShow struct {
 	daemon func(*lab.Node, *lab.Peer) (*lab.Process, error)
 	args   []string
 	run    map[*lab.Node]*lab.Process // keepvip
+	began  time.Time                  // when the newest fault began
 }
 
 // routeDaemon is a routing daemon, with the promise for the median of what keepvip sees immediately.
@@ -79,7 +80,7 @@ func routeCases() (out []Case) {
 	}
 	bird := routeDaemon{"BIRD", RunBIRDWithBFD, nil, 200 * time.Millisecond}
 	return append(out, Case{Name: "BIRD: node death, BFD 3 x 50 ms", Run: func(host *lab.Host, times int) (Findings, error) {
-		return withdrawals(host, bird, times, bird.limit, func(_ *routeShow, n *lab.Node) error { _, err := n.PowerOff(); return err })
+		return withdrawals(host, bird, times, bird.limit, (*routeShow).powerOff)
 	}})
 }
 
@@ -183,9 +184,22 @@ func (s *routeShow) daemonLives(n *lab.Node) bool {
 	return err == nil
 }
 
+// powerOff lets a node die as soon as the router looks whether it lives.
+func (s *routeShow) powerOff(n *lab.Node) error {
+	if err := within(20*time.Second, "a BFD session", func() bool {
+		out, err := s.lab.Router.Run("birdc", "-s", s.lab.Dir+"/router.ctl", "show", "bfd", "sessions")
+		return err == nil && strings.Contains(out, " Up ")
+	}); err != nil {
+		return err
+	}
+	s.began = time.Now()
+	_, err := n.PowerOff()
+	return err
+}
+
 // again is a node that was powered off, and begins anew.
 func (s *routeShow) again(n *lab.Node) error {
-	return sequence(n.PowerOn, func() error { _, err := n.HealPort(); return err }, func() error { _, err := s.daemon(n, s.lab.Router); return err })
+	return sequence(n.PowerOn, func() error { _, err := s.daemon(n, s.lab.Router); return err })
 }
 
 // medianAndWorst are figures of times, which have a limit for their median.
@@ -293,7 +307,7 @@ func (s *routeShow) withdrawn(do func() error) (time.Duration, error) {
 	}); err != nil {
 		return 0, err
 	}
-	began := time.Now()
+	s.began = time.Now()
 	if err := do(); err != nil {
 		return 0, err
 	}
@@ -312,5 +326,5 @@ func (s *routeShow) withdrawn(do func() error) (time.Duration, error) {
 		}
 		return false
 	})
-	return at.Sub(began), err
+	return at.Sub(s.began), err
 }
