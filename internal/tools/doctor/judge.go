@@ -21,6 +21,7 @@ func Judge(f Facts) []Finding {
 		place, ok := judgePlace(out, f, v)
 		judgeAddresses(out, f, v)
 		judgeCheck(out, f, v)
+		judgeRouting(out, f, v)
 		if r := f.Replies[v.Name]; r.Lost != "" {
 			out.add(Finding{Code: code.RepliesLost, Severity: Error, VIP: v.Name, What: r.Lost, Remedy: r.Remedy})
 		}
