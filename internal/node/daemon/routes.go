@@ -236,6 +236,7 @@ func (a *announced) End() {
 func (a *announced) Status() instance.ServiceStatus {
 	out, by := a.Service.Status(), a.route.Status()
 	out.Restored += by.Restored
+	out.Routes = by.Routes
 	if out.Fence.Standing && !by.Fence.Standing && out.Fence.Uncovered == "" {
 		out.Fence.Uncovered, out.Fence.Code = by.Fence.Reason, by.Fence.Code
 	}

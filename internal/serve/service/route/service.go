@@ -131,7 +131,10 @@ func (s *Service) Draining() (busy bool, reset int) {
 func (s *Service) Status() instance.ServiceStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := instance.ServiceStatus{Restored: s.restored, Fence: instance.FenceStatus{Route: true, Standing: s.outlives == nil}}
+	out := instance.ServiceStatus{
+		Restored: s.restored, Routes: &instance.RouteStatus{Present: s.present, Puts: s.asserted, Lost: s.restored},
+		Fence: instance.FenceStatus{Route: true, Standing: s.outlives == nil},
+	}
 	if s.outlives != nil {
 		out.Fence.Reason, out.Fence.Code = fmt.Sprintf("the route outlives a keepvip that is killed: %v", s.outlives), code.RouteOutlives
 	}
