@@ -240,6 +240,14 @@ func situations() []situation {
 		{"keepalived holds the address", one("n1", "keepvip_state", of+`,state="active"`, "0x60"), nil},
 		{"the holder is not reached", missing("n1:9645", on("n1", "up", ""), "0x60"), []fired{{"KeepvipTargetDown", at("n1")}}},
 		{"two hold the address", one("n2", "keepvip_state", of+`,state="active"`, "1x60"), []fired{{"KeepvipTwoHolders", vip}}},
+		{"each fit node serves by a route", func() map[string]string {
+			out := all("keepvip_local", of, "1x60")
+			maps.Copy(out, all("keepvip_state", of+`,state="active"`, "1x60"))
+			maps.Copy(out, all("keepvip_takers", of, "0x60"))
+			maps.Copy(out, all("keepvip_routes_lost_total", of, "1x60"))
+			return out
+		}(), nil},
+		{"a program takes the route away", one("n2", "keepvip_routes_lost_total", of, "0+1x60"), []fired{{"KeepvipRouteLost", at("n2", "vip", "apiserver")}}},
 		{"protocol 112 is filtered", one("n2", "keepvip_split", of, "1x60"), []fired{{"KeepvipSplit", vip}}},
 		{"a foreign host answers", one("n3", "keepvip_conflicts", of, "1x60"), []fired{{"KeepvipConflict", vip}}},
 		{"the lease of the holder is over", one("n1", "keepvip_silenced", of, "1x60"), []fired{{"KeepvipHolderSilenced", at("n1", "vip", "apiserver")}}},

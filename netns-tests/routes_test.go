@@ -4,6 +4,7 @@ package netnstests
 
 import (
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -25,40 +26,48 @@ type fabric struct {
 	t       *testing.T
 	product trial.Keepvip
 	running map[*lab.Node]*lab.Process
+	daemons map[*lab.Node]*lab.Process
 }
 
 func openFabric(t *testing.T) *fabric {
 	l, err := host.Open(lab.Config{OffLink: true})
 	require.NoError(t, err)
 	t.Cleanup(l.Close)
-	f := &fabric{Lab: l, t: t, running: map[*lab.Node]*lab.Process{}}
+	f := &fabric{Lab: l, t: t, running: map[*lab.Node]*lab.Process{}, daemons: map[*lab.Node]*lab.Process{}}
 	stop, err := trial.RunRouter(l)
 	require.NoError(t, err)
 	t.Cleanup(stop)
-	for i, n := range l.Nodes {
-		run := trial.RunBIRD
-		if i == 2 {
-			run = trial.RunFRRBGP
-		}
+	for _, n := range l.Nodes {
 		for _, r := range []netip.Addr{l.Router.Address, l.Router.Addr6} {
 			_, err := n.Run("ip", "route", "add", "default", "via", r.String())
 			require.NoError(t, err)
 		}
-		p, err := run(n, l.Router)
-		require.NoError(t, err)
+		f.runDaemon(n)
 		t.Cleanup(func() {
 			if t.Failed() {
-				t.Logf("%s: %s", n.Name, p.Log())
+				t.Logf("%s: %s", n.Name, f.daemons[n].Log())
 			}
 		})
 	}
 	return f
 }
 
-// start runs keepvip on a node.
-func (f *fabric) start(n *lab.Node) {
+// runDaemon runs the routing daemon of a node, also anew.
+func (f *fabric) runDaemon(n *lab.Node) {
 	f.t.Helper()
-	args := []string{"--election", "local"} // the interface is that of the default route
+	run := trial.RunBIRD
+	if n.ID == 3 {
+		run = trial.RunFRRBGP
+	}
+	p, err := run(n, f.Router)
+	require.NoError(f.t, err)
+	f.daemons[n] = p
+}
+
+// start runs keepvip on a node.
+func (f *fabric) start(n *lab.Node, more ...string) {
+	f.t.Helper()
+	args := append([]string{"--election", "local"}, more...) // the interface is that of the default route
 	for _, a := range routedVIPs {
 		args = append(args, "--vip", a.String())
 	}
@@ -199,11 +208,13 @@ func TestRouteThatSomebodyTakesAwayComesBack(t *testing.T) {
 	}{
 		{"the route is deleted", n1, []string{"ip", "route", "del", "10.99.0.100", "table", "198"}},
 		{"the table is flushed", n1, []string{"ip", "-6", "route", "flush", "table", "198"}},
+		{"the table of IPv4 is flushed", n1, []string{"ip", "route", "flush", "table", "198"}},
 		{"the device is deleted", n1, []string{"ip", "link", "del", "keepvip0"}},
 		{"the device of a node with FRR is deleted", n3, []string{"ip", "link", "del", "keepvip0"}},
 		{"the route of a node with FRR is deleted", n3, []string{"ip", "-6", "route", "del", "fd99::100"}},
 		{"the ruleset is flushed", n1, []string{"nft", "flush", "ruleset"}},
 	} {
+		before := f.status(fault.node).Counters.Restored
 		_, err := fault.node.Run(fault.args[0], fault.args[1:]...)
 		require.NoError(t, err, fault.name)
 		eventually(t, 10*time.Second, fault.name, func() bool {
@@ -213,7 +224,56 @@ func TestRouteThatSomebodyTakesAwayComesBack(t *testing.T) {
 		})
 		f.goTo(fault.name, n1, n3)
 		f.served(fault.name)
+		if fault.args[0] == "ip" {
+			assert.Greater(t, f.status(fault.node).Counters.Restored, before, "%s: counted", fault.name)
+		}
 	}
+	for _, n := range []*lab.Node{n1, n3} {
+		assert.Contains(t, f.running[n].Log(), "KV350", "said")
+	}
+}
+
+// TestRoutingDaemonThatIsStartedAnewFindsTheRoute without anything that is done to keepvip.
+func TestRoutingDaemonThatIsStartedAnewFindsTheRoute(t *testing.T) {
+	t.Parallel() // seconds of waiting for routing daemons
+	f := openFabric(t)
+	n1, n3 := f.Nodes[0], f.Nodes[2]
+	for _, n := range []*lab.Node{n1, n3} {
+		_, err := n.StartAPIServer()
+		require.NoError(t, err)
+		f.start(n)
+	}
+	f.goTo("both serve", n1, n3)
+	for _, n := range []*lab.Node{n1, n3} {
+		_, err := f.daemons[n].Terminate(10 * time.Second)
+		require.NoError(t, err)
+		eventually(t, 15*time.Second, "the router has lost its session with "+n.Name, func() bool { return !trial.Established(f.Lab, n) })
+		f.runDaemon(n)
+		eventually(t, 30*time.Second, "it has one again", func() bool { return trial.Established(f.Lab, n) })
+		f.goTo("it is started again", n1, n3)
+		f.served("after a restart of the daemon of " + n.Name)
+		assert.Zero(t, f.status(n).Counters.Restored, "the route of %s was there all the time", n.Name)
+	}
+}
+
+// TestUnhealthyNodesStayWhereNoneIsFit by option: while a fit node is heard the unhealthy ones withdraw, and otherwise all that were fit announce.
+func TestUnhealthyNodesStayWhereNoneIsFit(t *testing.T) {
+	t.Parallel() // seconds of waiting for routing daemons
+	f := openFabric(t)
+	n1, n2 := f.Nodes[0], f.Nodes[1]
+	for _, n := range f.Nodes[:2] {
+		_, err := n.StartAPIServer()
+		require.NoError(t, err)
+		f.start(n, "--when-all-unhealthy", "hold")
+	}
+	f.goTo("both are fit", n1, n2)
+	require.NoError(t, n1.API().Set(lab.API500, ""))
+	f.goTo("one is not", n2)
+	require.NoError(t, n2.API().Set(lab.API500, ""))
+	f.goTo("none is", n1, n2)
+	assert.Contains(t, f.status(n1).Reason, "no member is heard that is fit")
+	require.NoError(t, n1.API().Set(lab.APIHealthy, ""))
+	f.goTo("the first is fit again", n1)
 }
 
 // TestHolderAnnouncesARouteBesideItsLink with an election: the router goes where the address is, also after a move.
@@ -251,4 +311,44 @@ func TestHolderAnnouncesARouteBesideItsLink(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestRouteThatIsPutOnceMoreIsNoNewsToRouters: each node's kernel tells of the route again each second, and neither daemon tells its router.
+func TestRouteThatIsPutOnceMoreIsNoNewsToRouters(t *testing.T) {
+	t.Parallel() // seconds of waiting for routing daemons
+	f := openFabric(t)
+	nodes := []*lab.Node{f.Nodes[0], f.Nodes[2]}
+	for _, n := range nodes {
+		_, err := n.StartAPIServer()
+		require.NoError(t, err)
+		f.start(n)
+	}
+	f.goTo("both serve", nodes...)
+
+	changes := f.Dir + "/router-changes"
+	_, err := f.Router.Run("sh", "-c", "setsid timeout 60 ip monitor route >"+changes+" 2>&1 &")
+	require.NoError(t, err)
+	before := trial.UpdatesFrom(f.Lab, nodes...)
+	for _, n := range nodes {
+		_, err := n.Run("sh", "-c", "setsid timeout 60 ip monitor route >"+n.Path("changes")+" 2>&1 &")
+		require.NoError(t, err)
+	}
+	for _, n := range nodes {
+		for _, a := range routedVIPs {
+			eventually(t, 20*time.Second, "the kernel of "+n.Name+" tells of "+a.String()+" again and again", func() bool {
+				text, err := os.ReadFile(n.Path("changes"))
+				return err == nil && strings.Count(string(text), a.String()+" dev keepvip0") >= 4
+			})
+		}
+		text, err := os.ReadFile(n.Path("changes"))
+		require.NoError(t, err)
+		for line := range strings.Lines(string(text)) {
+			assert.False(t, strings.HasPrefix(line, "Deleted") && strings.Contains(line, "keepvip0"), "%s: %s", n.Name, line)
+		}
+	}
+	assert.Equal(t, before, trial.UpdatesFrom(f.Lab, nodes...), "UPDATE messages")
+	text, err := os.ReadFile(changes)
+	require.NoError(t, err)
+	assert.NotContains(t, string(text), "99::100")
+	assert.NotContains(t, string(text), "10.99.0.100")
 }

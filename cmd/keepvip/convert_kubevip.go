@@ -19,7 +19,7 @@ import (
 
 const kubeVIPHelp = "Of a kube-vip (a static pod, a DaemonSet, its configuration file, or a template with the file of such a pod) the static pod of keepvip is\n" +
 	"printed, and standard error has a line for each setting: carried over, changed, not needed, no counterpart, and why. Refused is what keepvip\n" +
-	"cannot do: without an address, without ARP, for Services alone. --apply-to prints a template with keepvip in kube-vip's place.\n\n"
+	"cannot do: without an address, for Services alone. Of one that speaks BGP the neighbours are printed there, for BIRD and FRR. --apply-to prints a template with keepvip in kube-vip's place.\n\n"
 
 // stdin is the name of standard input in place of a file's.
 const stdin = "-"
@@ -79,7 +79,19 @@ func (f kubeVIPForm) run(cmd *cobra.Command, name string, text []byte) error {
 			return failed(err)
 		}
 	}
+	if err := printRouters(cmd, r.Routers); err != nil {
+		return err
+	}
 	return printOut(cmd, out, notes, nil)
+}
+
+// printRouters prints, beside the findings, what a routing daemon of the node is to be told in place of kube-vip's BGP.
+func printRouters(cmd *cobra.Command, r kubevip.Routers) error {
+	if r.BIRD == "" {
+		return nil
+	}
+	_, err := fmt.Fprintf(cmd.ErrOrStderr(), "\n# The neighbours are the routing daemon's, of which a node needs one.\n\n# BIRD 2:\n%s\n# FRR, with announce.table 254:\n%s", r.BIRD, r.FRR)
+	return failed(err)
 }
 
 func (f kubeVIPForm) render(name string, r *kubevip.Result, cfg *config.Config) (out []byte, notes []string, err error) {

@@ -140,6 +140,8 @@ func TestConvertOfAKubeVIPThatSpeaksToRouters(t *testing.T) {
 	assert.Contains(t, out, "--election=local")
 	assert.Contains(t, out, "path: /dev/net/tun")
 	assert.Contains(t, errs, "bgp_as 65000: keepvip speaks no BGP: have BIRD or FRR on the node do it")
+	assert.Contains(t, errs, "protocol bgp uplink1 {\n  local as 65000;\n  neighbor 10.77.0.1 as 65000;\n")
+	assert.Contains(t, errs, "router bgp 65000\n no bgp ebgp-requires-policy\n neighbor 10.77.0.1 remote-as 65000\n")
 }
 
 // The lines that the document shows are what the program prints.

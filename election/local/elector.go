@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,6 +17,9 @@ import (
 type Config struct {
 	Source   netip.Addr // own address, for the status
 	Priority uint8      // the configured one, for the status: nobody compares it
+	// Talk tells the other members how this node is, and hears how they are; it holds nothing. With it, an unhealthy node that was fit before
+	// serves while no fit member is heard. nil: nobody is heard, and an unhealthy node does not serve.
+	Talk election.Elector
 }
 
 // Elector serves while this node is fit.
@@ -24,6 +28,8 @@ type Elector struct {
 	nudged chan struct{} // capacity 1
 
 	leased atomic.Bool // it serves, or is about to
+
+	ever bool // this node was fit; belongs to Run
 
 	mu      sync.Mutex // guards what follows
 	fitness election.Fitness
@@ -48,11 +54,17 @@ const out = 255
 // retryAfter is how long a node stays out that could not serve although it was fit.
 const retryAfter = time.Second
 
+// listenEvery is how often an unhealthy node looks whether a fit member is heard.
+const listenEvery = 100 * time.Millisecond
+
 // SetFitness implements election.Elector.
 func (e *Elector) SetFitness(f election.Fitness) {
 	e.mu.Lock()
 	e.fitness = f
 	e.mu.Unlock()
+	if e.cfg.Talk != nil {
+		e.cfg.Talk.SetFitness(f)
+	}
 	select {
 	case e.nudged <- struct{}{}:
 	default:
@@ -77,11 +89,41 @@ func (e *Elector) Status() election.Status {
 	s := e.status
 	s.Fitness = e.fitness
 	s.Members = []election.Member{{Address: e.cfg.Source, Self: true, Priority: e.cfg.Priority, State: s.State, Fit: fit(e.fitness)}}
+	for _, m := range e.others() {
+		if m.Fit && !m.Silent {
+			m.State = election.Active // each fit node serves
+		}
+		s.Members = append(s.Members, m)
+	}
 	return s
+}
+
+// others are the other members that talk. Talk holds nothing, so it says of a node with good checks that it is no candidate, and of another one what
+// is wrong.
+func (e *Elector) others() (out []election.Member) {
+	if e.cfg.Talk == nil {
+		return nil
+	}
+	for _, m := range e.cfg.Talk.Status().Members {
+		if m.Self || !m.Speaks {
+			continue
+		}
+		if m.Code == code.NoCandidate {
+			m.Fit, m.Unfit, m.Code = true, "", ""
+		}
+		m.NoCandidate = false // here each fit node serves
+		out = append(out, m)
+	}
+	return out
 }
 
 // Run implements election.Elector.
 func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) error {
+	if e.cfg.Talk != nil {
+		var talk sync.WaitGroup
+		defer talk.Wait()
+		talk.Go(func() { _ = e.cfg.Talk.Run(ctx, func(election.Decision) error { return nil }) }) // holds nothing
+	}
 	retry := time.NewTimer(time.Hour)
 	defer retry.Stop()
 	for {
@@ -92,31 +134,52 @@ func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) 
 		case <-e.nudged:
 		case <-retry.C:
 		}
-		if err := e.follow(apply); err != nil {
+		switch again, err := e.follow(apply); {
+		case err != nil:
 			retry.Reset(retryAfter)
+		case again > 0:
+			retry.Reset(again)
 		}
 	}
 }
 
-// follow makes this node what its fitness says.
-func (e *Elector) follow(apply func(election.Decision) error) error {
+// follow makes this node what its fitness says, and that of the others. again is when to look once more; 0: when something changes.
+func (e *Elector) follow(apply func(election.Decision) error) (again time.Duration, err error) {
 	e.mu.Lock()
-	f, was := e.fitness, e.status.State
+	f, was, because := e.fitness, e.status.State, e.status.Reason
 	e.mu.Unlock()
-	switch {
-	case !fit(f) && (was != election.Backup || f.Reason != e.Status().Reason):
-		return e.become(election.Standby, f.Reason, f.Code, apply)
-	case !fit(f) || was == election.Active:
-		return nil
+	e.ever = e.ever || fit(f)
+	reason, c := "this node is fit, and each fit node serves", code.ServesFit
+	if !fit(f) {
+		if e.cfg.Talk != nil && e.ever && unwell(f) {
+			again = listenEvery
+		}
+		if again == 0 || slices.ContainsFunc(e.others(), fits) {
+			if was != election.Backup || because != f.Reason {
+				return again, e.become(election.Standby, f.Reason, f.Code, apply)
+			}
+			return again, nil
+		}
+		reason, c = fmt.Sprintf("%s, and no member is heard that is fit", f.Reason), code.StaysUnhealthy
 	}
-	err := e.become(election.Serve, "this node is fit, and each fit node serves", code.ServesFit, apply)
-	if err != nil {
+	if was == election.Active && because == reason {
+		return again, nil
+	}
+	if err = e.become(election.Serve, reason, c, apply); err != nil {
 		_ = e.become(election.Standby, fmt.Sprintf("it cannot serve: %v", err), code.Of(err), apply)
 	}
-	return err
+	return again, err
 }
 
 func fit(f election.Fitness) bool { return !f.Out && !f.Wait && f.Less < out }
+
+// unwell tells whether it is the checks that keep a node from being fit: an operator's word counts more than theirs, and so does what blocks it.
+func unwell(f election.Fitness) bool {
+	return !f.Out && !f.Wait && !slices.Contains([]code.Code{code.Drained, code.Held, code.External}, f.Code)
+}
+
+// fits tells whether another member serves.
+func fits(m election.Member) bool { return m.Fit && !m.Silent && !m.Witness }
 
 // become has a role carried out. With an error of Serve the state is the one before.
 func (e *Elector) become(role election.Role, reason string, c code.Code, apply func(election.Decision) error) error {

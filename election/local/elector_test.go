@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -24,9 +25,11 @@ type node struct {
 	stop    func()
 }
 
-func begin(t *testing.T) *node {
+func begin(t *testing.T) *node { return beginWith(t, Config{Priority: 100}) }
+
+func beginWith(t *testing.T, cfg Config) *node {
 	t.Helper()
-	n := &node{Elector: New(Config{Priority: 100})}
+	n := &node{Elector: New(cfg)}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
@@ -139,4 +142,97 @@ func TestHandoverOfADrainedNode(t *testing.T) {
 		assert.ErrorIs(t, <-done, election.ErrNotActive)
 		n.stop()
 	})
+}
+
+// talk is a Talk whose members a test names.
+type talk struct {
+	election.Elector
+	mu      sync.Mutex // guards what follows
+	members []election.Member
+	fitness election.Fitness
+}
+
+func (f *talk) Run(ctx context.Context, _ func(election.Decision) error) error {
+	<-ctx.Done()
+	return nil
+}
+
+func (f *talk) SetFitness(fitness election.Fitness) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.fitness = fitness
+}
+
+func (f *talk) Status() election.Status {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return election.Status{Members: f.members}
+}
+
+// hear has one other member say that it is fit, or not.
+func (f *talk) hear(fit bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n2 := election.Member{Node: "n2", Speaks: true, NoCandidate: true, Unfit: "the health check fails", Code: code.CheckFailed}
+	if fit { // what says so of a node that holds nothing
+		n2.Unfit, n2.Code = election.NoCandidate, code.NoCandidate
+	}
+	f.members = []election.Member{{Self: true, Speaks: true, NoCandidate: true, Code: code.NoCandidate}, n2}
+}
+
+// TestUnhealthyNodeStaysWhereNoneIsFit, and withdraws as soon as one is.
+func TestUnhealthyNodeStaysWhereNoneIsFit(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		others := &talk{}
+		n := beginWith(t, Config{Talk: others})
+		look := func() (election.State, string) {
+			time.Sleep(listenEvery)
+			synctest.Wait()
+			s := n.Status()
+			return s.State, s.Reason
+		}
+		n.SetFitness(unfit)
+		state, _ := look()
+		assert.Equal(t, election.Backup, state, "before the first good check nothing is announced")
+		n.SetFitness(election.Fitness{})
+		state, _ = look()
+		assert.Equal(t, election.Active, state)
+		others.hear(true)
+		n.SetFitness(unfit)
+		assert.Equal(t, unfit, others.fitness, "the others are told")
+		state, reason := look()
+		assert.Equal(t, election.Backup, state)
+		assert.Equal(t, unfit.Reason, reason)
+		others.hear(false)
+		state, reason = look()
+		assert.Equal(t, election.Active, state, "nobody else is fit")
+		assert.Equal(t, "the health check fails: 500, and no member is heard that is fit", reason)
+		assert.Equal(t, code.StaysUnhealthy, n.decided[len(n.decided)-1].Code)
+		others.hear(true)
+		state, _ = look()
+		assert.Equal(t, election.Backup, state)
+		assert.Len(t, n.Status().Members, 2)
+		assert.Equal(t, election.Active, n.Status().Members[1].State)
+		n.stop()
+	})
+}
+
+// TestOperatorsWordCountsMoreThanThatNoneIsFit of a node that is drained or held, and of one that cannot serve.
+func TestOperatorsWordCountsMoreThanThatNoneIsFit(t *testing.T) {
+	for _, f := range []election.Fitness{
+		{Less: 255, Reason: "drained by an operator", Code: code.Drained},
+		{Less: 255, Reason: "held by an operator", Code: code.Held},
+		{Out: true, Less: 255, Reason: "blocked", Code: code.NoTranslation},
+	} {
+		bubble.Test(t, func(t *testing.T) {
+			n := beginWith(t, Config{Talk: &talk{}})
+			n.SetFitness(election.Fitness{})
+			synctest.Wait()
+			n.SetFitness(f)
+			time.Sleep(3 * listenEvery)
+			synctest.Wait()
+			assert.Equal(t, election.Backup, n.Status().State, f.Reason)
+			n.stop()
+		})
+	}
 }

@@ -20,6 +20,7 @@ func (c *Config) derive() {
 		v := &c.VIPs[i]
 		v.deriveExternal()
 		c.deriveCheck(i)
+		c.deriveLocal(i)
 		if v.VRRP.ID == 0 && len(v.Addresses) > 0 {
 			v.VRRP.ID = DeriveVRID(v.First())
 		}

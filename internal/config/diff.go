@@ -94,6 +94,9 @@ func diffVIP(before, after VIP) VIPChange {
 	if !reflect.DeepEqual(before.Spread.Backends, after.Spread.Backends) {
 		c.Keys = append(c.Keys, vipsKey+"[]."+spreadBackends)
 	}
+	if after.Local() && before.Check.WhenAllUnhealthy != after.Check.WhenAllUnhealthy {
+		c.Recreate = true // the nodes begin to talk to each other, or cease to
+	}
 	// A socket has one family, and each interface a service of its own.
 	if before.First().Is4() != after.First().Is4() || len(before.Addresses) == 0 != (len(after.Addresses) == 0) || !slices.EqualFunc(before.Links(), after.Links(), sameInterface) {
 		c.Recreate = true

@@ -73,6 +73,14 @@ func (v VIP) RoutedPorts() []SpreadPort {
 	return ports
 }
 
+// deriveLocal has an unhealthy node withdraw where nothing else is said: nodes that do not know each other cannot tell when all are unhealthy.
+func (c *Config) deriveLocal(i int) {
+	v := &c.VIPs[i]
+	if v.Local() && c.Origin(fmt.Sprintf("%s[%d].check.whenAllUnhealthy", vipsKey, i)).Source == Default {
+		v.Check.WhenAllUnhealthy = Release
+	}
+}
+
 // local refuses what needs an election, or other nodes.
 func (k vipValidator) local() {
 	set := func(key string) bool {
@@ -90,8 +98,8 @@ func (k vipValidator) local() {
 		k.fail("group", "%s with election local, by which nothing moves; want none", v.Group)
 	case set("priority"):
 		k.fail("priority", "%d with election local, by which each fit node serves; want none", v.Priority)
-	case set("check.whenAllUnhealthy") && v.Check.WhenAllUnhealthy == Hold:
-		k.fail("check.whenAllUnhealthy", "hold with election local, whose nodes do not know each other; want release")
+	case v.Check.WhenAllUnhealthy == Hold && k.c.Port == 0:
+		k.fail("check.whenAllUnhealthy", "hold with election local and port 0, without which the nodes do not know each other; want release, or a port")
 	case len(v.RoutedPorts()) == 0:
 		k.fail(spreadPorts, "missing, and no check names a port; want the ports at which clients connect, such as [{port: 6443}]")
 	}

@@ -238,7 +238,7 @@ func checkOptions() []Option {
 		},
 		{
 			Key: "vips[].check.whenAllUnhealthy", Flag: "when-all-unhealthy", Default: string(Hold), Reload: Live,
-			Help:    "What an unhealthy node does while no fitter one is heard: hold the addresses, or release them",
+			Help:    "What an unhealthy node does while no fitter one is heard: hold the addresses, or release them. With election local it is release where it is not set",
 			binding: one(enum(Hold, Release), func(t target) *WhenAllUnhealthy { return &t.vip.Check.WhenAllUnhealthy }),
 		},
 	}

@@ -124,6 +124,7 @@ type VIPStatus struct {
 	} `json:"checks"`
 	Counters struct {
 		MembersRejected map[string]int `json:"membersRejected"`
+		Restored        int            `json:"addressesRestored"`
 		Granted         int            `json:"granted"`
 		PassedOn        int            `json:"passedOn"`
 	} `json:"counters"`

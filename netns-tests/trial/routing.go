@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
 )
@@ -18,14 +19,18 @@ const (
 // birdHead is what every BIRD needs.
 const birdHead = "router id %s;\nprotocol device { scan time 1; }\n"
 
-// RunRouter has the lab's router listen to the nodes by BGP, with BIRD, and spread what it routes evenly over those that announce it. stop ends it.
+// bfd has BIRD look whether its neighbours live (RFC 5880): a neighbour that is silent for 150 ms is dead.
+const bfd = "protocol bfd { interface \"*\" { interval 50 ms; multiplier 3; }; }\n"
+
+// RunRouter has the lab's router listen to the nodes by BGP, with BIRD, and spread what it routes evenly over those that announce it.
+// It takes BFD from nodes that begin it. stop ends it.
 func RunRouter(l *lab.Lab) (stop func(), err error) {
-	conf := fmt.Sprintf(birdHead, l.Router.Address)
+	conf := fmt.Sprintf(birdHead, l.Router.Address) + bfd
 	for _, v := range []string{"4", "6"} {
 		conf += fmt.Sprintf("protocol kernel k%s { merge paths on; ipv%s { export all; }; }\n", v, v)
 	}
 	for _, n := range l.Nodes {
-		conf += fmt.Sprintf("protocol bgp n%d { local %s as %d; neighbor %s as %d; passive; ipv4 { import all; export none; }; ipv6 { import all; export none; }; }\n",
+		conf += fmt.Sprintf("protocol bgp n%d { local %s as %d; neighbor %s as %d; passive; bfd on; error wait time 1, 2; ipv4 { import all; export none; }; ipv6 { import all; export none; }; }\n",
 			n.ID, l.Router.Address, routerAS, n.Address, nodesAS)
 	}
 	pid := l.Dir + "/router.pid"
@@ -36,14 +41,22 @@ func RunRouter(l *lab.Lab) (stop func(), err error) {
 }
 
 // RunBIRD runs BIRD on a node as docs/routes.md has it: it tells the lab's router of the routes in table 198.
-func RunBIRD(n *lab.Node, router *lab.Peer) (*lab.Process, error) {
+func RunBIRD(n *lab.Node, router *lab.Peer) (*lab.Process, error) { return runBIRD(n, router, "", "") }
+
+// RunBIRDWithBFD is RunBIRD where node and router look whether the other one lives.
+func RunBIRDWithBFD(n *lab.Node, router *lab.Peer) (*lab.Process, error) {
+	return runBIRD(n, router, "  bfd on;\n", bfd)
+}
+
+// runBIRD runs BIRD with more in its BGP protocol, and outside of it.
+func runBIRD(n *lab.Node, router *lab.Peer, within, beside string) (*lab.Process, error) {
 	conf := fmt.Sprintf(birdHead, n.Address)
 	for _, v := range []string{"4", "6"} {
 		conf += fmt.Sprintf("protocol kernel keepvip%s { kernel table 198; learn; ipv%s { import where krt_source = 248; export none; }; }\n", v, v)
 	}
-	conf += fmt.Sprintf("protocol bgp uplink { local %s as %d; neighbor %s as %d; connect delay time 1; connect retry time 1; error wait time 1, 2;\n"+
-		"  ipv4 { import none; export where krt_source = 248; next hop self; };\n  ipv6 { import none; export where krt_source = 248; next hop self; };\n}\n",
-		n.Address, nodesAS, router.Address, routerAS)
+	conf += fmt.Sprintf("protocol bgp uplink { local %s as %d; neighbor %s as %d; connect delay time 1; connect retry time 1; error wait time 1, 2;\n%s"+
+		"  ipv4 { import none; export where krt_source = 248; next hop self; };\n  ipv6 { import none; export where krt_source = 248; next hop self; };\n}\n%s",
+		n.Address, nodesAS, router.Address, routerAS, within, beside)
 	path, err := n.WriteFile("bird.conf", conf, 0o644)
 	if err != nil {
 		return nil, err
@@ -90,4 +103,26 @@ func NextHops(l *lab.Lab, address netip.Addr) (out []string, err error) {
 	}
 	slices.Sort(out)
 	return out, nil
+}
+
+// Established tells whether the lab's router has a session with a node's daemon, in which it has heard all that the daemon has to say: a router keeps
+// the routes of a daemon that ends for a while (RFC 4724).
+func Established(l *lab.Lab, n *lab.Node) bool {
+	text, err := l.Router.Run("birdc", "-s", l.Dir+"/router.ctl", "show", "protocols", "all", fmt.Sprintf("n%d", n.ID))
+	return err == nil && strings.Contains(text, "Established") && !strings.Contains(text, "graceful restart active")
+}
+
+// UpdatesFrom is what the lab's router counts of each node's routes: those that were announced and withdrawn, as BIRD shows it.
+func UpdatesFrom(l *lab.Lab, nodes ...*lab.Node) string {
+	var out strings.Builder
+	for _, n := range nodes {
+		text, err := l.Router.Run("birdc", "-s", l.Dir+"/router.ctl", "show", "protocols", "all", fmt.Sprintf("n%d", n.ID))
+		fmt.Fprintf(&out, "n%d: %v\n", n.ID, err)
+		for line := range strings.Lines(text) {
+			if strings.Contains(line, "Import updates:") || strings.Contains(line, "Import withdraws:") {
+				out.WriteString(line)
+			}
+		}
+	}
+	return out.String()
 }

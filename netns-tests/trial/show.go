@@ -111,7 +111,7 @@ func Shows() []Show {
 		{Name: "fifty checks", Run: fiftyChecks},
 		{Name: "hostile servers", Run: hostileServer},
 		{Name: "long-lived connection", Run: longConnection},
-		{Name: "routes", Run: routes},
+		ofCases("routes", routeCases()),
 		{Name: "idle connections", Run: idleConnections},
 		{Name: "three hundred clusters on a link", Run: manyClusters},
 		{Name: "no trace on the host", Run: noTrace},

@@ -14,98 +14,286 @@ import (
 // routedAddress is in no subnet of the lab.
 var routedAddress = netip.MustParseAddr("10.99.0.100")
 
-// routes measures how soon the router has no route any more to a node that ceases to serve, with each routing daemon on the node.
-func routes(host *lab.Host, full bool) (Findings, error) {
-	var out Findings
-	for _, d := range []struct {
-		name  string
-		run   func(*lab.Node, *lab.Peer) (*lab.Process, error)
-		args  []string
-		limit time.Duration
-	}{
+// routeShow measures what becomes of the route at the router, with one routing daemon on the nodes.
+type routeShow struct {
+	lab    *lab.Lab
+	daemon func(*lab.Node, *lab.Peer) (*lab.Process, error)
+	args   []string
+	run    map[*lab.Node]*lab.Process // keepvip
+	began  time.Time                  // when the newest fault began
+}
+
+// routeDaemon is a routing daemon, with the promise for the median of what keepvip sees immediately.
+type routeDaemon struct {
+	name  string
+	run   func(*lab.Node, *lab.Peer) (*lab.Process, error)
+	args  []string
+	limit time.Duration
+}
+
+// checkTakes is how long the check takes to believe that the service answers 500: three times 300 ms.
+const checkTakes = time.Second
+
+// routeCases are the faults of a node with a route: those with one node say when the router has the route no more, and those with two how many requests
+// from behind the router are lost.
+func routeCases() (out []Case) {
+	for _, d := range []routeDaemon{
 		{"BIRD", RunBIRD, nil, 20 * time.Millisecond},
 		{"FRR", RunFRRBGP, []string{"--announce-table", "254"}, 80 * time.Millisecond},
 	} {
-		found, err := withdrawals(host, d.run, d.args, sized(full, 10, 1), sized(full, d.limit, time.Minute))
-		if err != nil {
-			return out, fmt.Errorf("%s: %w", d.name, err)
+		for _, f := range []struct {
+			name  string
+			limit time.Duration
+			fault func(*routeShow, *lab.Node) error
+		}{
+			{"apiserver killed", d.limit, func(_ *routeShow, n *lab.Node) error { return n.API().Kill9() }},
+			{"kill -9 of keepvip", d.limit, func(s *routeShow, n *lab.Node) error { return s.run[n].Kill9() }},
+			{"apiserver answers 500", d.limit + checkTakes, func(_ *routeShow, n *lab.Node) error { return n.API().Set(lab.API500, "") }},
+		} {
+			out = append(out, Case{Name: d.name + ": " + f.name, Brief: f.name == "apiserver killed", Run: func(host *lab.Host, times int) (Findings, error) {
+				return withdrawals(host, d, times, f.limit, f.fault)
+			}})
 		}
-		out = append(out, found.of(d.name)...)
+		for _, f := range []struct {
+			name  string
+			brief bool
+			fault func(*routeShow, *lab.Node) error
+		}{
+			{"SIGTERM", false, func(s *routeShow, n *lab.Node) error { _, err := s.run[n].Terminate(10 * time.Second); return err }},
+			{"drain", d.name == "BIRD", func(_ *routeShow, n *lab.Node) error { return ordered(n, "drain") }},
+		} {
+			out = append(out, Case{Name: d.name + ": " + f.name, Brief: f.brief, Run: func(host *lab.Host, times int) (Findings, error) {
+				return lostRequests(host, d, times, f.fault)
+			}})
+		}
+		for _, f := range []struct {
+			name string
+			args []string
+		}{
+			{"route deleted", []string{"ip", "route", "del", routedAddress.String(), "dev", "keepvip0", "table", "TABLE"}},
+			{"device deleted", []string{"ip", "link", "del", "keepvip0"}},
+		} {
+			out = append(out, Case{Name: d.name + ": " + f.name, Run: func(host *lab.Host, times int) (Findings, error) {
+				return comesBack(host, d, times, f.args)
+			}})
+		}
 	}
-	return out, nil
+	bird := routeDaemon{"BIRD", RunBIRDWithBFD, nil, 200 * time.Millisecond}
+	return append(out, Case{Name: "BIRD: node death, BFD 3 x 50 ms", Run: func(host *lab.Host, times int) (Findings, error) {
+		return withdrawals(host, bird, times, bird.limit, (*routeShow).powerOff)
+	}})
 }
 
-// withdrawals measures one routing daemon. The limit is for medians.
-func withdrawals(host *lab.Host, daemon func(*lab.Node, *lab.Peer) (*lab.Process, error), args []string, times int, limit time.Duration) (Findings, error) {
-	l, err := host.Open(lab.Config{Nodes: 1, OffLink: true})
-	if err != nil {
-		return nil, err
+// ordered gives an order to keepvip on a node.
+func ordered(n *lab.Node, order string) error {
+	p, code, err := Keepvip{}.Command(n, order, "--socket", Socket(n))
+	if err == nil && code != 0 {
+		err = fmt.Errorf("trial: keepvip %s: exit code %d: %s", order, code, p.Log())
 	}
-	defer l.Close()
+	return err
+}
+
+// openRoutes makes a router and so many nodes, each with the daemon and without keepvip.
+func openRoutes(host *lab.Host, d routeDaemon, nodes int) (s *routeShow, done func(), err error) {
+	l, err := host.Open(lab.Config{Nodes: nodes, OffLink: true})
+	if err != nil {
+		return nil, nil, err
+	}
 	stop, err := RunRouter(l)
 	if err != nil {
-		return nil, err
+		l.Close()
+		return nil, nil, err
 	}
-	defer stop()
-	n := l.Nodes[0]
-	if _, err := daemon(n, l.Router); err != nil {
-		return nil, err
+	done = func() { stop(); l.Close() }
+	s = &routeShow{lab: l, daemon: d.run, args: d.args, run: map[*lab.Node]*lab.Process{}}
+	// Connections are spread by their ports, too.
+	err = l.Router.Sysctl("net/ipv4/fib_multipath_hash_policy", "1")
+	for _, n := range l.Nodes {
+		if err == nil {
+			_, err = d.run(n, l.Router)
+		}
 	}
-	var p *lab.Process
-	start := func() (err error) {
-		p, err = Keepvip{}.Run(n, append([]string{"--vip", routedAddress.String(), "--election", "local", "--interface", n.NICs[0].Name}, args...)...)
+	if err != nil {
+		done()
+		return nil, nil, err
+	}
+	return s, done, nil
+}
+
+// ready has a node serve, after whatever has happened to it, and waits until the router knows.
+func (s *routeShow) ready(n *lab.Node) error {
+	if n.API() != nil && n.API().Alive() {
+		if err := n.API().Set(lab.APIHealthy, ""); err != nil {
+			return err
+		}
+	} else if _, err := n.StartAPIServer(); err != nil {
 		return err
 	}
-	if err := start(); err != nil {
+	if p := s.run[n]; p == nil || !p.Alive() {
+		p, err := Keepvip{}.Run(n, append([]string{"--vip", routedAddress.String(), "--election", "local", "--interface", n.NICs[0].Name}, s.args...)...)
+		if err != nil {
+			return err
+		}
+		s.run[n] = p
+	}
+	return within(20*time.Second, "a route at the router by "+n.Name, func() bool { return s.goesTo(n) })
+}
+
+// goesTo tells whether the router sends to a node.
+func (s *routeShow) goesTo(n *lab.Node) bool {
+	hops, err := NextHops(s.lab, routedAddress)
+	return err == nil && slices.Contains(hops, n.Address.String())
+}
+
+// withdrawals measures how soon after a fault of the only node the router has no route. The limit is for the median.
+func withdrawals(host *lab.Host, d routeDaemon, times int, limit time.Duration, fault func(*routeShow, *lab.Node) error) (Findings, error) {
+	s, done, err := openRoutes(host, d, 1)
+	if err != nil {
 		return nil, err
 	}
-	var out Findings
-	for _, f := range []struct {
-		name      string
-		do, after func() error
-	}{
-		{"kill -9 of keepvip", func() error { return p.Kill9() }, start},
-		{"apiserver killed", func() error { return n.API().Kill9() }, func() error { return nil }},
-		{"apiserver answers 500", func() error { return n.API().Set(lab.API500, "") }, func() error { return n.API().Set(lab.APIHealthy, "") }},
-	} {
-		var took []time.Duration
-		for range times {
-			if _, err := n.StartAPIServer(); err != nil {
-				return out, err
-			}
-			d, err := withdrawn(l, f.do)
-			if err != nil {
-				return out, fmt.Errorf("%s: %w", f.name, err)
-			}
-			took = append(took, d)
-			if err := f.after(); err != nil {
-				return out, err
+	defer done()
+	n := s.lab.Nodes[0]
+	var took []time.Duration
+	for range times {
+		if err := s.ready(n); err != nil {
+			return nil, err
+		}
+		at, err := s.withdrawn(func() error { return fault(s, n) })
+		if err != nil {
+			return nil, err
+		}
+		took = append(took, at)
+		if p := s.run[n]; p.Alive() { // a check that has failed is slow to believe in health again
+			if err := p.Kill9(); err != nil {
+				return nil, err
 			}
 		}
-		slices.Sort(took)
-		bound := limit
-		if f.name == "apiserver answers 500" { // which is seen by the check: three times 300 ms
-			bound += time.Second
+		if _, err := n.Run("ip", "link", "show", n.NICs[0].Name, "up"); err == nil && s.daemonLives(n) {
+			continue
 		}
-		out = append(out, median(f.name, took, bound))
+		if err := s.again(n); err != nil {
+			return nil, err
+		}
 	}
-	return out, nil
+	return medianAndWorst("route gone at the router", took, limit), nil
 }
 
-// median is that of sorted times.
-func median(what string, sorted []time.Duration, limit time.Duration) Measured {
-	return Measured{What: what, Got: inMilliseconds(sorted[len(sorted)/2]), Limit: inMilliseconds(limit), Unit: "ms"}
+// daemonLives tells whether the routing daemon of a node runs.
+func (s *routeShow) daemonLives(n *lab.Node) bool {
+	_, err := n.Run("sh", "-c", "ss -Htn state established dport = 179 or sport = 179 | grep -q .")
+	return err == nil
 }
 
-// withdrawn waits until the router has the route, does something, and tells how long after its beginning the router's kernel had it no more.
-func withdrawn(l *lab.Lab, do func() error) (time.Duration, error) {
-	has := func() bool {
-		hops, err := NextHops(l, routedAddress)
-		return err == nil && len(hops) > 0
+// powerOff lets a node die as soon as the router looks whether it lives.
+func (s *routeShow) powerOff(n *lab.Node) error {
+	if err := within(20*time.Second, "a BFD session", func() bool {
+		out, err := s.lab.Router.Run("birdc", "-s", s.lab.Dir+"/router.ctl", "show", "bfd", "sessions")
+		return err == nil && strings.Contains(out, " Up ")
+	}); err != nil {
+		return err
 	}
-	if err := within(20*time.Second, "a route at the router", has); err != nil {
-		return 0, err
+	s.began = time.Now()
+	_, err := n.PowerOff()
+	return err
+}
+
+// again is a node that was powered off, and begins anew.
+func (s *routeShow) again(n *lab.Node) error {
+	return sequence(n.PowerOn, func() error { _, err := s.daemon(n, s.lab.Router); return err })
+}
+
+// medianAndWorst are figures of times, which have a limit for their median.
+func medianAndWorst(what string, all []time.Duration, limit time.Duration) Findings {
+	slices.Sort(all)
+	return Findings{took(what+", median", all[len(all)/2], limit), told("worst", all[len(all)-1])}
+}
+
+// lostRequests has one of two nodes leave while a client behind the router makes 100 requests a second, and come back.
+func lostRequests(host *lab.Host, d routeDaemon, times int, leave func(*routeShow, *lab.Node) error) (Findings, error) {
+	s, done, err := openRoutes(host, d, 2)
+	if err != nil {
+		return nil, err
 	}
+	defer done()
+	for _, n := range s.lab.Nodes {
+		if err := s.ready(n); err != nil {
+			return nil, err
+		}
+	}
+	at := netip.AddrPortFrom(routedAddress, 6443)
+	requests, err := s.lab.Request(s.lab.OffLink, 10*time.Millisecond, func() netip.AddrPort { return at })
+	if err != nil {
+		return nil, err
+	}
+	for i := range times {
+		n := s.lab.Nodes[i%2]
+		err := sequence(
+			func() error { return leave(s, n) },
+			func() error {
+				return within(20*time.Second, "no route by "+n.Name, func() bool { return !s.goesTo(n) })
+			},
+			func() error { // until what was under way is over
+				before := requests.Sum().Made
+				return within(20*time.Second, "requests go on", func() bool { return requests.Sum().Made >= before+100 })
+			},
+			func() error {
+				if p := s.run[n]; p.Alive() {
+					return ordered(n, "resume")
+				}
+				return nil
+			},
+			func() error { return s.ready(n) },
+		)
+		if err != nil {
+			return nil, err
+		}
+	}
+	sum := requests.Stop()
+	lost := none("requests lost", len(sum.Refused)+len(sum.Reset))
+	lost.What += fmt.Sprintf(" of %d", sum.Made)
+	for _, why := range append(sum.Refused, sum.Reset...) {
+		lost.What += "; " + why
+	}
+	return Findings{lost}, nil
+}
+
+// comesBack takes a route away from the node's kernel, and measures how soon it is back there.
+func comesBack(host *lab.Host, d routeDaemon, times int, take []string) (Findings, error) {
+	s, done, err := openRoutes(host, d, 1)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	n := s.lab.Nodes[0]
+	table := "198"
+	if len(d.args) > 0 {
+		table = d.args[1]
+	}
+	var all []time.Duration
+	for range times {
+		if err := s.ready(n); err != nil {
+			return nil, err
+		}
+		began := time.Now()
+		if _, err := n.Run(take[0], slices.Concat(take[1:len(take)-1], []string{strings.Replace(take[len(take)-1], "TABLE", table, 1)})...); err != nil {
+			return nil, err
+		}
+		err := within(20*time.Second, "the route is back", func() bool {
+			out, err := n.Run("ip", "route", "show", "table", table, routedAddress.String())
+			return err == nil && strings.Contains(out, "keepvip0")
+		})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, time.Since(began))
+	}
+	slices.Sort(all)
+	return Findings{told("median", all[len(all)/2]), took("route back in the kernel, worst", all[len(all)-1], 1500*time.Millisecond)}, nil
+}
+
+// withdrawn does something, and tells how long after its beginning the router's kernel had the route no more.
+func (s *routeShow) withdrawn(do func() error) (time.Duration, error) {
+	l := s.lab
 	log := l.Dir + "/router-routes"
 	if _, err := l.Router.Run("sh", "-c", fmt.Sprintf("rm -f %[1]s; setsid timeout 60 ip -ts monitor route >%[1]s 2>&1 & echo $! >%[1]s.pid", log)); err != nil {
 		return 0, err
@@ -119,7 +307,7 @@ func withdrawn(l *lab.Lab, do func() error) (time.Duration, error) {
 	}); err != nil {
 		return 0, err
 	}
-	began := time.Now()
+	s.began = time.Now()
 	if err := do(); err != nil {
 		return 0, err
 	}
@@ -138,5 +326,5 @@ func withdrawn(l *lab.Lab, do func() error) (time.Duration, error) {
 		}
 		return false
 	})
-	return at.Sub(began), err
+	return at.Sub(s.began), err
 }

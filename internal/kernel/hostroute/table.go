@@ -42,15 +42,19 @@ func Open() (*Handle, error) {
 func (h *Handle) Close() { h.netlink.Close() }
 
 // Put adds the routes to addresses by a device, or moves them to it. It goes on after an error with the others, and joins the errors.
-// The realm (1 to 255) is a mark that nobody goes by: with another one than before, the kernel tells those who watch
-// the table once more of an IPv4 route that they have missed. Of IPv6 it does so in any case.
-func (h *Handle) Put(t Table, index int, addresses []netip.Addr, realm int) error {
+// The mark changes nothing for packets. With another mark than before, the route that is there is changed without a gap, and the kernel tells
+// those who watch the table of it once more. The mark is a metric that neither BIRD nor FRR reads (fastopen_no_cookie, RFC 7413), so a
+// daemon that has the route takes it for the same one, and tells its routers nothing.
+func (h *Handle) Put(t Table, index int, addresses []netip.Addr, mark bool) error {
 	var errs []error
 	for _, a := range addresses {
 		r := t.route(a)
 		r.LinkIndex = index
+		if mark {
+			r.FastOpenNoCookie = 1
+		}
 		if a.Is4() {
-			r.Realm, r.Scope = realm, netlink.SCOPE_LINK
+			r.Scope = netlink.SCOPE_LINK
 		}
 		if err := h.netlink.RouteReplace(r); err != nil {
 			errs = append(errs, fmt.Errorf("hostroute: route to %s in table %d: %w", a, t.Number, err))

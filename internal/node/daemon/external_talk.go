@@ -13,6 +13,7 @@ import (
 	"github.com/keepvip/keepvip/election/virtualrouter"
 	"github.com/keepvip/keepvip/internal/check/health"
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -22,31 +23,37 @@ func (b *builder) talker(v config.VIP, many int) func() (election.Elector, func(
 	if b.memberSockets == nil || b.memberSockets.port == 0 || v.Election != config.ElectionVRRP || len(v.Addresses) == 0 {
 		return nil
 	}
-	silent := slog.New(slog.DiscardHandler) // what it says of splits and holders is nothing of the entry's
 	return func() (election.Elector, func(), error) {
 		p, err := b.host.seen.places(v)
 		if err != nil {
 			return nil, nil, err
 		}
-		known, _, quit, err := b.memberSockets.join(v, p, many, 0)
-		if err != nil {
-			return nil, nil, err
-		}
-		e, err := virtualrouter.New(virtualrouter.Config{
-			Router: routerOf(v, p), Bound: len(v.Addresses), Peers: v.VRRP.Peers, Members: known, NoCandidate: true,
-		}, noWire{election.NewRejections("advertisement", nil, silent)}, silent)
-		if err != nil {
-			quit()
-			return nil, nil, err
-		}
-		return e, quit, nil
+		return b.talk(v, p, many)
 	}
+}
+
+// talk makes an elector that holds nothing, by which the members of v, one of so many entries, tell each other at p how they are, and what gives
+// it back.
+func (b *builder) talk(v config.VIP, p instance.Place, many int) (election.Elector, func(), error) {
+	silent := slog.New(slog.DiscardHandler) // what it says of splits and holders is nothing of the entry's
+	known, _, quit, err := b.memberSockets.join(v, p, many, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := virtualrouter.New(virtualrouter.Config{
+		Router: routerOf(v, p), Bound: len(v.Addresses), Peers: v.VRRP.Peers, Members: known, NoCandidate: true,
+	}, noWire{election.NewRejections("advertisement", nil, silent)}, silent)
+	if err != nil {
+		quit()
+		return nil, nil, err
+	}
+	return e, quit, nil
 }
 
 // noWire carries no advertisement.
 type noWire struct{ rejections *election.Rejections }
 
-var errNoWire = errors.New("the addresses are external")
+var errNoWire = errors.New("no advertisement is sent for these addresses")
 
 // Send implements virtualrouter.Wire.
 func (noWire) Send(vrrp.Advertisement) error { return errNoWire }

@@ -19,13 +19,21 @@ import (
 	"github.com/keepvip/keepvip/internal/serve/service/route"
 )
 
-// electLocally has an instance serve while this node is fit.
-func (b *builder) electLocally(in *instance.Config, v config.VIP, _ *config.Config) kernelLease {
+// electLocally has an instance serve while this node is fit. Where an unhealthy node is to go on while no fit one is heard, the nodes tell each
+// other how they are.
+func (b *builder) electLocally(in *instance.Config, v config.VIP, whole *config.Config) kernelLease {
 	in.Place = func() (instance.Place, error) { return b.host.routed(v) }
 	in.Elect = func(p instance.Place) (election.Elector, func(), error) {
-		return local.New(local.Config{Source: p.Source, Priority: topPriority(v)}), func() {}, nil
+		cfg, giveBack := local.Config{Source: p.Source, Priority: topPriority(v)}, func() {}
+		if v.Check.WhenAllUnhealthy == config.Hold && b.memberSockets != nil && b.memberSockets.port != 0 {
+			var err error
+			if cfg.Talk, giveBack, err = b.talk(v, p, len(whole.VIPs)); err != nil {
+				return nil, nil, err
+			}
+		}
+		return local.New(cfg), giveBack, nil
 	}
-	// Nobody waits for the end of a lease, and nobody is heard: an unhealthy node is out by itself.
+	// Nobody waits for the end of a lease. An unhealthy node is out by itself, or stays: the elector knows.
 	in.Local, in.Lease, in.ReleaseWhenUnhealthy = true, time.Hour, false
 	return kernelLease{}
 }
@@ -87,21 +95,8 @@ func (h routeHost) OpenTranslation(name string) (route.Translation, error) {
 	return intercept.Open(name, h.watch)
 }
 
-// Put implements route.Routes.
-func (h routeHost) Put(t hostroute.Table, index int, addresses []netip.Addr, realm int) error {
-	return withRoutes(func(r *hostroute.Handle) error { return r.Put(t, index, addresses, realm) })
-}
-
-// Remove implements route.Routes.
-func (h routeHost) Remove(t hostroute.Table, addresses []netip.Addr) error {
-	return withRoutes(func(r *hostroute.Handle) error { return r.Remove(t, addresses) })
-}
-
-// Missing implements route.Routes.
-func (h routeHost) Missing(t hostroute.Table, index int, addresses []netip.Addr) (out []netip.Addr, err error) {
-	err = withRoutes(func(r *hostroute.Handle) error { out, err = r.Missing(t, index, addresses); return err })
-	return out, err
-}
+// OpenRoutes implements route.Host.
+func (routeHost) OpenRoutes() (route.Routes, error) { return hostroute.Open() }
 
 func withRoutes(do func(*hostroute.Handle) error) error {
 	r, err := hostroute.Open()
@@ -241,6 +236,7 @@ func (a *announced) End() {
 func (a *announced) Status() instance.ServiceStatus {
 	out, by := a.Service.Status(), a.route.Status()
 	out.Restored += by.Restored
+	out.Routes = by.Routes
 	if out.Fence.Standing && !by.Fence.Standing && out.Fence.Uncovered == "" {
 		out.Fence.Uncovered, out.Fence.Code = by.Fence.Reason, by.Fence.Code
 	}

@@ -40,6 +40,10 @@ var (
 	descUnrenewed  = desc("keepvip_fence_renewal_errors_total", "Renewals of the lease by transaction that the kernel refused.")
 	descLapses     = desc("keepvip_fence_lapses_total", "Times the lease was over in the kernel while the holder advertised: another nftables table drops what it sends.")
 	descFenced     = desc("keepvip_fenced", "1 when the kernel would silence the address if keepvip died.")
+	descLocal      = desc("keepvip_local", "1 where nobody is elected: each fit node serves, and several nodes are active.")
+	descRoutes     = desc("keepvip_routes", "Routes to the addresses that this node's kernel had when it was asked last; 0 while this node does not serve.")
+	descRoutePuts  = desc("keepvip_route_puts_total", "Times the routes were put, also while they were there.")
+	descRoutesLost = desc("keepvip_routes_lost_total", "Times a route was gone that somebody else had removed, and was put back.")
 	descConflicts  = desc("keepvip_conflicts", "Hosts outside the election that claim an address.")
 	descHealthy    = desc("keepvip_check_healthy", "1 when the health check passes; absent until its first result.", "check")
 	descProbes     = desc("keepvip_check_probes_total", "Health probes made.", "check")
@@ -131,6 +135,18 @@ func (c *Collector) Collect(ch chan<- prometheus.Metric) {
 		collectState(ch, s)
 		collectCounters(ch, s)
 		collectSpread(ch, s)
+		collectRoutes(ch, s)
+	}
+}
+
+func collectRoutes(ch chan<- prometheus.Metric, s Status) {
+	if s.Local {
+		ch <- prometheus.MustNewConstMetric(descLocal, prometheus.GaugeValue, 1, s.Name)
+	}
+	if r := s.routes; r != nil {
+		ch <- prometheus.MustNewConstMetric(descRoutes, prometheus.GaugeValue, float64(r.Present), s.Name)
+		ch <- prometheus.MustNewConstMetric(descRoutePuts, prometheus.CounterValue, float64(r.Puts), s.Name)
+		ch <- prometheus.MustNewConstMetric(descRoutesLost, prometheus.CounterValue, float64(r.Lost), s.Name)
 	}
 }
 

@@ -99,6 +99,14 @@ type ServiceStatus struct {
 	AnnouncementFails uint64
 	Restored          uint64
 	Spread            *SpreadStatus // nil: the holder serves everything
+	Routes            *RouteStatus  // nil: nothing is announced by routes
+}
+
+// RouteStatus counts routes to the addresses.
+type RouteStatus struct {
+	Present int    // that the kernel had when it was asked last
+	Puts    uint64 // times all of them were put, also while they were there
+	Lost    uint64 // times some were gone, and were put back
 }
 
 // FenceStatus says whether the kernel would silence the address without a lease.

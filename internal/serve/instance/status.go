@@ -56,6 +56,7 @@ type Status struct {
 
 	NoCandidate bool `json:"noCandidate,omitempty"` // this node is a member, and never holds the address
 
+	routes  *RouteStatus      // nil: nothing is announced by routes
 	lease   time.Duration     // for how long the kernel lets a holder answer that is not heard of
 	changes map[string]uint64 // of state, by the names of their causes, since the instance was added
 	unfit   code.Code         // of Unfit
@@ -143,7 +144,7 @@ func (v *view) status() Status {
 	if v.service != nil {
 		part = v.service.Status()
 	}
-	s.Spread = part.Spread
+	s.Spread, s.routes = part.Spread, part.Routes
 	s.Fence, s.Conflicts = part.Fence, append([]Conflict{}, part.Conflicts...)
 	if !v.cfg.apart() {
 		s.name()

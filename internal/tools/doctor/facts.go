@@ -7,6 +7,7 @@ import (
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/link"
+	"github.com/keepvip/keepvip/internal/tools/routing"
 )
 
 // Facts is what was found on a host. What is not known is left out, and not judged.
@@ -41,6 +42,8 @@ type Facts struct {
 	Certificates []Serving               // of the services that are checked
 	NotServing   []Serving               // by HTTPS, and did not answer: without names
 	Endpoints    []Endpoint              // where the cluster's own files say that the apiserver is
+	Routing      []routing.Daemon        // the routing daemons, asked of the routed addresses; none: there is none, or no address is routed
+	Announced    map[string]bool         // by the name of the virtual address: this host has a route to it now
 }
 
 // Replies are how what this host says from a virtual address leaves it.

@@ -22,6 +22,7 @@ func Judge(f Facts) []Finding {
 		judgeAddresses(out, f, v)
 		judgeContainers(out, f, v)
 		judgeCheck(out, f, v)
+		judgeRouting(out, f, v)
 		if r := f.Replies[v.Name]; r.Lost != "" {
 			out.add(Finding{Code: code.RepliesLost, Severity: Error, VIP: v.Name, What: r.Lost, Remedy: r.Remedy})
 		}

@@ -24,6 +24,7 @@ type Result struct {
 	Findings []Finding // in the order of the file
 	Variable string    // what the placeholder stands for; "": the address is given
 	Path     string    // of a template's file that the kube-vip is in; "": it is in none
+	Routers  Routers   // what a routing daemon is to be told; empty where kube-vip speaks no BGP
 }
 
 // Options are how to convert.
@@ -63,7 +64,7 @@ func Convert(name string, text []byte, o Options) (*Result, error) {
 	}
 	c.findings = append(c.findings, src.around...)
 	slices.SortStableFunc(c.findings, func(a, b Finding) int { return cmp.Compare(a.Line, b.Line) })
-	return &Result{Options: c.options, Findings: c.findings, Variable: c.variable, Path: src.path}, nil
+	return &Result{Options: c.options, Findings: c.findings, Variable: c.variable, Path: src.path, Routers: c.routers()}, nil
 }
 
 // conversion is one in progress.

@@ -29,15 +29,17 @@ type Host interface {
 	Own(p instance.Place, addresses []netip.Addr) []netip.Addr
 	// OpenTranslation takes charge of the tables that translate what arrives for the entry of that name.
 	OpenTranslation(name string) (Translation, error)
-	Routes
+	// OpenRoutes opens a connection to the kernel's routing tables.
+	OpenRoutes() (Routes, error)
 	Device
 }
 
 // Routes is a [hostroute.Handle].
 type Routes interface {
-	Put(t hostroute.Table, index int, addresses []netip.Addr, realm int) error
+	Put(t hostroute.Table, index int, addresses []netip.Addr, mark bool) error
 	Remove(t hostroute.Table, addresses []netip.Addr) error
 	Missing(t hostroute.Table, index int, addresses []netip.Addr) ([]netip.Addr, error)
+	Close()
 }
 
 // Device is a [hostroute.Device].

@@ -2,6 +2,7 @@ package route
 
 import (
 	"errors"
+	"net/netip"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
@@ -50,32 +51,47 @@ func (s *Service) look() {
 		errs = append(errs, s.translation.Renew(lifetime))
 	}
 	if s.serving {
-		errs = append(errs, s.restore())
+		errs = append(errs, s.assert())
 	} else {
 		s.count()
 	}
 	s.say(errors.Join(errs...))
 }
 
-// restore puts back the routes that somebody has taken away. The caller holds the lock.
-func (s *Service) restore() error {
-	missing, err := s.host.Missing(s.cfg.Table, s.index, s.cfg.Addresses)
-	if err != nil || len(missing) == 0 {
+// assert puts the routes once more, also those that are there: a routing daemon may have missed them, as FRR does of many at the same time.
+// Those that somebody has taken away are said, and counted. The caller holds the lock.
+func (s *Service) assert() error {
+	var missing []netip.Addr
+	err := s.routes.with(func(r Routes) (err error) {
+		missing, err = r.Missing(s.cfg.Table, s.index, s.cfg.Addresses)
+		return err
+	})
+	if err != nil {
 		return err
 	}
-	if s.held {
-		if s.index, err = s.host.Mend(); err != nil {
+	s.present = len(s.cfg.Addresses) - len(missing)
+	if len(missing) > 0 {
+		if err := s.rehang(); err != nil {
 			return err
 		}
-	} else if err := s.hang(); err != nil {
-		return err
 	}
 	if err := s.put(); err != nil {
 		return err
 	}
-	s.restored++
-	s.log.Warn("a route to the address was gone, and is back", "addresses", missing, "table", s.cfg.Table.Number, "code", string(code.RouteLost))
+	if len(missing) > 0 {
+		s.restored++
+		s.log.Warn("a route to the address was gone, and is back", "addresses", missing, "table", s.cfg.Table.Number, "code", string(code.RouteLost))
+	}
 	return nil
+}
+
+// rehang finds the device anew, which may be what is gone. The caller holds the lock.
+func (s *Service) rehang() (err error) {
+	if s.held {
+		s.index, err = s.host.Mend()
+		return err
+	}
+	return s.hang()
 }
 
 // count counts the connections of a node that serves no more. The caller holds the lock.

@@ -38,7 +38,8 @@ func (s *Service) withdraw(role election.Role) error {
 		return nil
 	}
 	s.serving = false
-	err := s.host.Remove(s.cfg.Table, s.cfg.Addresses)
+	s.present = 0
+	err := s.routes.with(func(r Routes) error { return r.Remove(s.cfg.Table, s.cfg.Addresses) })
 	switch well := role == election.Off || s.term.Ready == nil || !s.term.Ready().Open; {
 	case len(s.cfg.Ports) == 0: // somebody else serves what still arrives
 	case well:
@@ -104,11 +105,13 @@ func (s *Service) hang() error {
 	return err
 }
 
-// Realms that routes have by turns, so that a route that is put again is not the one that is there.
-const firstRealm, secondRealm = 1, 2
-
-// put puts the routes. The caller holds the lock.
+// put puts the routes, each time with another mark than before. The caller holds the lock.
 func (s *Service) put() error {
-	s.realm = firstRealm + secondRealm - s.realm
-	return s.host.Put(s.cfg.Table, s.index, s.cfg.Addresses, s.realm)
+	s.mark = !s.mark
+	err := s.routes.with(func(r Routes) error { return r.Put(s.cfg.Table, s.index, s.cfg.Addresses, s.mark) })
+	if err == nil {
+		s.present = len(s.cfg.Addresses)
+		s.asserted++
+	}
+	return err
 }

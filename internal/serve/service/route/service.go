@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// lookEvery is how often the route is read back, and the translation renewed.
+	// lookEvery is how often the route is read back and put once more, and the translation renewed.
 	lookEvery = time.Second
 	// lifetime is for how long a process that was killed goes on with its translation: nobody looks any more whether the programs are well.
 	lifetime = 5 * time.Second
@@ -39,13 +39,16 @@ type Service struct {
 	term        instance.Term
 	translation Translation // nil until it is needed first
 	serving     bool
-	held        bool      // the device, by Use
-	index       int       // of the device
-	outlives    error     // why the routes hang on the loopback device; nil: they do not
-	realm       int       // of the routes
+	held        bool  // the device, by Use
+	index       int   // of the device
+	outlives    error // why the routes hang on the loopback device; nil: they do not
+	mark        bool  // of the routes, as they were put last
+	routes      connection
 	settled     time.Time // until when new connections are served after the route is gone; zero: they are not, or for good
 	drain       time.Time // until when an operator waits for connections; zero: nobody does
 	left        int       // connections, as counted last
+	present     int       // routes, as the table was read last
+	asserted    uint64
 	restored    uint64
 	said        string // the newest error of the loop that is in the log
 }
@@ -58,7 +61,7 @@ var (
 
 // New makes a service, and begins its goroutine. Close ends it.
 func New(cfg Config, host Host, log *slog.Logger) *Service {
-	s := &Service{cfg: cfg, host: host, log: log, realm: firstRealm, wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{})}
+	s := &Service{cfg: cfg, host: host, log: log, routes: connection{open: host.OpenRoutes}, wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{})}
 	go s.run()
 	return s
 }
@@ -128,7 +131,10 @@ func (s *Service) Draining() (busy bool, reset int) {
 func (s *Service) Status() instance.ServiceStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := instance.ServiceStatus{Restored: s.restored, Fence: instance.FenceStatus{Route: true, Standing: s.outlives == nil}}
+	out := instance.ServiceStatus{
+		Restored: s.restored, Routes: &instance.RouteStatus{Present: s.present, Puts: s.asserted, Lost: s.restored},
+		Fence: instance.FenceStatus{Route: true, Standing: s.outlives == nil},
+	}
 	if s.outlives != nil {
 		out.Fence.Reason, out.Fence.Code = fmt.Sprintf("the route outlives a keepvip that is killed: %v", s.outlives), code.RouteOutlives
 	}
@@ -154,6 +160,7 @@ func (s *Service) Close() error {
 		err = errors.Join(err, s.translation.Close())
 		s.translation = nil
 	}
+	s.routes.close()
 	return err
 }
 

@@ -30,6 +30,9 @@ type fake struct {
 	own         []netip.Addr
 	tun         error
 	missing     []netip.Addr
+	marks       []bool // of the route, as it was put
+	refused     error
+	opened      int // connections to the routing tables
 	connections int
 }
 
@@ -62,18 +65,37 @@ func (f *fake) Own(instance.Place, []netip.Addr) []netip.Addr { return f.own }
 
 func (f *fake) OpenTranslation(string) (Translation, error) { return f, nil }
 
-func (f *fake) Put(_ hostroute.Table, index int, _ []netip.Addr, _ int) error {
-	f.do("route by %d", index)
-	f.set(func() { f.missing = nil })
-	return nil
+func (f *fake) OpenRoutes() (Routes, error) {
+	f.set(func() { f.opened++ })
+	return fakeRoutes{f}, nil
 }
 
-func (f *fake) Remove(hostroute.Table, []netip.Addr) error {
+// fakeRoutes is a connection to the routing tables of a fake.
+type fakeRoutes struct{ *fake }
+
+func (f fakeRoutes) Put(_ hostroute.Table, index int, _ []netip.Addr, mark bool) error {
+	f.set(func() {
+		if f.refused != nil {
+			return
+		}
+		if len(f.marks) > 0 && f.missing == nil {
+			f.marks = append(f.marks, mark) // once more
+			return
+		}
+		f.did, f.marks, f.missing = append(f.did, fmt.Sprintf("route by %d", index)), []bool{mark}, nil
+	})
+	return f.refused
+}
+
+func (f fakeRoutes) Close() { f.set(func() { f.opened-- }) }
+
+func (f fakeRoutes) Remove(hostroute.Table, []netip.Addr) error {
 	f.do("no route")
+	f.set(func() { f.marks = nil })
 	return nil
 }
 
-func (f *fake) Missing(hostroute.Table, int, []netip.Addr) ([]netip.Addr, error) {
+func (f fakeRoutes) Missing(hostroute.Table, int, []netip.Addr) ([]netip.Addr, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.missing, nil
@@ -167,6 +189,42 @@ func TestRouteThatIsMissingIsPutBack(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, "route by 8", f.last())
 		assert.Equal(t, uint64(1), s.Status().Restored)
+		require.NoError(t, s.Close())
+	})
+}
+
+// TestRouteIsPutEachSecondByAChange for a routing daemon that has missed it, by one connection to the kernel.
+func TestRouteIsPutEachSecondByAChange(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFake()
+		s := begin(f, instance.Readiness{})
+		apply(t, s, election.Serve)
+		time.Sleep(4*lookEvery + time.Millisecond)
+		synctest.Wait()
+		f.set(func() {
+			assert.Equal(t, []bool{true, false, true, false, true}, f.marks)
+			assert.Equal(t, 1, f.opened)
+		})
+		assert.Zero(t, s.Status().Restored)
+		apply(t, s, election.Standby)
+		time.Sleep(2 * lookEvery)
+		synctest.Wait()
+		assert.NotContains(t, f.last(), "route by", "a node that does not serve puts none")
+		require.NoError(t, s.Close())
+		assert.Zero(t, f.opened)
+	})
+}
+
+// TestConnectionIsOpenedAnewAfterAnError of the kernel.
+func TestConnectionIsOpenedAnewAfterAnError(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFake()
+		f.refused = errors.New("no buffer space available")
+		s := begin(f, instance.Readiness{})
+		require.ErrorIs(t, s.Apply(t.Context(), election.Decision{Role: election.Serve}), f.refused)
+		f.set(func() { f.refused = nil })
+		apply(t, s, election.Serve)
+		f.set(func() { assert.Equal(t, 1, f.opened) })
 		require.NoError(t, s.Close())
 	})
 }

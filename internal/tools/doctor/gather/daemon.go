@@ -50,3 +50,15 @@ func (d *daemon) facts() *doctor.Daemon {
 	}
 	return out
 }
+
+// announced are the entries to whose addresses this host has a route now.
+func (d *daemon) announced() map[string]bool {
+	out := map[string]bool{}
+	if d == nil {
+		return out
+	}
+	for _, v := range d.VIPs {
+		out[v.Name] = v.State == "active"
+	}
+	return out
+}

@@ -85,6 +85,7 @@ func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 	wg.Go(func() { f.External = externals(ctx, all, f.Links, resolve) })
 	wg.Go(func() { f.Names = checkNames(ctx, o.Config, resolve) })
 	wg.Go(func() { f.Endpoints = endpoints(ctx, o) })
+	wg.Go(func() { f.Routing = routingDaemons(ctx, o) })
 	wg.Go(func() { f.Connections = connections(ctx, o.Config, f.Links) })
 	wg.Go(func() { f.Lateness = lateness(ctx, o.Listen, o.Config.Realtime) })
 	var mu sync.Mutex // guards PortTaken and Peers
@@ -111,7 +112,7 @@ func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 	if running != nil {
 		running = askDaemon(ctx, o.Config) // it has listened for as long
 	}
-	f.Daemon = running.facts()
+	f.Daemon, f.Announced = running.facts(), running.announced()
 	f.Uncovered = uncovered(running, o.Config, link.Listeners)
 	for i, p := range places {
 		nameClaimants(&f.Wires[i], p.link.Index, o.Config)

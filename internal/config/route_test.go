@@ -1,0 +1,39 @@
+package config
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestLocalReleasesWhereNothingElseIsSaid: nodes that do not know each other cannot tell when all are unhealthy.
+func TestLocalReleasesWhereNothingElseIsSaid(t *testing.T) {
+	for text, want := range map[string]WhenAllUnhealthy{
+		"vips:\n- addresses: [10.99.0.100]\n":                                                       Hold,
+		"vips:\n- addresses: [10.99.0.100]\n  election: local\n":                                    Release,
+		"vips:\n- addresses: [10.99.0.100]\n  election: local\n  check: {whenAllUnhealthy: hold}\n": Hold,
+	} {
+		c, err := Load(inFile(text))
+		require.NoError(t, err, text)
+		require.NoError(t, c.Validate(), text)
+		assert.Equal(t, want, c.VIPs[0].Check.WhenAllUnhealthy, text)
+	}
+	in := inFile("vips:\n- addresses: [10.99.0.100]\n  election: local\n  check: {whenAllUnhealthy: hold}\nport: 0\n")
+	_, err := Load(in)
+	require.ErrorContains(t, err, "vips[0].check.whenAllUnhealthy: hold with election local and port 0")
+}
+
+// TestLocalBeginsAnewWithAnotherWhenAllUnhealthy, because the nodes begin to talk to each other, or cease to.
+func TestLocalBeginsAnewWithAnotherWhenAllUnhealthy(t *testing.T) {
+	for _, election := range []string{"vrrp", "local"} {
+		load := func(when string) *Config {
+			c, err := Load(inFile("vips:\n- addresses: [10.99.0.100]\n  election: " + election + "\n  check: {whenAllUnhealthy: " + when + "}\n"))
+			require.NoError(t, err)
+			return c
+		}
+		d := Diff(load("hold"), load("release"))
+		require.Len(t, d.Changed, 1)
+		assert.Equal(t, election == "local", d.Changed[0].Recreate, election)
+	}
+}

@@ -1,0 +1,24 @@
+package gather
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/keepvip/keepvip/internal/tools/routing"
+)
+
+// routingDaemons asks those of this host of the routes to the routed addresses; none: no address is routed, or there is no daemon.
+func routingDaemons(ctx context.Context, o Options) []routing.Daemon {
+	var routed []netip.Addr
+	for _, v := range o.Config.VIPs {
+		for _, a := range v.Addresses {
+			if v.Routed() && len(routed) < most {
+				routed = append(routed, a.Addr())
+			}
+		}
+	}
+	if len(routed) == 0 {
+		return nil
+	}
+	return routing.Find(ctx, o.Root, routed)
+}
