@@ -109,6 +109,7 @@ func (c *claimants) unheard(o *Member, at time.Time) bool {
 func (c *claimants) heardClaim(o *Member, at time.Time, hears bool, b bounds) Action {
 	since(&o.unlisted, at, !hears)
 	since(&o.claims, at, o.claiming())
+	since(&o.nobody, at, o.Peer.HearsNobody)
 	unheard := c.unheard(o, at)
 	since(&o.unheard, at, unheard)
 	if !unheard {

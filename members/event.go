@@ -29,6 +29,7 @@ type Self struct {
 	Claims         bool
 	Router         Router
 	Deaf           bool
+	HearsNobody    bool
 	// Unanswered tells that the holder has left this node's questions for the address unanswered.
 	Unanswered netip.Addr
 	// Spread is as in PeerState; one that no message can carry counts as nil. A change of its Connections alone is said with the next

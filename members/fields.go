@@ -70,6 +70,7 @@ const (
 
 	flagDeaf       = 1 << 0 // of fieldHearing
 	flagUnanswered = 1 << 1 // of fieldHearing
+	flagNobody     = 1 << 2 // of fieldHearing
 
 	maxNode     = 253
 	maxSoftware = 64
@@ -177,6 +178,9 @@ func appendHearing(b []byte, f PeerState) []byte {
 	if f.Deaf {
 		flags |= flagDeaf
 	}
+	if f.HearsNobody {
+		flags |= flagNobody
+	}
 	if f.Unanswered == 0 {
 		return append(b, flags)
 	}
@@ -188,7 +192,7 @@ func (f *PeerState) parseHearing(b []byte) bool {
 	if len(b) < hearingLen {
 		return false
 	}
-	f.Deaf = b[0]&flagDeaf != 0
+	f.Deaf, f.HearsNobody = b[0]&flagDeaf != 0, b[0]&flagNobody != 0
 	if b[0]&flagUnanswered == 0 {
 		return true
 	}

@@ -12,14 +12,22 @@ import (
 // Silence alone proves nothing: a first node, and one whose others are dead, hear nobody either. A node counts as deaf when hosts of the link
 // that answer its questions as a rule, two at least, all stop at the same time, and nothing else arrives. That is no proof: both may have died.
 // So a deaf node comes last in the election, and goes on where nobody else serves.
+//
+// A node that was deaf before it knew two such hosts cannot find out. It counts as unsure: nothing was ever heard, or nothing after its first
+// moments, and no host that was heard then answers any more. It says so, and those that hear each other judge ([PeerState], HearsNobody). As an
+// Active it comes last; nothing else changes for a node that is really alone.
 
 const (
 	// roundGap is the time between two questions to the same host while nothing is heard, and for how long an answer is waited for.
 	roundGap = 40 * time.Millisecond
 	// deafRounds is how many questions each witness leaves unanswered: packets are lost, and a taker must not be.
 	deafRounds = 4
+	// startRounds is how often a node that hears nobody says at its start that it is there, and startGap the time in between.
+	startRounds, startGap = 5, 70 * time.Millisecond
 	// askDeafEvery is the time between two questions of a node that is deaf.
 	askDeafEvery = 250 * time.Millisecond
+	// firstMoments is for how long after the first sound a node may be unsure: by then those that it hears have answered.
+	firstMoments = 2 * time.Second
 	// leastWitnesses is how many hosts have to be silent: of two nodes, either may be the one that is broken.
 	leastWitnesses = 2
 	// dropAfter is how many questions a host leaves unanswered that is no witness any more.
@@ -39,6 +47,7 @@ const (
 type Hearing struct {
 	hosts []witness
 	heard time.Time // when anything was heard last; zero: never
+	first time.Time // and when first
 	since time.Time // since when something is heard again by a node that was deaf; zero: nothing is
 
 	rounds int       // how often questions were asked since then
@@ -46,6 +55,10 @@ type Hearing struct {
 	asked  time.Time // when the last one was
 	turn   int       // of the hosts
 	deaf   bool
+
+	unsure    bool
+	comesLast bool
+	sure      time.Time // since when it is not unsure
 }
 
 // witness is a host of the link that may be asked whether it is there.
@@ -61,6 +74,7 @@ type Pace struct {
 	Quiet  time.Duration // after so long without a sound the node asks whether it hears
 	Usual  bool          // such a silence is nothing unusual: one question will do at first, and may wait for the next Step
 	Settle time.Duration // for how long a node that was deaf has to hear before it is not deaf any more
+	Meet   time.Duration // within which a node that hears for the first time hears of another holder
 }
 
 // Question is what to ask, in one round. The zero Question is none.
@@ -86,6 +100,9 @@ func (h *Hearing) Hear(from netip.Addr, at time.Time, answer bool) {
 // Sound takes in that something has arrived, of whomever.
 func (h *Hearing) Sound(at time.Time) {
 	h.heard = later(h.heard, at)
+	if h.first.IsZero() {
+		h.first = at
+	}
 	if h.deaf && h.since.IsZero() {
 		h.since = at
 	}
@@ -117,12 +134,32 @@ func (h *Hearing) find(a netip.Addr) *witness {
 // Deaf tells what Step has found.
 func (h *Hearing) Deaf() bool { return h.deaf }
 
+// Unsure tells that Step has found out nothing yet: nothing arrives, and that may be because this node is alone.
+func (h *Hearing) Unsure() bool { return h.unsure }
+
+// Last tells that this node, as an Active, is to come last: it is unsure, or was until a moment ago, and may not have heard of another holder yet.
+func (h *Hearing) Last() bool { return h.comesLast }
+
 // Asked is when the last question was asked; zero for never.
 func (h *Hearing) Asked() time.Time { return h.asked }
 
 // Step judges, and returns what is to be asked now. What has arrived is to be heard before.
 func (h *Hearing) Step(now time.Time, p Pace) Question {
-	if h.heard.IsZero() || now.Sub(h.heard) < p.Quiet && !h.silent() {
+	q := h.step(now, p)
+	switch {
+	case h.unsure:
+		h.comesLast, h.sure = true, now
+	case h.comesLast && now.Sub(h.sure) >= p.Meet:
+		h.comesLast = false
+	}
+	return q
+}
+
+func (h *Hearing) step(now time.Time, p Pace) Question {
+	if h.heard.IsZero() {
+		return h.begin(now)
+	}
+	if now.Sub(h.heard) < p.Quiet && !h.silent() {
 		return h.well(now, p)
 	}
 	h.since = time.Time{}
@@ -130,12 +167,19 @@ func (h *Hearing) Step(now time.Time, p Pace) Question {
 		return Question{}
 	}
 	witnesses := h.witnesses()
-	if len(witnesses) < leastWitnesses {
-		h.deaf, h.rounds = false, 0
+	few := len(witnesses) < leastWitnesses
+	if few {
+		h.deaf, witnesses = false, h.early()
+	}
+	if len(witnesses) == 0 {
+		h.rounds = 0
 		return h.upkeep(now)
 	}
 	if h.rounds >= deafRounds {
-		h.deaf = true
+		h.deaf, h.unsure = !few, few
+	}
+	if h.unsure {
+		return h.upkeep(now)
 	}
 	if h.rounds == 0 {
 		h.last = h.heard
@@ -146,6 +190,21 @@ func (h *Hearing) Step(now time.Time, p Pace) Question {
 		return h.ask(now, false, witnesses[h.turn%len(witnesses)])
 	}
 	return h.ask(now, true, witnesses...)
+}
+
+// begin is a Step of a node that has heard nothing yet. Those that start with it have to hear of it, and answer, before it takes the address.
+func (h *Hearing) begin(now time.Time) Question {
+	h.unsure = true
+	if h.rounds >= startRounds {
+		return h.upkeep(now)
+	}
+	if now.Sub(h.asked) < startGap {
+		return Question{}
+	}
+	h.rounds++
+	q := h.upkeep(now)
+	h.asked, q.Named = now, true
+	return q
 }
 
 // silent tells that nothing has arrived since the first question of a silence. A node that takes over has more patience from then on, and hears
@@ -164,8 +223,19 @@ func (h *Hearing) well(now time.Time, p Pace) Question {
 	if h.rounds > 0 {
 		h.drop()
 	}
-	h.deaf, h.since, h.rounds = false, time.Time{}, 0
+	h.deaf, h.unsure, h.since, h.rounds = false, false, time.Time{}, 0
 	return h.upkeep(now)
+}
+
+// early are all hosts that were heard, if nothing was heard but in the first moments: none of them need have answered yet.
+func (h *Hearing) early() (list []netip.Addr) {
+	if h.heard.Sub(h.first) >= firstMoments {
+		return nil
+	}
+	for _, w := range h.hosts {
+		list = append(list, w.address)
+	}
+	return list
 }
 
 // drop makes a host that was asked in vain while others were heard no witness any more.
@@ -253,8 +323,18 @@ func (h *Hearing) witnesses() (list []netip.Addr) {
 
 // Deadline is when Step has something to find out; zero for never.
 func (h *Hearing) Deadline(p Pace) time.Time {
+	next := h.silenceDue(p)
+	if h.comesLast && !h.unsure {
+		next = sooner(next, h.sure.Add(p.Meet))
+	}
+	return next
+}
+
+func (h *Hearing) silenceDue(p Pace) time.Time {
 	switch {
-	case h.heard.IsZero(), len(h.witnesses()) < leastWitnesses:
+	case h.heard.IsZero() && h.rounds > 0 && h.rounds < startRounds:
+		return h.asked.Add(startGap)
+	case h.heard.IsZero(), h.unsure, len(h.witnesses()) < leastWitnesses && len(h.early()) == 0:
 		return time.Time{}
 	case p.Usual && h.rounds == 0:
 		return time.Time{}

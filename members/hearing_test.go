@@ -120,7 +120,7 @@ func TestHearingAsksSeldomWhileItHears(t *testing.T) {
 }
 
 func TestMessageSaysWhatArrives(t *testing.T) {
-	for _, give := range []PeerState{{Deaf: true}, {Unanswered: 7}, {Deaf: true, Unanswered: 1 << 60}, {}} {
+	for _, give := range []PeerState{{Deaf: true}, {Unanswered: 7}, {Deaf: true, Unanswered: 1 << 60}, {HearsNobody: true}, {}} {
 		give.Group = netip.MustParseAddr("10.77.0.100")
 		b, err := Message{Type: Hello, Session: 1, Peer: give}.Append(nil, 1)
 		require.NoError(t, err)
@@ -132,4 +132,38 @@ func TestMessageSaysWhatArrives(t *testing.T) {
 	assert.False(t, f.parseHearing(nil))
 	assert.False(t, f.parseHearing([]byte{flagUnanswered, 1}))
 	assert.True(t, f.parseHearing([]byte{0x80 | flagDeaf, 1, 2}), "a later version says more")
+}
+
+func TestHearingIsUnsureUntilItHearsAndComesLastALittleLonger(t *testing.T) {
+	l := newHearingLink()
+	l.pace.Meet = 150 * time.Millisecond
+	l.run(time.Second)
+	assert.True(t, l.h.Unsure())
+	assert.True(t, l.h.Last())
+
+	l.h.Sound(l.now)
+	l.run(20 * time.Millisecond)
+	assert.False(t, l.h.Unsure())
+	assert.True(t, l.h.Last(), "it may not have heard of a holder yet")
+	l.run(200 * time.Millisecond)
+	assert.False(t, l.h.Last())
+	l.run(time.Minute)
+	assert.False(t, l.h.Unsure(), "somebody is there who answers no questions")
+}
+
+// Two nodes that booted together, and one is dead after its first words: the other cannot know whether it is deaf.
+func TestHearingIsUnsureWhenTheFirstMomentsWereTheLast(t *testing.T) {
+	l := newHearingLink()
+	first := netip.MustParseAddr("10.77.0.12")
+	l.h.Hear(first, l.now, false)
+	l.run(2 * time.Second)
+	assert.True(t, l.h.Unsure())
+	assert.False(t, l.h.Deaf())
+	asked := l.asked
+	l.run(30 * time.Second)
+	assert.LessOrEqual(t, l.asked-asked, 11, "it goes on asking, and seldom")
+
+	l.h.Hear(first, l.now, false)
+	l.run(10 * time.Millisecond)
+	assert.False(t, l.h.Unsure())
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -94,11 +95,22 @@ func (m *Machine) Deadline() (time.Time, bool) {
 	return next, !next.IsZero()
 }
 
-// Members lists the other nodes that are known, by address.
+// Members lists the other nodes that are known, by address, as they say that they are. A deaf one that cannot know it is named here.
 func (m *Machine) Members(now time.Time) []Member {
 	m.expire(now)
-	return slices.Clone(m.table.list)
+	list := slices.Clone(m.table.list)
+	for i := range list {
+		if o := &list[i]; o.Peer.HearsNobody && now.Sub(o.nobody) >= namedAfter && m.vouched(o) {
+			o.Peer.Deaf, o.Peer.Code, o.Peer.Reason = true, code.Deaf, hearsNobody
+		}
+	}
+	return list
 }
+
+// namedAfter is how long a member that starts has for hearing of the others before it is called deaf. It is not yielded to before that either.
+const namedAfter = 3 * time.Second
+
+const hearsNobody = "DEAF: nothing has arrived there since its start, and others hear each other"
 
 // Successors tells whether another node is known that could take the address now.
 func (m *Machine) Successors(now time.Time) bool {
@@ -120,11 +132,20 @@ func (m *Machine) Unheard(source netip.Addr, at time.Time) bool {
 	return o != nil && m.claimants.unheard(o, at)
 }
 
-// Deaf tells whether the node of that address says that nothing arrives there. Nobody takes part in an election with it: it cannot hear that it
-// has lost. Nor can it answer for the address.
+// Deaf tells whether nothing arrives at the node of that address: as it says itself, or because it hears nobody while another member hears this
+// node. Nobody takes part in an election with it: it cannot hear that it has lost. Nor can it answer for the address.
 func (m *Machine) Deaf(source netip.Addr) bool {
 	o := m.table.find(source.WithZone(""))
-	return o != nil && o.Peer.Deaf
+	return o != nil && (o.Peer.Deaf || o.Peer.HearsNobody && m.vouched(o))
+}
+
+// vouched tells whether a member other than o hears this node: what this node sends arrives, and o should hear it, too. Of two nodes, either may
+// be the one that is broken.
+func (m *Machine) vouched(o *Member) bool {
+	return slices.ContainsFunc(m.table.list, func(p Member) bool {
+		_, hears := p.says(m.own.cfg.Session)
+		return hears && p.Address != o.Address
+	})
 }
 
 // Unanswered lists the members that say that this node, as the holder, has left their questions for the address unanswered. They hear it, and it

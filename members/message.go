@@ -79,6 +79,9 @@ type PeerState struct {
 	Hears  []Heard // the members whose messages it hears, at most 28
 	// Deaf tells that nothing arrives at the node, as far as it knows: what it sends still does. Nobody yields to it.
 	Deaf bool
+	// HearsNobody tells that nothing has arrived at the node since its start, or only in its first moments: it is alone, or deaf, and cannot know which.
+	// Members that hear each other do.
+	HearsNobody bool
 	// Unanswered is the session of the holder, as the node knows it, that has left its questions for the address unanswered; 0 for none.
 	Unanswered uint64
 	Spread     *Spread // its part in spreading the load of the address; nil: none

@@ -23,6 +23,7 @@ type Member struct {
 	claims   time.Time // since when it claims the address; zero: it does not
 	unlisted time.Time // since when it says that it does not hear this node; zero: it does
 	unheard  time.Time // since when it claims and no advertisement of it arrives, as far as is known
+	nobody   time.Time // since when it says that it hears nobody; zero: it does not
 }
 
 // expires is when the member is forgotten if nothing more is heard.
@@ -58,7 +59,7 @@ func (t *table) hear(now time.Time, r Received) {
 	if o := t.find(r.Source); o != nil {
 		next.first = o.first
 		if o.Session == m.Session {
-			next.claims, next.unlisted, next.unheard = o.claims, o.unlisted, o.unheard
+			next.claims, next.unlisted, next.unheard, next.nobody = o.claims, o.unlisted, o.unheard, o.nobody
 		}
 	}
 	t.drop(func(o Member) bool { return o.Address == r.Source })

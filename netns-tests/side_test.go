@@ -4,6 +4,7 @@ package netnstests
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/netip"
 	"os"
 	"slices"
@@ -38,8 +39,8 @@ func listenersOf(t *testing.T, n *lab.Node) map[string]code.Code {
 	return out
 }
 
-// Whoever has the ports of the listeners beside the election keeps no node from serving the address, and loses them to it when it lets go. Then a user
-// without a privilege who connects from all of 127.0.0.0/8 leaves the balancer on another host all its probes.
+// A user without a privilege who has the ports of the listeners beside the election keeps no node from serving the address, and loses them to it when it
+// lets go. Then one who connects from all of 127.0.0.0/8 leaves the balancer on another host all its probes.
 func TestListenersBesideTheElectionDoNotDecideIt(t *testing.T) {
 	t.Parallel()
 	metrics, health := netip.MustParseAddrPort("127.0.0.1:19645"), netip.MustParseAddrPort("0.0.0.0:19647")
@@ -48,12 +49,8 @@ func TestListenersBesideTheElectionDoNotDecideIt(t *testing.T) {
 	require.NoError(t, g.Daemon(holder).Kill9())
 	_, err := g.Daemon(holder).Wait(2 * time.Second)
 	require.NoError(t, err)
-	var takers []*lab.Greeter
-	for _, port := range []uint16{metrics.Port(), health.Port()} {
-		taker, err := holder.StartGreeter(lab.GreeterConfig{Port: port, Everywhere: true})
-		require.NoError(t, err)
-		takers = append(takers, taker)
-	}
+	taker, err := holder.StartCallers(lab.CallersConfig{User: nobody, Take: []string{metrics.String(), fmt.Sprintf("0.0.0.0:%d", health.Port())}})
+	require.NoError(t, err)
 	require.NoError(t, g.Start(holder))
 	now, err := g.SettleAny()
 	require.NoError(t, err)
@@ -65,9 +62,7 @@ func TestListenersBesideTheElectionDoNotDecideIt(t *testing.T) {
 		is := listenersOf(t, holder)
 		return is["metrics.address"] == code.MetricsUnheard && is["health.address"] == code.HealthUnheard && is["socket"] == ""
 	})
-	for _, taker := range takers {
-		taker.Close()
-	}
+	taker.Stop()
 	at := netip.AddrPortFrom(holder.Address, health.Port())
 	eventually(t, 15*time.Second, "both are open where the ports are free again", func() bool {
 		live, err := holder.Ask(metrics, "/livez", 2*time.Second)
@@ -133,14 +128,14 @@ func TestRaftNodeJoinsWhenItsPortIsFreeAgain(t *testing.T) {
 	require.NoError(t, g.Daemon(n).Kill9())
 	_, err := g.Daemon(n).Wait(2 * time.Second)
 	require.NoError(t, err)
-	taker, err := n.StartGreeter(lab.GreeterConfig{Port: 9646, Everywhere: true})
+	taker, err := n.StartCallers(lab.CallersConfig{User: nobody, Take: []string{"0.0.0.0:9646"}})
 	require.NoError(t, err)
 	require.NoError(t, g.Start(n))
 	eventually(t, 10*time.Second, "it says why it takes no part", func() bool {
 		p, _, err := trial.Keepvip{}.Command(n, "status", "--socket", trial.Socket(n))
 		return err == nil && strings.Contains(p.Stdout(), "KV383")
 	})
-	taker.Close()
+	taker.Stop()
 	require.NoError(t, g.Voters(20*time.Second, g.Lab.Nodes...))
 	assert.Equal(t, 1, strings.Count(g.Daemon(n).Log(), "code=KV383"), "%s", g.Daemon(n).Log())
 }

@@ -55,7 +55,7 @@ func (m *Machine) advertise(now time.Time) {
 		interval = m.active.pace
 	}
 	m.active.sent, m.active.interval, m.active.deadline = now, interval, m.onTick(now, interval)
-	m.send(m.priority)
+	m.send(m.said())
 }
 
 // priorityChanged says a higher priority at once: somebody may be about to preempt the old one. A lower one can wait for the
@@ -63,8 +63,8 @@ func (m *Machine) advertise(now time.Time) {
 // only make an Active look alive for longer than it is waited for.
 func (m *Machine) priorityChanged(now time.Time, old uint8) {
 	switch {
-	case m.state != Active || m.priority == old:
-	case m.priority > old:
+	case m.state != Active || m.said() == old:
+	case m.said() > old:
 		m.advertise(now)
 	default:
 		if least := now.Add(lowerAfter); m.active.deadline.Before(least) {
@@ -121,9 +121,9 @@ func (m *Machine) mayAnswer(now time.Time) bool {
 // loses compares an advertisement with our own: by priority, then by address, unsigned and in network order.
 func (m *Machine) loses(r Received) (Reason, bool) {
 	switch priority := r.Advertisement.Priority; {
-	case priority > m.priority:
+	case priority > m.said():
 		return ReasonHigherPriority, true
-	case priority == m.priority && r.Source.Compare(m.cfg.Source) > 0:
+	case priority == m.said() && r.Source.Compare(m.cfg.Source) > 0:
 		return ReasonHigherAddress, true
 	}
 	return "", false
@@ -133,6 +133,6 @@ func (m *Machine) loses(r Received) (Reason, bool) {
 func (m *Machine) yield(now time.Time, r Received, reason Reason) {
 	m.enterBackup(now, reason)
 	m.follow(now, r)
-	m.final.start(now, m.priority)
+	m.final.start(now, m.said())
 	m.sendFinal(now)
 }

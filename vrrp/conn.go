@@ -142,6 +142,7 @@ func newFilter(cfg ConnConfig) filter {
 	if f.peers != nil && cfg.MinTTL != 0 {
 		f.minTTL = cfg.MinTTL
 	}
+	f.odd = f.peers != nil
 	return f
 }
 

@@ -89,6 +89,10 @@ type Assert struct{}
 // Shutdown, and ends when a Reconfigure changes the configured Priority.
 type SetPriority struct{ Priority uint8 }
 
+// SetLast makes an Active come last, for as long as On is set: it advertises priority 1 and yields to whoever advertises more. Its timers as a
+// Backup stay those of its Priority, so that it becomes Active no later where it is alone. An owner does not come last.
+type SetLast struct{ On bool }
+
 // SetTieBreakDelay sets what is added to the Active_Down_Timer of this node, so that nodes of equal priority do not take over
 // at the same instant. Negative counts as 0; more than an eighth of the Active_Adver_Interval counts as that eighth. A
 // running Active_Down_Timer is computed anew from the same start.
@@ -113,6 +117,7 @@ func (Granted) event()          {}
 func (Gone) event()             {}
 func (Assert) event()           {}
 func (SetPriority) event()      {}
+func (SetLast) event()          {}
 func (SetTieBreakDelay) event() {}
 func (TakeOver) event()         {}
 func (Reconfigure) event()      {}

@@ -34,7 +34,14 @@ type filter struct {
 	minTTL uint8
 	group  netip.Addr // zero: any destination
 	direct bool       // beside the group: what is sent to an address of this node
+
+	// odd lets in some of what is for this node and is refused for its source or hop limit, so that it can be named: a split by configuration would
+	// show nothing else. They are so few that a flood of them takes no room from the peers.
+	odd bool
 }
+
+// oddOneIn is how many of those packets there are for one that is let in. It is a power of two.
+const oddOneIn = 16
 
 // wanting is f with other VRIDs and peers, copied. The kernel takes programs of a bounded length: a longer list of peers
 // is left to the process.
@@ -67,7 +74,9 @@ func (f filter) assemble() ([]bpf.RawInstruction, error) {
 // check of their own.
 func (f filter) program(at layout) []bpf.Instruction {
 	p := program{at: at, v4: f.source.Is4()}
-	p.requireTTL(f.minTTL)
+	if !f.odd {
+		p.requireTTL(f.minTTL)
+	}
 	if p.v4 {
 		p.requireWhole()
 		p.add(bpf.LoadMemShift{Off: at.network}) // X: length of the IPv4 header
@@ -80,11 +89,16 @@ func (f filter) program(at layout) []bpf.Instruction {
 	if f.group.IsValid() {
 		p.requireDestination(f.group, f.direct)
 	}
-	if f.peers != nil {
-		p.requireSource(f.peers)
-	}
 	if f.vrids != nil {
 		p.requireVRID(f.vrids)
+	}
+	if f.odd {
+		p.add(bpf.LoadExtension{Num: bpf.ExtRand}, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: oddOneIn - 1})
+		p.add(bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: 0, SkipTrue: 1}, bpf.RetConstant{Val: math.MaxUint32})
+		p.requireTTL(f.minTTL)
+	}
+	if f.peers != nil {
+		p.requireSource(f.peers)
 	}
 	p.add(bpf.RetConstant{Val: math.MaxUint32})
 	return p.code

@@ -10,6 +10,7 @@ import (
 type Machine struct {
 	cfg      Config
 	priority uint8 // effective
+	last     bool  // SetLast's
 
 	state  State
 	since  time.Time
@@ -68,6 +69,10 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 		m.assert(now)
 	case SetPriority:
 		m.setPriority(now, ev.Priority)
+	case SetLast:
+		old := m.said()
+		m.last = ev.On
+		m.priorityChanged(now, old)
 	case SetTieBreakDelay:
 		m.offset = max(ev.Offset, 0)
 	case TakeOver:
@@ -160,9 +165,17 @@ func (m *Machine) setPriority(now time.Time, priority uint8) {
 		priority--
 	}
 	priority = max(priority, 1)
-	old := m.priority
+	old := m.said()
 	m.priority = priority
 	m.priorityChanged(now, old)
+}
+
+// said is the priority that an Active advertises.
+func (m *Machine) said() uint8 {
+	if m.last && m.priority != priorityOwner {
+		return 1
+	}
+	return m.priority
 }
 
 // change records and emits a change of state.

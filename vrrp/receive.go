@@ -17,11 +17,14 @@ import (
 // maxDrain bounds one Drain in packets, so that a sender faster than we are cannot hold it for ever.
 const maxDrain = 1 << 13
 
-// Datagram is one packet that passed the socket filter.
+// Datagram is one packet that passed the socket filter. With peers, some of what the filter refuses for its source or its TTL is among them.
 type Datagram struct {
 	Source, Destination netip.Addr // without a zone
 	TTL                 int        // or hop limit
 	Payload             []byte     // the VRRP message; valid until fn returns
+
+	// LeastTTL is set where the packet is to be refused, because its TTL is less than that: it came through a router. Nothing of it is to be believed.
+	LeastTTL int
 
 	// Age is how long the packet has waited in the queue: not negative, and never longer ago than the queue was last
 	// seen empty. The kernel's receive time is wall-clock time, so a clock that was stepped may falsify it within
@@ -63,7 +66,10 @@ func (c *Conn) deliver(m message, now time.Time, fn func(Datagram)) {
 	if c.filter.source.Is4() {
 		d, ok = datagram4(m.packet)
 	}
-	if !ok || m.cut || d.TTL < int(c.filter.minTTL) {
+	if least := int(c.filter.minTTL); d.TTL < least {
+		d.LeastTTL, ok = least, ok && c.filter.odd
+	}
+	if !ok || m.cut {
 		return
 	}
 	d.Age = arrival.Age(meta.received, now, c.emptied)

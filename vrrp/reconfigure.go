@@ -11,7 +11,7 @@ func (m *Machine) reconfigure(now time.Time, cfg Config) {
 	if !same || cfg.Validate() != nil {
 		return
 	}
-	old, oldPriority := m.cfg, m.priority
+	old, oldPriority := m.cfg, m.said()
 	m.cfg = cfg.normalized()
 	if m.cfg.Priority != old.Priority {
 		m.priority = m.cfg.Priority

@@ -26,7 +26,7 @@ func TestNodeThatIsDeafSoonAfterTheStartComesLast(t *testing.T) {
 		{"a backup in plain VRRP", nodeA, nodeC, true, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for after := 200 * time.Millisecond; after < 5*time.Second; after += 30 * time.Millisecond {
+			for after := time.Duration(0); after < 5*time.Second; after += early(after) {
 				t.Run(after.String(), func(t *testing.T) {
 					bubble.Test(t, func(t *testing.T) {
 						l := newLAN()
@@ -50,4 +50,12 @@ func TestNodeThatIsDeafSoonAfterTheStartComesLast(t *testing.T) {
 			}
 		})
 	}
+}
+
+// early is the time between two moments that are tried: they are closest in the first moments, in which a node gets to know the others.
+func early(after time.Duration) time.Duration {
+	if after < 300*time.Millisecond {
+		return 7 * time.Millisecond
+	}
+	return 50 * time.Millisecond
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 // Ears ask the hosts of a link, by ARP or neighbour discovery, whether they are there, and hear them. All methods return immediately, and are
@@ -39,7 +40,7 @@ const (
 // pace is what this node's part makes of silence. A Backup misses an advertisement after one interval, and takes over after three.
 func (m *machine) pace() members.Pace {
 	interval := m.router.Snapshot().ActiveAdverInterval
-	p := members.Pace{Settle: 5 * interval}
+	p := members.Pace{Settle: 5 * interval, Meet: interval * 3 / 2}
 	switch m.state {
 	case election.Active:
 		p.Quiet, p.Usual = max(quietHolder, interval), true
@@ -83,8 +84,11 @@ func (m *machine) judgeHearing() {
 	if m.cfg.Ears == nil {
 		return
 	}
-	was := m.hearing.Deaf()
+	was, last := m.hearing.Deaf(), m.hearing.Last()
 	q := m.hearing.Step(m.now, m.pace())
+	if l := m.hearing.Last(); l != last {
+		m.agenda.first(m.routerStep(vrrp.SetLast{On: l}))
+	}
 	if !q.None() {
 		m.agenda.act(ask{q})
 	}

@@ -116,6 +116,10 @@ func (h *Hub) drain() (useless bool, err error) {
 // deliver parses once and hands to every wire of the VRID. d.Payload is only valid until it returns.
 func (h *Hub) deliver(d vrrp.Datagram) {
 	h.seen = true
+	if d.LeastTTL > 0 {
+		h.refuse(d, vrrp.RejectTTL, &vrrp.PacketError{Reason: vrrp.RejectTTL, Got: d.TTL, Want: d.LeastTTL})
+		return
+	}
 	at := time.Now().Add(-d.Age)
 	adv, doubt, err := h.cfg.Auth.Parse(d.Payload, d.Source.WithZone(h.cfg.Link), d.Destination, at)
 	if err != nil {
@@ -129,6 +133,9 @@ func (h *Hub) deliver(d vrrp.Datagram) {
 	}
 	a := Arrival{Source: d.Source, Advertisement: adv, At: at}
 	for _, w := range wires {
+		if d.Destination.IsMulticast() && w.unlisted(a.Source) {
+			continue // another cluster's, that this host has joined the group for
+		}
 		h.useful = w.consider(a, doubt) || h.useful
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/base/bubble"
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -101,9 +102,43 @@ func (s *fakeSocket) arrive(t *testing.T, from netip.Addr, change func(*vrrp.Adv
 	if change != nil {
 		change(&adv)
 	}
-	b, err := adv.Append(nil, from, s.group, vrrp.PseudoHeader)
+	to := s.group
+	if s.peers != nil {
+		to = nodeA
+	}
+	b, err := adv.Append(nil, from, to, vrrp.PseudoHeader)
 	require.NoError(t, err)
-	s.raw(vrrp.Datagram{Source: from, Destination: s.group, TTL: 255, Payload: b})
+	s.raw(vrrp.Datagram{Source: from, Destination: to, TTL: 255, Payload: b})
+}
+
+// What the configuration of this node keeps out is named with its remedy, also where the members say nothing to each other.
+func TestHubNamesWhatItsConfigurationKeepsOut(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := newFakeSocket()
+		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
+		cfg := wireConfig()
+		cfg.Peers = []netip.Addr{nodeA, nodeB}
+		w, err := h.Join(cfg)
+		require.NoError(t, err)
+		s.arrive(t, nodeC, nil)
+		payload, err := vrrp.Advertisement{Version: 3, VRID: 51, Priority: 100, Interval: interval, Addresses: []netip.Addr{vip}}.Append(nil, nodeB, nodeA, vrrp.PseudoHeader)
+		require.NoError(t, err)
+		s.raw(vrrp.Datagram{Source: nodeB, Destination: nodeA, TTL: 254, LeastTTL: 255, Payload: payload})
+		other := netip.MustParseAddr("10.77.0.77") // of a cluster that speaks by multicast
+		payload, err = vrrp.Advertisement{Version: 3, VRID: 51, Priority: 100, Interval: interval, Addresses: []netip.Addr{vip}}.Append(nil, other, s.group, vrrp.PseudoHeader)
+		require.NoError(t, err)
+		s.raw(vrrp.Datagram{Source: other, Destination: s.group, TTL: 255, Payload: payload})
+		time.Sleep(2 * junkPause)
+		assert.Empty(t, w.Take(nil))
+		got := map[code.Code]string{}
+		for _, r := range w.Rejections().List() {
+			got[r.Code] = r.Source.String() + ": " + r.Remedy
+		}
+		require.Len(t, got, 2)
+		assert.Contains(t, got[code.NotAPeer], nodeC.String()+": add the sender's address to vrrp.peers")
+		assert.Contains(t, got[code.BehindRouter], nodeB.String()+": set vrrp.minTTL")
+		require.NoError(t, h.Close())
+	})
 }
 
 func (s *fakeSocket) raw(d vrrp.Datagram) {

@@ -49,16 +49,21 @@ func (w *hubWire) refuses(a Arrival) string {
 	switch {
 	case a.Source == w.hub.cfg.Source:
 		return RejectOwn
-	case len(w.cfg.Peers) > 0 && !slices.Contains(w.cfg.Peers, a.Source):
-		return RejectPeer
 	case len(a.Advertisement.Addresses) == 0 && len(*w.addresses.Load()) > 0:
 		return vrrp.RejectCount
 	case !w.cfg.AnyAddresses && !a.Advertisement.Shares(*w.addresses.Load()):
 		return vrrp.RejectAddresses
+	case w.unlisted(a.Source):
+		return RejectPeer
 	case a.Advertisement.Version != w.cfg.Version:
 		return vrrp.RejectVersion
 	}
 	return ""
+}
+
+// unlisted tells of a Virtual Router with peers whether the source is none of them.
+func (w *hubWire) unlisted(source netip.Addr) bool {
+	return len(w.cfg.Peers) > 0 && !slices.Contains(w.cfg.Peers, source)
 }
 
 func (w *hubWire) SetAddresses(list []netip.Addr) { w.addresses.Store(&list) }

@@ -28,6 +28,8 @@ var actOn = map[string]string{
 	vrrp.RejectMAC:       "the sender has another key, or somebody forges advertisements",
 	vrrp.RejectStale:     "set the clocks of the nodes, then restart keepvip on the one that was wrong",
 	vrrp.RejectReplay:    "somebody replays advertisements, or the sender's clock was set back: restart keepvip on this node",
+	RejectPeer:           actOnMembers[string(members.RejectPeer)],
+	vrrp.RejectTTL:       actOnMembers[string(members.RejectTTL)],
 	RejectSocket:         "nothing is heard on this interface; the error says why",
 	vrrp.RejectSigned:    "the sender has a key; give it to this node, with key.mode receive-only at first",
 }
@@ -60,6 +62,8 @@ func codeOf(reason string) code.Code {
 		return code.KeyUnexpected
 	case RejectPeer:
 		return code.NotAPeer
+	case vrrp.RejectTTL:
+		return code.BehindRouter
 	case RejectSocket:
 		return code.SocketUnread
 	}

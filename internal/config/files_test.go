@@ -82,6 +82,7 @@ func TestPrivateKeysThatOthersMayReadAreRefused(t *testing.T) {
 	}{
 		{map[string][]string{"election": {"raft"}, "raft-peer": {"10.77.0.11"}, "raft-certificate": {"/c"}, "raft-private-key": {key}, "raft-ca": {"/ca"}}, "--raft-certificate: " + remedy},
 		{map[string][]string{"metrics": {"0.0.0.0:9645"}, "metrics-certificate": {"/c"}, "metrics-private-key": {key}}, "--metrics-certificate: " + remedy},
+		{map[string][]string{"spread": {"direct"}, "follow-key-file": {key}}, "--follow-key-file: " + remedy},
 	} {
 		tt.flags["vip"] = []string{"10.77.0.100"}
 		_, err := Load(Input{Flags: tt.flags})

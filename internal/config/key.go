@@ -148,6 +148,11 @@ func (c *Config) checkFiles() error {
 			ps.add(c.Origin(key), key, "%v", err)
 		}
 	}
+	if c.Follow.KeyFile != "" {
+		if err := secretToOthers(c.Follow.KeyFile); err != nil {
+			ps.add(c.Origin("follow.keyFile"), "follow.keyFile", "%s: %v", c.Follow.KeyFile, err)
+		}
+	}
 	c.checkRaftFiles(&ps)
 	c.checkMetricsFiles(&ps)
 	c.checkPrograms(&ps)

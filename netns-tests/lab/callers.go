@@ -28,6 +28,8 @@ type CallersConfig struct {
 	Busy    int    // callers that connect, say something and read the answer, again and again
 	Say     string // what the busy ones say
 	Idle    int    // callers that connect and say nothing, and connect again when the other side ends that
+	// Take are TCP addresses at which they listen, and never answer.
+	Take []string
 	// Equal callers want the processor as much as the program that they call, which has to be real-time then. Others have what
 	// is left: on a node, the program has a control group of its own and its share of the processor; here it would be one thread
 	// among hundreds, on processors that serve all nodes, and what is measured would be the machine.
@@ -63,10 +65,32 @@ func (n *Namespace) StartCallers(c CallersConfig) (*Callers, error) {
 	if k.in, err = k.cmd.StdinPipe(); err == nil {
 		err = n.Do(func() error { return k.begin(c.Equal) })
 	}
+	if err == nil {
+		err = n.Do(func() error { return taken(c.Take) })
+	}
 	if err != nil {
 		return nil, fmt.Errorf("lab: start callers: %w", err)
 	}
 	return k, nil
+}
+
+// taken waits until somebody listens at all of these addresses.
+func taken(addresses []string) error {
+	for _, a := range addresses {
+		end := time.Now().Add(10 * time.Second)
+		for {
+			conn, err := net.DialTimeout("tcp", a, callTime)
+			if err == nil {
+				_ = conn.Close()
+				break
+			}
+			if time.Now().After(end) {
+				return fmt.Errorf("nobody listens at %s: %w", a, err)
+			}
+			time.Sleep(10 * callPause)
+		}
+	}
+	return nil
 }
 
 // begin starts the process with the policy that it is to have.
@@ -98,6 +122,14 @@ func runCallers(in io.Reader, out io.Writer) int {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "lab: callers:", err)
 		return 1
+	}
+	for _, a := range c.Take {
+		l, err := net.Listen("tcp", a)
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "lab: callers:", err)
+			return 1
+		}
+		defer l.Close()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var made atomic.Int64

@@ -51,8 +51,8 @@ const (
 const (
 	// metricsAddress is where the flooded nodes have their metrics.
 	metricsAddress = "127.0.0.1:9645"
-	// unprivileged is a user of the node without privileges.
-	unprivileged = 1000
+	// unprivileged is a user of the node without privileges: nobody.
+	unprivileged = 65534
 )
 
 // Floods are all of them.

@@ -11,7 +11,7 @@ const (
 func wireHearing() []Entry {
 	return []Entry{
 		{
-			Deaf, "deaf", "Nothing arrives at the node, although what it sends does: the other members and the router all leave its questions unanswered.",
+			Deaf, "deaf", "Nothing arrives at the node, although what it sends does: nobody answers its questions, or nothing has arrived since its start.",
 			"Look at the counters of its interface (ip -s link), at its nftables and tc rules for ingress, and at the port of the switch.",
 			"Let the frames for the node in again. Until then it comes last, and nobody yields to it.",
 		},

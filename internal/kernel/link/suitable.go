@@ -62,9 +62,28 @@ func NotOwn(links []Link, addr netip.Addr, virtual []netip.Addr) error {
 			s := a.Subnet()
 			return !a.Ours && !a.Secondary && a.Prefix.Addr() != addr && s.IsValid() && s.Contains(addr) && !slices.Contains(virtual, a.Prefix.Addr())
 		})
-		if !beside {
-			return fmt.Errorf("%w: %s is this node's own address on %s: choose one that no host has", ErrUnsuitable, addr, l.Name)
+		if beside {
+			continue
 		}
+		err := fmt.Errorf("%w: %s is this node's own address on %s: choose one that no host has", ErrUnsuitable, addr, l.Name)
+		if own, whole := behind(l, addr, virtual); own.IsValid() {
+			return fmt.Errorf("%w; if another program has left it there, and %s is the node's own: "+
+				"sysctl -w net.ipv4.conf.%s.promote_secondaries=1 && ip address del %s dev %s, which would take %s away with promote_secondaries 0", err, own.Addr(), l.Name, whole, l.Name, own.Addr())
+		}
+		return err
 	}
 	return nil
+}
+
+// behind is an address of the node that is secondary because addr is the first one of the subnet, with addr as it is there; the zero Prefix for none.
+func behind(l Link, addr netip.Addr, virtual []netip.Addr) (own, whole netip.Prefix) {
+	for _, a := range l.Addresses {
+		switch {
+		case a.Prefix.Addr() == addr:
+			whole = a.Prefix
+		case a.Secondary && !a.Ours && addr.Is4() && a.Prefix.Masked().Contains(addr) && !slices.Contains(virtual, a.Prefix.Addr()):
+			own = a.Prefix
+		}
+	}
+	return own, whole
 }

@@ -1,0 +1,43 @@
+package members
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/vrrp"
+)
+
+// A member that hears nobody is deaf only in the eyes of those that another member hears: of two nodes, either may be the one that is broken.
+func TestMachineTakesOneThatHearsNobodyForDeafWhereOthersHearEachOther(t *testing.T) {
+	group, other, silent := netip.MustParseAddr("10.77.0.100"), netip.MustParseAddr("10.77.0.12"), netip.MustParseAddr("10.77.0.13")
+	now := time.Unix(1000, 0)
+	m := NewMachine(Config{Group: group, Address: netip.MustParseAddr("10.77.0.11"), Session: 1})
+	m.Step(now, SetSelf{Self{State: vrrp.Active, Priority: 100, Fit: true}})
+	say := func(from netip.Addr, session uint64, nobody bool, hears ...Heard) {
+		m.Step(now, Received{Source: from, Message: Message{Type: Hello, Session: session, Peer: PeerState{
+			Group: group, State: vrrp.Backup, Fit: true, Lifetime: 10 * time.Second, HearsNobody: nobody, Hears: hears,
+		}}})
+	}
+	say(silent, 3, true)
+	assert.False(t, m.Deaf(silent), "there are two of us")
+	say(silent, 3, false)
+	say(other, 2, false)
+	assert.False(t, m.Deaf(silent), "an empty list proves nothing")
+	say(silent, 3, true)
+	assert.False(t, m.Deaf(silent), "the other one does not hear this node either")
+	say(other, 2, false, Heard{Session: 1})
+	assert.True(t, m.Deaf(silent))
+	assert.Empty(t, m.Members(now)[1].Peer.Code, "it may just have started")
+
+	now = now.Add(namedAfter)
+	list := m.Members(now)
+	assert.Equal(t, code.Deaf, list[1].Peer.Code)
+	assert.True(t, list[1].Peer.Deaf)
+	say(silent, 3, false, Heard{Session: 1})
+	assert.False(t, m.Deaf(silent))
+	assert.Empty(t, m.Members(now)[1].Peer.Code)
+}
