@@ -27,7 +27,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := build
 .PHONY: image packages release release-twice release-version test-packages
-.PHONY: count lint-workflows test-packaging picture
+.PHONY: count lint-workflows test-packaging picture test-installers
 .PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz fuzz-keepalived bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm e2e-watches bench-growth
 
 help: ## list the targets
@@ -151,6 +151,13 @@ test-packages: root ## install, upgrade, remove and purge the packages under sys
 	@.ci/deps $(PACKAGE_TOOLS)
 	cd packaging && $(GO) vet -tags packages ./... && $(GO) run $(STATICCHECK) -tags packages ./...
 	cd packaging && $(GO) test -count=1 -tags packages -timeout 15m $(TESTFLAGS) ./...
+
+# Helm and kustomize are built once, of the versions that .ci/installers pins.
+INSTALLER_TOOLS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/keepvip-installers
+
+test-installers: root build ## the Helm chart, the base for kustomize and the Ansible role, by their own tools (root)
+	@.ci/deps ansible-lint:ansible-lint ansible-playbook:ansible-core yamllint:yamllint
+	.ci/installers bin/keepvip '$(INSTALLER_TOOLS)'
 
 # Kubernetes and etcd are built once, of the versions that netns-tests/e2e pins.
 E2E_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/keepvip-e2e/$(shell sed -n 's/.*k8s.io.kubernetes \(v[^ ]*\).*/\1/p' netns-tests/e2e/kubernetes/go.mod)

@@ -80,7 +80,7 @@ func (r *Release) Make(ctx context.Context, kinds []string) (map[string][]byte, 
 		out[r.name(b.Target)+".cdx.json"] = b.cyclonedx
 	}
 	if whole(kinds) {
-		if err := errors.Join(r.withNotes(extra, out), r.attest(out)); err != nil {
+		if err := errors.Join(r.installers(out), r.withNotes(extra, out), r.attest(out)); err != nil {
 			return nil, err
 		}
 	}
