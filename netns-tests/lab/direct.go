@@ -31,9 +31,10 @@ type direct struct {
 	targets  []netip.Addr
 	udpEvery time.Duration
 	askEvery time.Duration // ARP and NS
-	nodes    []directNode
+	nodes    atomic.Pointer[[]directNode]
 
-	send  int // packet socket
+	ports [2]uint16 // of the sockets for IPv4 and IPv6
+	send  int       // packet socket
 	fds   []unix.PollFd
 	stop  atomic.Bool
 	done  chan struct{}
@@ -94,26 +95,34 @@ func (d *direct) open() error {
 		return err
 	}
 	d.fds = append(d.fds, unix.PollFd{Fd: int32(na), Events: unix.POLLIN})
-	for _, n := range d.lab.Nodes {
-		for i, nic := range n.NICs {
-			if nic.LAN == 0 {
-				d.nodes = append(d.nodes, d.prepare(n, i, localPort(v4), localPort(v6)))
-			}
-		}
-	}
+	d.ports = [2]uint16{localPort(v4), localPort(v6)}
+	d.prepareAll()
 	return nil
 }
 
-func (d *direct) prepare(n *Node, nic int, port4, port6 uint16) directNode {
+// prepareAll goes by the MAC addresses that the nodes have now.
+func (d *direct) prepareAll() {
+	var nodes []directNode
+	for _, n := range d.lab.Nodes {
+		for i, nic := range n.NICs {
+			if nic.LAN == 0 {
+				nodes = append(nodes, d.prepare(n, i))
+			}
+		}
+	}
+	d.nodes.Store(&nodes)
+}
+
+func (d *direct) prepare(n *Node, nic int) directNode {
 	monitor := d.lab.monitor
 	p := directNode{mac: n.NICs[nic].MAC, node: n.ID}
 	for _, target := range d.targets {
 		e := ends{fromMAC: monitor.MAC, toMAC: n.NICs[nic].MAC, to: netip.AddrPortFrom(target, echoPort)}
 		if target.Is4() {
-			e.from = netip.AddrPortFrom(monitor.Address, port4)
+			e.from = netip.AddrPortFrom(monitor.Address, d.ports[0])
 			p.arp = append(p.arp, arpRequest(e))
 		} else {
-			e.from = netip.AddrPortFrom(monitor.Addr6, port6)
+			e.from = netip.AddrPortFrom(monitor.Addr6, d.ports[1])
 			p.ns = append(p.ns, neighborSolicitation(e))
 		}
 		if nic == 0 {
@@ -158,7 +167,7 @@ func (d *direct) probeUDP(now time.Duration) {
 	content := make([]byte, payloadSize)
 	payload{seq: uint64(len(d.ticks[byUDP]))}.put(content)
 	d.ticks[byUDP] = append(d.ticks[byUDP], tick{at: now})
-	for _, n := range d.nodes {
+	for _, n := range *d.nodes.Load() {
 		for _, e := range n.udp {
 			d.write(udpFrame(e, content))
 		}
@@ -168,7 +177,7 @@ func (d *direct) probeUDP(now time.Duration) {
 func (d *direct) ask(now time.Duration) {
 	d.ticks[byARP] = append(d.ticks[byARP], tick{at: now})
 	d.ticks[byNS] = append(d.ticks[byNS], tick{at: now})
-	for _, n := range d.nodes {
+	for _, n := range *d.nodes.Load() {
 		for _, frame := range n.arp {
 			d.write(frame)
 		}
@@ -200,7 +209,7 @@ func (d *direct) note(socket int, data []byte) {
 		kind = byNS
 	}
 	if a, ok := parseAnnouncement(data); ok && !a.unsolicited && d.wants(a.address) && len(d.ticks[kind]) > 0 {
-		for _, n := range d.nodes {
+		for _, n := range *d.nodes.Load() {
 			if bytes.Equal(a.mac, n.mac) {
 				d.ticks[kind][len(d.ticks[kind])-1].answered |= 1 << n.node
 			}

@@ -150,6 +150,15 @@ func (m *Measurement) startDirect() (err error) {
 	return nil
 }
 
+// directs are those that ask the nodes, by whatever address.
+func (m *Measurement) directs() []*direct {
+	all := slices.Collect(maps.Values(m.apart))
+	if m.direct != nil {
+		all = append(all, m.direct)
+	}
+	return all
+}
+
 // Mark notes the moment now in the timeline and returns it.
 func (m *Measurement) Mark(format string, args ...any) time.Duration {
 	at := m.lab.now()

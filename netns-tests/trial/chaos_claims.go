@@ -75,14 +75,21 @@ func (c *Chaos) refutes(res *EpisodeResult, cl claim) string {
 	if i < 0 || cl.at < res.Report.Began+near || cl.at > res.Report.Ended-near {
 		return ""
 	}
-	asked := res.Report.Apart[c.entries[i].addresses[0]]
+	addresses := c.entries[i].addresses
+	asked := res.Report.Apart[addresses[0]]
 	answers := func(node int) bool { return asked.Answers(node, cl.at-near, cl.at+near) }
 	steadily := func(node int) bool {
 		return asked.Answers(node, cl.at-near, cl.at) && asked.Answers(node, cl.at, cl.at+near)
 	}
 	switch {
+	case cl.deaf && steadily(cl.node):
+		return "DEAF, but it answers"
+	case cl.deaf:
+		return "" // what it knows of others is what it heard before
 	case cl.state == "active" && !answers(cl.node):
 		return "active, but it does not answer"
+	case cl.state == "active" && !cl.lacking && len(addresses) > 1 && !res.Report.Apart[addresses[1]].Answers(cl.node, cl.at-near, cl.at+near):
+		return fmt.Sprintf("active, but it does not answer for %s, which it does not call missing", addresses[1])
 	case cl.state != "active" && cl.observed != "draining" && steadily(cl.node):
 		return fmt.Sprintf("%s, but it answers", cl.state)
 	}

@@ -94,12 +94,12 @@ const before = time.Second
 // judgeOutages: an address is silent only because of something that was done, and no longer than that may take.
 func (c *Chaos) judgeOutages(res *EpisodeResult) {
 	for i, e := range c.entries {
-		for _, a := range e.addresses {
+		for family, a := range e.addresses {
 			s := res.Report.Stream("c1", a)
 			for _, o := range s.Outages {
 				res.Outages[a.String()] = max(res.Outages[a.String()], o.Length)
 				room := res.Report.Standstill(o.At-before, o.End)
-				if limit := c.limit(res, i, o); o.Length > limit+room {
+				if limit := c.limit(res, i, family, o); o.Length > limit+room {
 					excused := res.excused(span{o.At, o.At + o.Length}, o.At+limit, e.stall())
 					res.note(excused, "%s silent for %s ms at %+d ms, limit %s and %s of the machine's", a,
 						lab.Milliseconds(o.Length), (o.At - res.injected[0].from).Milliseconds(), lab.Milliseconds(limit), lab.Milliseconds(room))
@@ -113,8 +113,8 @@ func (c *Chaos) judgeOutages(res *EpisodeResult) {
 // 3.5 s (docs/protocol.md), and an address that a killed holder has left lives for 4 s (docs/fence.md).
 const tail = 4 * time.Second
 
-// limit is how long an outage of an entry may be: what all injections that explain it may cost together.
-func (c *Chaos) limit(res *EpisodeResult, entry int, o lab.Outage) time.Duration {
+// limit is how long an outage of an entry's first (0) or second address may be: what all injections that explain it may cost together.
+func (c *Chaos) limit(res *EpisodeResult, entry, family int, o lab.Outage) time.Duration {
 	limit, gone := 20*time.Millisecond, 0
 	var away []span
 	for _, in := range res.injected {
@@ -128,6 +128,9 @@ func (c *Chaos) limit(res *EpisodeResult, entry int, o lab.Outage) time.Duration
 			cost = in.kind.raft
 		case in.held[entry] || len(res.injected) > 1:
 			cost = in.kind.vrrp
+			if family > 0 {
+				cost = max(cost, in.kind.second)
+			}
 		}
 		limit += cost
 		if raft && (in.kind.raft == elected || in.Kind == "SIGTERM") {

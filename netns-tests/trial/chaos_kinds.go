@@ -17,6 +17,8 @@ type chaosKind struct {
 	end    func(c *Chaos, n *chaosNode, i Injection) error // nil: over at once
 	// vrrp and raft are for how long an address may be silent that the node holds; others are the same for one that it does not.
 	vrrp, raft, others time.Duration
+	// second is what the other family of a dual-stack entry may be silent that the node holds; 0: the same as the first.
+	second time.Duration
 	// two tells that both halves of a link may have a holder of VRRP, until the link is whole again (docs/fence.md).
 	two bool
 	// away tells that nobody reaches the node: what it says of itself cannot be compared with anything.
@@ -77,7 +79,7 @@ func chaosKinds() []chaosKind {
 			chaosKind{name: "TCP 9646 lost, " + way.name, weight: 2, begin: lose(way.direction, called, answered), end: found, vrrp: planned, raft: elected, others: planned},
 		)
 	}
-	return kinds
+	return append(kinds, chaosHostKinds()...)
 }
 
 func chaosKindOf(name string) chaosKind {

@@ -83,7 +83,7 @@ func TestOutageIsExplainedByWhatWasDone(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, tt.want, c.limit(&EpisodeResult{injected: tt.done}, tt.entry, outage))
+			assert.Equal(t, tt.want, c.limit(&EpisodeResult{injected: tt.done}, tt.entry, 0, outage))
 		})
 	}
 }
@@ -270,6 +270,10 @@ func TestTwoMayAnswerOnlyWhereBothHalvesAreAlive(t *testing.T) {
 		{"cable", vrrp, nil},
 		{"link down", vrrp, nil},
 		{"SIGSTOP", vrrp, nil},
+		{"port blocked late", vrrp, []span{{1000 * ms, 2000*ms + healed}}},
+		{"deaf", vrrp, nil},
+		{"MAC changed", vrrp, nil},
+		{"ruleset flushed", vrrp, nil},
 	} {
 		t.Run(tt.kind+" "+tt.entry.name, func(t *testing.T) {
 			in := &injected{kind: chaosKindOf(tt.kind), from: 1000 * ms, undone: 1990 * ms, to: 2000 * ms}
