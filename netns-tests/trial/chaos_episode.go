@@ -20,6 +20,14 @@ type injected struct {
 	undone   time.Duration // when its end began
 }
 
+// secondFamily is what it may cost the other family of a dual-stack entry; beside another injection the address may come to this node by that one.
+func (in *injected) secondFamily(beside bool) time.Duration {
+	if beside && in.kind.second > 0 {
+		return max(in.kind.second, lame)
+	}
+	return in.kind.second
+}
+
 // EpisodeResult is what an episode has shown.
 type EpisodeResult struct {
 	Seed      uint64

@@ -17,6 +17,9 @@ const (
 	pulled = 200 * time.Millisecond
 	// unbound is how long the other family may be away with a node that has lost it: it is passed on, after the daemon has been told.
 	unbound = takeover
+	// lame is how long it may be with such a node that was given the address by another fault: a fit one that has had a probe less than 250 ms
+	// before asks too late, and then waits a second for whoever was given the address (docs/protocol.md).
+	lame = unbound + 1100*time.Millisecond
 )
 
 // chaosHostKinds are what happens to the host under the address: its NIC, its own addresses, its tables, its port of the switch.

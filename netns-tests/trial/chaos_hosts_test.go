@@ -41,6 +41,14 @@ func TestFaultOfTheHostCostsWhatItsKindSays(t *testing.T) {
 	}
 }
 
+// A node that has lost a family may be given the address by another fault.
+func TestLostFamilyCostsMoreBesideAnotherFault(t *testing.T) {
+	off, deaf := &injected{kind: chaosKindOf("IPv6 off")}, &injected{kind: chaosKindOf("deaf")}
+	assert.Equal(t, unbound, off.secondFamily(false))
+	assert.Equal(t, lame, off.secondFamily(true))
+	assert.Zero(t, deaf.secondFamily(true))
+}
+
 // What a node says while something is wrong with its host is held against what it answers: it may be wrong in no other way than the one that it names.
 func TestClaimOfAHostIsRefutedUnlessItNamesTheFault(t *testing.T) {
 	const ms = time.Millisecond

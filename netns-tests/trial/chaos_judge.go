@@ -129,7 +129,7 @@ func (c *Chaos) limit(res *EpisodeResult, entry, family int, o lab.Outage) time.
 		case in.held[entry] || len(res.injected) > 1:
 			cost = in.kind.vrrp
 			if family > 0 {
-				cost = max(cost, in.kind.second)
+				cost = max(cost, in.secondFamily(len(res.injected) > 1))
 			}
 		}
 		limit += cost
