@@ -10,6 +10,7 @@ LDFLAGS     := -s -w -X main.version=v$(PACKAGE_VERSION)
 BUILDFLAGS  := -trimpath
 TESTFLAGS   ?=
 BENCHFLAGS  ?=
+MUTATIONFLAGS ?=
 SOAK        ?= 1h
 FUZZTIME    ?= 60s
 
@@ -27,7 +28,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := build
 .PHONY: image packages release release-twice release-version test-packages
-.PHONY: lint-workflows test-packaging picture
+.PHONY: lint-workflows test-packaging picture mutations
 .PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz fuzz-keepalived bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm e2e-watches
 
 help: ## list the targets
@@ -58,6 +59,9 @@ test-noise: ## the simulations of noisy checks with 1,000 seeds each
 test-raft-sim: ## twelve hours of raft in virtual time with 1,000 seeds, a million lease rounds, and members and power lost
 	RAFT_SEEDS=1000 $(GO) test -count=1 -v -timeout 90m -run 'RandomFaults|WritesNothing' ./election/raft
 	RAFT_SEEDS=100 $(GO) test -count=1 -v -timeout 90m -run 'LossOfPower' ./election/raft
+
+mutations: root ## each defect of a table in turn: the test that has to find it fails (root; MUTATIONFLAGS='-only lease')
+	$(GO) run ./netns-tests/cmd/mutations $(MUTATIONFLAGS)
 
 test-cloud-init: build ## the printed user data against cloud-init's schema (root the first time)
 	.ci/cloud-init bin/keepvip

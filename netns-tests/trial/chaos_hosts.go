@@ -11,10 +11,9 @@ import (
 
 const (
 	// unheard is how long an address may be silent that a deaf node holds: it asks after 400 ms, for 160 ms (docs/protocol.md), and a takeover
-	// follows. The page of failure modes measures it.
+	// follows. A deaf Backup asks sooner, and may become Active before it knows: then the holder yields to it until it says so. The page of failure
+	// modes measures both.
 	unheard = time.Second
-	// pulled is how long a deaf Backup that becomes Active may keep clients from the holder, which announces again as soon as it hears it.
-	pulled = 200 * time.Millisecond
 	// unbound is how long the other family may be away with a node that has lost it: it is passed on, after the daemon has been told.
 	unbound = takeover
 	// lame is how long it may be with such a node that was given the address by another fault: a fit one that has had a probe less than 250 ms
@@ -25,7 +24,7 @@ const (
 // chaosHostKinds are what happens to the host under the address: its NIC, its own addresses, its tables, its port of the switch.
 func chaosHostKinds() []chaosKind {
 	return []chaosKind{
-		{name: "deaf", weight: 6, begin: deafen, end: undeafen, vrrp: unheard, raft: elected, others: pulled},
+		{name: "deaf", weight: 6, begin: deafen, end: undeafen, vrrp: unheard, raft: elected, others: unheard},
 		{name: "ruleset flushed", weight: 5, begin: flushRules, vrrp: planned, raft: planned, others: planned},
 		{name: "MAC changed", weight: 5, begin: changeMAC, end: changeMACBack, vrrp: planned, raft: planned, others: planned},
 		{name: "own address applied again", weight: 4, begin: applyAgain, vrrp: planned, raft: planned, others: planned},

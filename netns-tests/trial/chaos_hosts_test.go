@@ -24,7 +24,7 @@ func TestFaultOfTheHostCostsWhatItsKindSays(t *testing.T) {
 		{"deaf", holder, chaosGroup, 0, unheard},
 		{"deaf", holder, chaosGroup, 1, unheard},
 		{"deaf", holder, chaosRaft, 0, elected},
-		{"deaf", [3]bool{}, chaosGroup, 0, pulled},
+		{"deaf", [3]bool{}, chaosGroup, 0, unheard},
 		{"ruleset flushed", holder, chaosPeers, 0, planned},
 		{"MAC changed", holder, chaosGroup, 0, planned},
 		{"own address applied again", holder, chaosPeers, 0, planned},

@@ -1,0 +1,32 @@
+package mutations
+
+// node are defects of the running process.
+func node() []Mutation {
+	return []Mutation{
+		{
+			Name: "a listener has no bound", File: "internal/base/places/keeper.go", Package: "./internal/base/places", Test: "Test",
+			Old: `if k.taken >= k.most {`, New: `if k.taken < 0 {`,
+		},
+		{
+			Name: "the history counts as written before it is", File: "internal/node/history/log.go", Package: "./internal/node/history", Test: "Test",
+			Old: `	if written {
+		l.written = last
+	}`, New: `	if l.written = last; !written {
+		due = time.Time{}
+	}`,
+		},
+		{
+			Name: "a hook that waits is never replaced by the newest", File: "internal/node/hook/lane.go", Package: "./internal/node/hook", Test: "Test",
+			Old: `	l.next = &j
+	return false, skipped`, New: `	if l.next == nil {
+		l.next = &j
+	}
+	return false, skipped`,
+		},
+		{
+			Name: "a reload begins the new before the old has ended", File: "internal/serve/instance/set.go", Package: "./internal/serve/instance", Test: "TestSet",
+			Old: `			r.cancel(d.why(r.name))
+			<-r.stopped`, New: `			r.cancel(d.why(r.name))`,
+		},
+	}
+}
