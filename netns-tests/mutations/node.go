@@ -4,11 +4,11 @@ package mutations
 func node() []Mutation {
 	return []Mutation{
 		{
-			Name: "a listener has no bound", File: "internal/base/places/keeper.go", Package: "./internal/base/places", Test: "Test",
+			Name: "a listener has no bound", File: "internal/base/places/keeper.go", Package: "./internal/base/places", Test: "TestKeeperTakesFromWhoHasTheMost",
 			Old: `if k.taken >= k.most {`, New: `if k.taken < 0 {`,
 		},
 		{
-			Name: "the history counts as written before it is", File: "internal/node/history/log.go", Package: "./internal/node/history", Test: "Test",
+			Name: "the history counts as written before it is", File: "internal/node/history/log.go", Package: "./internal/node/history", Test: "TestLogOfADiskThatIsFullGoesOnInMemory",
 			Old: `	if written {
 		l.written = last
 	}`, New: `	if l.written = last; !written {
@@ -16,7 +16,7 @@ func node() []Mutation {
 	}`,
 		},
 		{
-			Name: "a hook that waits is never replaced by the newest", File: "internal/node/hook/lane.go", Package: "./internal/node/hook", Test: "Test",
+			Name: "a hook that waits is never replaced by the newest", File: "internal/node/hook/lane.go", Package: "./internal/node/hook", Test: "TestLaneTheNewestWins",
 			Old: `	l.next = &j
 	return false, skipped`, New: `	if l.next == nil {
 		l.next = &j
@@ -24,7 +24,7 @@ func node() []Mutation {
 	return false, skipped`,
 		},
 		{
-			Name: "a reload begins the new before the old has ended", File: "internal/serve/instance/set.go", Package: "./internal/serve/instance", Test: "TestSet",
+			Name: "a reload begins the new before the old has ended", File: "internal/serve/instance/set.go", Package: "./internal/serve/instance", Test: "TestReloadBeginsTheNewAfterTheOldHasEnded",
 			Old: `			r.cancel(d.why(r.name))
 			<-r.stopped`, New: `			r.cancel(d.why(r.name))`,
 		},
