@@ -238,24 +238,25 @@ func (l *Lab) changeMAC(n *Node, mac net.HardwareAddr) {
 	}
 }
 
-// ApplyAddressesAgain deletes the node's own addresses and adds them again, as a network manager does that is restarted.
+// ApplyAddressesAgain deletes the node's own addresses and adds them again immediately, as a network manager does that is restarted.
 func (n *Node) ApplyAddressesAgain() error {
-	if err := n.DropAddresses(); err != nil {
-		return err
-	}
-	return n.PutAddressesBack()
+	return n.lab.batch(n.Name, n.dropAddresses()+"\n"+n.putAddressesBack())
 }
 
 // DropAddresses takes the node's own addresses away, both on its first NIC.
-func (n *Node) DropAddresses() error {
-	nic := n.NICs[0].Name
-	return n.lab.batch(n.Name, fmt.Sprintf("addr del %s/24 dev %s\naddr del %s/64 dev %s", n.Address, nic, n.Addr6, nic))
-}
+func (n *Node) DropAddresses() error { return n.lab.batch(n.Name, n.dropAddresses()) }
 
 // PutAddressesBack undoes [Node.DropAddresses].
-func (n *Node) PutAddressesBack() error {
+func (n *Node) PutAddressesBack() error { return n.lab.batch(n.Name, n.putAddressesBack()) }
+
+func (n *Node) dropAddresses() string {
 	nic := n.NICs[0].Name
-	return n.lab.batch(n.Name, fmt.Sprintf("addr replace %s/24 brd + dev %s\naddr replace %s/64 dev %s nodad", n.Address, nic, n.Addr6, nic))
+	return fmt.Sprintf("addr del %s/24 dev %s\naddr del %s/64 dev %s", n.Address, nic, n.Addr6, nic)
+}
+
+func (n *Node) putAddressesBack() string {
+	nic := n.NICs[0].Name
+	return fmt.Sprintf("addr replace %s/24 brd + dev %s\naddr replace %s/64 dev %s nodad", n.Address, nic, n.Addr6, nic)
 }
 
 // SwitchIPv6Off takes IPv6 and all its addresses away from the node's first NIC; [Node.SwitchIPv6On] puts the node's own one back.

@@ -24,6 +24,10 @@ func node() []Mutation {
 	return false, skipped`,
 		},
 		{
+			Name: "hooks of two states run at the same time", File: "internal/node/hook/lane.go", Package: "./internal/node/hook", Test: "TestHookStatesDoNotOvertakeEachOther",
+			Old: `	if !l.busy {`, New: `	if l.next == nil {`,
+		},
+		{
 			Name: "a reload begins the new before the old has ended", File: "internal/serve/instance/set.go", Package: "./internal/serve/instance", Test: "TestReloadBeginsTheNewAfterTheOldHasEnded",
 			Old: `			r.cancel(d.why(r.name))
 			<-r.stopped`, New: `			r.cancel(d.why(r.name))`,

@@ -41,12 +41,13 @@ func serving() []Mutation {
 		{
 			Name: "a hold is not kept", File: "internal/serve/instance/hold.go", Package: "./internal/serve/instance", Test: "TestHoldKeepsTheNodeOutUntilResume",
 			Old: `	return keep()
-`, New: `	return nil
+`, New: `	_ = keep
+	return nil
 `,
 		},
 		{
 			Name: "a start does not look for a hold", File: "internal/serve/instance/hold.go", Package: "./internal/serve/instance", Test: "TestHoldOfAnEarlierRunLasts",
-			Old: `if h, held := a.store.Held(name); held {`, New: `if h, held := a.store.Held(name); held && h.Since.IsZero() {`,
+			Old: `if h, held := a.store.Held(name); held {`, New: `if h, held := a.store.Held(name); held && h.Reason == "nobody" {`,
 		},
 	}
 }

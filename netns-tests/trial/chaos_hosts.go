@@ -24,7 +24,7 @@ const (
 // chaosHostKinds are what happens to the host under the address: its NIC, its own addresses, its tables, its port of the switch.
 func chaosHostKinds() []chaosKind {
 	return []chaosKind{
-		{name: "deaf", weight: 6, begin: deafen, end: undeafen, vrrp: unheard, raft: elected, others: unheard},
+		{name: "deaf", weight: 6, begin: deafen, end: undeafen, vrrp: unheard, raft: elected, others: unheard, heals: true},
 		{name: "ruleset flushed", weight: 5, begin: flushRules, vrrp: planned, raft: planned, others: planned},
 		{name: "MAC changed", weight: 5, begin: changeMAC, end: changeMACBack, vrrp: planned, raft: planned, others: planned},
 		{name: "own address applied again", weight: 4, begin: applyAgain, vrrp: planned, raft: planned, others: planned},

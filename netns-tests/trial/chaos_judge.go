@@ -52,8 +52,12 @@ type span struct{ from, to time.Duration }
 func (c *Chaos) allowed(res *EpisodeResult, e chaosEntry) []span {
 	var spans []span
 	for _, in := range res.injected {
-		if in.kind.two && !e.raft {
-			spans = append(spans, span{in.from, in.to + healed + res.Report.Standstill(in.undone, in.to+healed)})
+		from := in.from
+		if in.kind.heals {
+			from = in.undone
+		}
+		if (in.kind.two || in.kind.heals) && !e.raft {
+			spans = append(spans, span{from, in.to + healed + res.Report.Standstill(in.undone, in.to+healed)})
 		}
 	}
 	slices.SortFunc(spans, func(a, b span) int { return int(a.from - b.from) })

@@ -21,6 +21,9 @@ type chaosKind struct {
 	second time.Duration
 	// two tells that both halves of a link may have a holder of VRRP, until the link is whole again (docs/fence.md).
 	two bool
+	// heals tells that the node may hold the address all the time and answer nobody, so that two may have it from the end until it has heard the
+	// other one (docs/protocol.md).
+	heals bool
 	// away tells that nobody reaches the node: what it says of itself cannot be compared with anything.
 	away bool
 }

@@ -271,7 +271,8 @@ func TestTwoMayAnswerOnlyWhereBothHalvesAreAlive(t *testing.T) {
 		{"link down", vrrp, nil},
 		{"SIGSTOP", vrrp, nil},
 		{"port blocked late", vrrp, []span{{1000 * ms, 2000*ms + healed}}},
-		{"deaf", vrrp, nil},
+		{"deaf", vrrp, []span{{1990 * ms, 2000*ms + healed}}},
+		{"deaf", raft, nil},
 		{"MAC changed", vrrp, nil},
 		{"ruleset flushed", vrrp, nil},
 	} {
