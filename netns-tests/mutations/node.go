@@ -24,6 +24,18 @@ func node() []Mutation {
 	return false, skipped`,
 		},
 		{
+			Name: "a follower sends connections to a member that is not fit", File: "internal/node/follower/choose.go", Package: "./internal/node/follower",
+			Test: "TestFollowerSendsConnectionsToFitMembers", Old: `case s.On(p.Protocol, p.Port) != slots.Fit:`, New: `case s.On(p.Protocol, p.Port) == slots.Dead:`,
+		},
+		{
+			Name: "the file is worth more than flags", File: "internal/config/load.go", Package: "./internal/config", Test: "TestLoadPrecedence",
+			Old: `range append(doc.settings, overrides...) {`, New: `range append(overrides, doc.settings...) {`,
+		},
+		{
+			Name: "anybody may change something", File: "internal/node/control/verbs.go", Package: "./internal/node/control", Test: "TestVerbsAreForRoot",
+			Old: `if !fromRoot(r) {`, New: `if r == nil {`,
+		},
+		{
 			Name: "hooks of two states run at the same time", File: "internal/node/hook/lane.go", Package: "./internal/node/hook", Test: "TestHookStatesDoNotOvertakeEachOther",
 			Old: `	if !l.busy {`, New: `	if l.next == nil {`,
 		},

@@ -57,6 +57,10 @@ func wire() []Mutation {
 			Old: `a.session == p.session && now.Sub(p.at) < within {`, New: `a.session == p.session {`,
 		},
 		{
+			Name: "the second chance of a connection is not its former member", File: "members/slots/slots.go", Package: "./members/slots", Test: "TestMakeMemberInTheMidstKeepsConnections",
+			Old: `for _, m := range former {`, New: `for _, m := range former[:0] {`,
+		},
+		{
 			Name: "a neighbour advertisement without Override", File: "arp/frame.go", Package: "./arp", Test: "TestAnnouncementBytes",
 			Old: `Override:      true,`, New: `Override:      false,`,
 		},

@@ -17,7 +17,7 @@ func hostCases() []benchCase {
 	return []benchCase{
 		{
 			name: "deaf holder", mode: "nothing arrives at the holder any more, and what it sends does, for 5 s", runs: 10,
-			fault: trial.Deaf(false).For(length), limits: limits{outageWorst: time.Second, takeovers: 1, two: 200 * ms},
+			fault: trial.Deaf(false).For(length), limits: limits{outageWorst: time.Second, takeovers: 2, two: 200 * ms},
 		},
 		{name: "deaf holder", runs: 3, fault: trial.Deaf(false).For(length), config: other},
 		{
