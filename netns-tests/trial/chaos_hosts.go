@@ -16,6 +16,9 @@ const (
 	unheard = time.Second
 	// unbound is how long the other family may be away with a node that has lost it: it is passed on, after the daemon has been told.
 	unbound = takeover
+	// renewed is how long an address elected with Raft may be silent because of a flush: its lease is renewed by a transaction, which waits for that of the
+	// flush, and a kernel with much to do takes a tenth of a second for each.
+	renewed = raftPass
 	// lame is how long it may be with such a node that was given the address by another fault: a fit one that has had a probe less than 250 ms
 	// before asks too late, and then waits a second for whoever was given the address (docs/protocol.md).
 	lame = unbound + 1100*time.Millisecond
@@ -25,7 +28,7 @@ const (
 func chaosHostKinds() []chaosKind {
 	return []chaosKind{
 		{name: "deaf", weight: 6, begin: deafen, end: undeafen, vrrp: unheard, raft: elected, others: unheard, heals: true},
-		{name: "ruleset flushed", weight: 5, begin: flushRules, vrrp: planned, raft: planned, others: planned},
+		{name: "ruleset flushed", weight: 5, begin: flushRules, vrrp: planned, raft: renewed, others: planned},
 		{name: "MAC changed", weight: 5, begin: changeMAC, end: changeMACBack, vrrp: planned, raft: planned, others: planned},
 		{name: "own address applied again", weight: 4, begin: applyAgain, vrrp: planned, raft: planned, others: planned},
 		{name: "own address away", weight: 3, begin: dropOwn, end: putBackOwn, vrrp: takeover, raft: elected, others: planned},

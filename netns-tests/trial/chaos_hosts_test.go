@@ -26,6 +26,7 @@ func TestFaultOfTheHostCostsWhatItsKindSays(t *testing.T) {
 		{"deaf", holder, chaosRaft, 0, elected},
 		{"deaf", [3]bool{}, chaosGroup, 0, unheard},
 		{"ruleset flushed", holder, chaosPeers, 0, planned},
+		{"ruleset flushed", holder, chaosRaft, 0, renewed},
 		{"MAC changed", holder, chaosGroup, 0, planned},
 		{"own address applied again", holder, chaosPeers, 0, planned},
 		{"own address away", holder, chaosPeers, 0, takeover},
