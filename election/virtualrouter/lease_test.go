@@ -12,7 +12,7 @@ import (
 	"github.com/keepvip/keepvip/vrrp"
 )
 
-// Whoever waits the shortest, but for an address owner, begins after the lease, by whatever step the kernel of the Active counts.
+// The router that waits the shortest, but for an address owner, begins after the lease, by whatever step the kernel of the Active counts.
 func TestLeaseIsOverBeforeAnotherRouterMayBegin(t *testing.T) {
 	const shortest = 254 // the highest priority, which has the least Skew_Time
 	for _, adverts := range []int{0, 2, 3, 10} {

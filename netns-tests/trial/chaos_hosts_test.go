@@ -50,7 +50,7 @@ func TestLostFamilyCostsMoreBesideAnotherFault(t *testing.T) {
 	assert.Zero(t, deaf.secondFamily(true))
 }
 
-// What a node says while something is wrong with its host is held against what it answers: it may be wrong in no other way than the one that it names.
+// The claims of a node are held against its answers while something is wrong with its host: they may be wrong in no other way than it names.
 func TestClaimOfAHostIsRefutedUnlessItNamesTheFault(t *testing.T) {
 	const ms = time.Millisecond
 	own := func(id int) string { return netip.AddrFrom4([4]byte{10, 77, 0, byte(10 + id)}).String() }

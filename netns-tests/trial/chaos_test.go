@@ -119,7 +119,7 @@ func TestOutageOfAStarvedMachineIsUndecided(t *testing.T) {
 	}
 }
 
-// Of what begins with the measurement the cause may lie before it.
+// The cause of an outage that begins with the measurement may lie before it.
 func TestOutageAtTheBeginningOfAStarvedEpisodeIsUndecided(t *testing.T) {
 	const ms = time.Millisecond
 	began := 60 * time.Second

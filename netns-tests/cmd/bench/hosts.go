@@ -8,7 +8,7 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
-// hostCases are what happens to the host under the address. What the docs promise of each is its limit, and the soak judges by the same.
+// hostCases are what happens to the host under the address. The limit of each is what the docs promise, and the soak judges by the same.
 func hostCases() []benchCase {
 	const length = 5 * time.Second
 	dual := trial.Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}
