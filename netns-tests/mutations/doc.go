@@ -9,6 +9,7 @@ package mutations
 import (
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 )
@@ -18,10 +19,12 @@ type Mutation struct {
 	Name     string // a few words for the table
 	File     string // below the module's root
 	Old, New string // Old occurs once in the file
-	Package  string // "./vrrp"
 	Test     string // that finds it, as for -run; its name is in the table
 	Netns    bool   // the test needs network namespaces, and so root
 }
+
+// Package is that of the file, and of the test, as the go command takes it.
+func (m Mutation) Package() string { return "./" + path.Dir(m.File) }
 
 // Mutated is the whole file with the defect. The error says that the text is not there, or more than once: the table follows the source.
 func (m Mutation) Mutated(root string) ([]byte, error) {

@@ -26,7 +26,7 @@ func TestEveryMutationStillApplies(t *testing.T) {
 			require.NoError(t, err)
 			_, err = parser.ParseFile(token.NewFileSet(), m.File, text, parser.SkipObjectResolution)
 			assert.NoError(t, err)
-			assert.True(t, hasTest(t, m), "%s has no test %s", m.Package, m.Test)
+			assert.True(t, hasTest(t, m), "%s has no test %s", m.Package(), m.Test)
 		})
 	}
 	assert.Len(t, names, len(All()))
@@ -38,7 +38,7 @@ func TestEveryMutationStillApplies(t *testing.T) {
 // hasTest tells whether the package of a mutation has the test that is to find it.
 func hasTest(t *testing.T, m Mutation) bool {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, m.Package, "*_test.go"))
+	files, err := filepath.Glob(filepath.Join(root, m.Package(), "*_test.go"))
 	require.NoError(t, err)
 	for _, f := range files {
 		b, err := os.ReadFile(f)

@@ -4,68 +4,68 @@ package mutations
 func wire() []Mutation {
 	return []Mutation{
 		{
-			Name: "Skew_Time with the wrong sign", File: "vrrp/timers.go", Package: "./vrrp", Test: "TestMachineRFC9568",
+			Name: "Skew_Time with the wrong sign", File: "vrrp/timers.go", Test: "TestMachineRFC9568",
 			Old: `time.Duration(256-int(m.priority)) / 256`, New: `time.Duration(int(m.priority)) / 256`,
 		},
 		{
-			Name: "priority 0 believed from anybody", File: "vrrp/backup.go", Package: "./vrrp", Test: "TestMachineBackupReceivesPriorityZero",
+			Name: "priority 0 believed from anybody", File: "vrrp/backup.go", Test: "TestMachineBackupReceivesPriorityZero",
 			Old: `if source != m.backup.followed {`, New: `if !source.IsValid() {`,
 		},
 		{
-			Name: "a Backup that stood still has no second chance", File: "vrrp/backup.go", Package: "./vrrp", Test: "TestMachineBackupFrozen",
+			Name: "a Backup that stood still has no second chance", File: "vrrp/backup.go", Test: "TestMachineBackupFrozen",
 			Old: `m.backup.interval && !m.backup.late {`, New: `m.backup.interval && m.backup.late {`,
 		},
 		{
-			Name: "priority 0 before the addresses are off", File: "vrrp/machine.go", Package: "./vrrp", Test: "TestMachineShutdownReason",
+			Name: "priority 0 before the addresses are off", File: "vrrp/machine.go", Test: "TestMachineShutdownReason",
 			Old: "	m.change(now, Initialize, reason)\n	if wasActive {\n		m.send(priorityGiveUp)\n	}\n",
 			New: "	if wasActive {\n		m.send(priorityGiveUp)\n	}\n	m.change(now, Initialize, reason)\n",
 		},
 		{
-			Name: "of equals the lower address wins", File: "vrrp/active.go", Package: "./vrrp", Test: "TestMachineAddressesCompareUnsigned",
+			Name: "of equals the lower address wins", File: "vrrp/active.go", Test: "TestMachineAddressesCompareUnsigned",
 			Old: `r.Source.Compare(m.cfg.Source) > 0:`, New: `r.Source.Compare(m.cfg.Source) < 0:`,
 		},
 		{
-			Name: "an Active that stood still goes on", File: "vrrp/active.go", Package: "./vrrp", Test: "TestMachineActiveFrozen",
+			Name: "an Active that stood still goes on", File: "vrrp/active.go", Test: "TestMachineActiveFrozen",
 			Old: `return now.Sub(m.active.sent) > m.activeDownInterval(m.active.interval)`, New: `return false`,
 		},
 		{
-			Name: "no look at the TTL of advertisements", File: "vrrp/receive.go", Package: "./vrrp", Test: "TestPacketThatARouterHasPassedOnIsNotDelivered",
+			Name: "no look at the TTL of advertisements", File: "vrrp/receive.go", Test: "TestPacketThatARouterHasPassedOnIsNotDelivered",
 			Old: `if !ok || m.cut || d.TTL < int(c.filter.minTTL) {`, New: `if !ok || m.cut {`,
 		},
 		{
-			Name: "unicast: minTTL is not the peers' own", File: "members/hub.go", Package: "./members", Test: "TestHubNamesWhomTheConfigurationKeepsOut",
+			Name: "unicast: minTTL is not the peers' own", File: "members/hub.go", Test: "TestHubNamesWhomTheConfigurationKeepsOut",
 			Old: `func (c WireConfig) leastTTL() int { return cmp.Or(int(c.MinTTL), hopLimit) }`, New: `func (c WireConfig) leastTTL() int { return cmp.Or(0, 1) }`,
 		},
 		{
-			Name: "a HELLO may be longer than it says", File: "members/parse.go", Package: "./members", Test: "TestParseRefuses",
+			Name: "a HELLO may be longer than it says", File: "members/parse.go", Test: "TestParseRefuses",
 			Old: `case len(b) != end && len(b) != end+trailerLen:`, New: `case len(b) < end:`,
 		},
 		{
-			Name: "a repeated message counts", File: "internal/base/auth/window.go", Package: "./internal/base/auth", Test: "TestWindow",
+			Name: "a repeated message counts", File: "internal/base/auth/window.go", Test: "TestWindow",
 			Old: `case p.Sequence <= r.last.Sequence:`, New: `case p.Sequence < 1:`,
 		},
 		{
-			Name: "the code is compared as far as it goes, also where it is empty", File: "internal/base/auth/keyring.go", Package: "./internal/base/auth", Test: "TestKeyringGenuine",
+			Name: "the code is compared as far as it goes, also where it is empty", File: "internal/base/auth/keyring.go", Test: "TestKeyringGenuine",
 			Old: `case !hmac.Equal(keys[i].Sum(parts...)[:len(code)], code):`, New: `case len(code) == 0:`,
 		},
 		{
-			Name: "members are never forgotten", File: "members/table.go", Package: "./members", Test: "TestMachineTakesAnOldHelloForWhatItIs",
+			Name: "members are never forgotten", File: "members/table.go", Test: "TestMachineTakesAnOldHelloForWhatItIs",
 			Old: `return m.Heard.Add(m.Peer.Lifetime) }`, New: `return m.Heard.Add(24 * time.Hour) }`,
 		},
 		{
-			Name: "a GRANT is repeated without end", File: "members/grantor.go", Package: "./members", Test: "TestMachineRepeatsALostGrantWithinTheLease",
+			Name: "a GRANT is repeated without end", File: "members/grantor.go", Test: "TestMachineRepeatsALostGrantWithinTheLease",
 			Old: `a.session == p.session && now.Sub(p.at) < within {`, New: `a.session == p.session {`,
 		},
 		{
-			Name: "the second chance of a connection is not its former member", File: "members/slots/slots.go", Package: "./members/slots", Test: "TestMakeMemberInTheMidstKeepsConnections",
+			Name: "the second chance of a connection is not its former member", File: "members/slots/slots.go", Test: "TestMakeMemberInTheMidstKeepsConnections",
 			Old: `for _, m := range former {`, New: `for _, m := range former[:0] {`,
 		},
 		{
-			Name: "a neighbour advertisement without Override", File: "arp/frame.go", Package: "./arp", Test: "TestAnnouncementBytes",
+			Name: "a neighbour advertisement without Override", File: "arp/frame.go", Test: "TestAnnouncementBytes",
 			Old: `Override:      true,`, New: `Override:      false,`,
 		},
 		{
-			Name: "the burst of announcements ends after the first", File: "arp/schedule.go", Package: "./arp", Test: "TestScheduleBurstThenRefresh",
+			Name: "the burst of announcements ends after the first", File: "arp/schedule.go", Test: "TestScheduleBurstThenRefresh",
 			Old: `	if s.sent < len(s.cfg.Burst) {
 		if at :=`, New: `	if s.sent < 1 {
 		if at :=`,

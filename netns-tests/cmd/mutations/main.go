@@ -90,12 +90,12 @@ func try(ctx context.Context, root, dir string, m mutations.Mutation, whole bool
 	if m.Netns {
 		args = append(args, "-tags", "netns")
 	}
-	test := exec.CommandContext(ctx, "go", append(args, m.Package)...)
+	test := exec.CommandContext(ctx, "go", append(args, m.Package())...)
 	test.Dir = root
 	said, err := test.CombinedOutput()
 	if err == nil {
 		if strings.Contains(string(said), "no tests to run") {
-			return "", fmt.Errorf("%s has no test %s", m.Package, m.Test)
+			return "", fmt.Errorf("%s has no test %s", m.Package(), m.Test)
 		}
 		return "", fmt.Errorf("%s passes with the defect", m.Test)
 	}
@@ -106,7 +106,7 @@ func try(ctx context.Context, root, dir string, m mutations.Mutation, whole bool
 	if len(names) == 0 {
 		return "", fmt.Errorf("no test has failed, and %w:\n%s", err, said)
 	}
-	return strings.TrimPrefix(m.Package, "./") + ": " + strings.Join(names, " "), nil
+	return strings.TrimPrefix(m.Package(), "./") + ": " + strings.Join(names, " "), nil
 }
 
 // replace writes the defective file, and the list that puts it in place of the other one.

@@ -29,11 +29,11 @@ func TestMutationIsFoundByATestThatFails(t *testing.T) {
 		{name: "found", new: "a - b", test: "TestSum", by: ".: TestSum"},
 		{name: "found by any test", new: "a - b", test: "TestOther", whole: true, by: ".: TestSum"},
 		{name: "survives", new: "a * b", test: "TestSum", err: "TestSum passes with the defect"},
-		{name: "without its test", new: "a - b", test: "TestOther", err: ". has no test TestOther"},
+		{name: "without its test", new: "a - b", test: "TestOther", err: "./. has no test TestOther"},
 		{name: "does not build", new: "a -", test: "TestSum", err: "no test has failed"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := mutations.Mutation{Name: tt.name, File: "a.go", Old: "a + b", New: tt.new, Package: ".", Test: tt.test}
+			m := mutations.Mutation{Name: tt.name, File: "a.go", Old: "a + b", New: tt.new, Test: tt.test}
 			by, err := try(t.Context(), root, t.TempDir(), m, tt.whole)
 			if tt.err != "" {
 				require.ErrorContains(t, err, tt.err)
