@@ -25,20 +25,20 @@ func wire() []Mutation {
 			Old: `r.Source.Compare(m.cfg.Source) > 0:`, New: `r.Source.Compare(m.cfg.Source) < 0:`,
 		},
 		{
-			Name: "an Active that stood still goes on", File: "vrrp/active.go", Test: "TestMachineActiveFrozen",
-			Old: `return now.Sub(m.active.sent) > m.activeDownInterval(m.active.interval)`, New: `return false`,
+			Name: "an Active that stood still goes on", File: "vrrp/machine.go", Test: "TestMachineActiveFrozen",
+			Old: `if m.state == Active && m.frozen(now) {`, New: `if m.state == Backup && m.frozen(now) {`,
 		},
 		{
-			Name: "no look at the TTL of advertisements", File: "vrrp/receive.go", Test: "TestPacketThatARouterHasPassedOnIsNotDelivered",
-			Old: `if !ok || m.cut || d.TTL < int(c.filter.minTTL) {`, New: `if !ok || m.cut {`,
+			Name: "each advertisement is taken for one of TTL 255", File: "vrrp/receive.go", Test: "TestPacketThatARouterHasPassedOnIsNotDelivered",
+			Old: ` int(b[8]),`, New: ` 255,`,
 		},
 		{
 			Name: "unicast: minTTL is not the peers' own", File: "members/hub.go", Test: "TestHubNamesWhomTheConfigurationKeepsOut",
 			Old: `func (c WireConfig) leastTTL() int { return cmp.Or(int(c.MinTTL), hopLimit) }`, New: `func (c WireConfig) leastTTL() int { return cmp.Or(0, 1) }`,
 		},
 		{
-			Name: "a HELLO may be longer than it says", File: "members/parse.go", Test: "TestParseRefuses",
-			Old: `case len(b) != end && len(b) != end+trailerLen:`, New: `case len(b) < end:`,
+			Name: "a HELLO is read without a look at the length of its rank", File: "members/fields.go", Test: "TestParseRefuses",
+			Old: `if len(b) < rankLen || vrrp.State(b[0]) > vrrp.Active {`, New: `if vrrp.State(b[0]) > vrrp.Active {`,
 		},
 		{
 			Name: "a repeated message counts", File: "internal/base/auth/window.go", Test: "TestWindow",
