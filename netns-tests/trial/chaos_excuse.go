@@ -31,12 +31,6 @@ func (r *EpisodeResult) excused(lasted span, due, cost time.Duration) bool {
 	return r.Report.Standstill(from, lasted.to) > starvedChaos && lasted.to <= r.Report.Excused(from, due, starvedChaos, cost)
 }
 
-// begunBefore tells that what lasted may have been begun by a standstill before anything was measured, on a machine that stands still: that is so where it
-// began within a takeover's time from the beginning, and lasted for no longer than a standstill may cost.
-func (r *EpisodeResult) begunBefore(lasted span, most time.Duration) bool {
-	return lasted.from < r.Report.Began+before && lasted.to-lasted.from <= most && r.Report.Standstill(r.Report.Began, r.Report.Ended) > starvedChaos
-}
-
 // note takes down what was wrong, or what cannot be decided.
 func (r *EpisodeResult) note(undecided bool, format string, args ...any) {
 	to := &r.Wrong

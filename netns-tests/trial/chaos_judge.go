@@ -104,8 +104,7 @@ func (c *Chaos) judgeOutages(res *EpisodeResult) {
 				res.Outages[a.String()] = max(res.Outages[a.String()], o.Length)
 				room := res.Report.Standstill(o.At-before, o.End)
 				if limit := c.limit(res, i, family, o); o.Length > limit+room {
-					lasted := span{o.At, o.At + o.Length}
-					excused := res.excused(lasted, o.At+limit, e.stall()) || res.begunBefore(lasted, limit+room+e.stall())
+					excused := res.excused(span{o.At, o.At + o.Length}, o.At+limit, e.stall())
 					res.note(excused, "%s silent for %s ms at %+d ms, limit %s and %s of the machine's", a,
 						lab.Milliseconds(o.Length), (o.At - res.injected[0].from).Milliseconds(), lab.Milliseconds(limit), lab.Milliseconds(room))
 				}

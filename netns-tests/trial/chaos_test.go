@@ -119,28 +119,6 @@ func TestOutageOfAStarvedMachineIsUndecided(t *testing.T) {
 	}
 }
 
-// The cause of an outage that begins with the measurement may lie before it.
-func TestOutageAtTheBeginningOfAStarvedEpisodeIsUndecided(t *testing.T) {
-	const ms = time.Millisecond
-	began := 60 * time.Second
-	for _, tt := range []struct {
-		name   string
-		lasted span
-		stall  time.Duration
-		want   bool
-	}{
-		{"at the beginning, on a machine that stands still", span{began + 10*ms, began + 324*ms}, 900 * ms, true},
-		{"at the beginning, on one that does not", span{began + 10*ms, began + 324*ms}, 90 * ms, false},
-		{"later", span{began + 1010*ms, began + 1324*ms}, 900 * ms, false},
-		{"for too long", span{began + 10*ms, began + 1711*ms}, 900 * ms, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			res := &EpisodeResult{Report: &lab.Report{Began: began, Ended: began + 20*time.Second, Starved: []lab.Stall{{At: began + 9000*ms, Length: tt.stall}}}}
-			assert.Equal(t, tt.want, res.begunBefore(tt.lasted, 1700*ms))
-		})
-	}
-}
-
 // That not all becomes whole again is no matter of some milliseconds.
 func TestNodesThatDoNotSettleAreWrong(t *testing.T) {
 	for _, tt := range []struct {
