@@ -9,6 +9,8 @@ PACKAGE_VERSION := $(or $(patsubst v%,%,$(GIVEN_VERSION)),0.0.0-dev.g$(or $(shel
 LDFLAGS     := -s -w -X main.version=v$(PACKAGE_VERSION)
 BUILDFLAGS  := -trimpath
 TESTFLAGS   ?=
+# A share of the tests: SHARE=1/4 is the first of four. The first one has the lint, too.
+SHARE       ?= 1/1
 BENCHFLAGS  ?=
 MUTATIONFLAGS ?=
 SOAK        ?= 1h
@@ -44,14 +46,14 @@ deps: ## install the Debian packages that the tests need (root)
 	@.ci/deps $(TEST_TOOLS)
 
 # What computes comes first: beside it the namespace tests would measure it, too.
-test: root deps lint test-unit test-cloud-init test-netns ## all tests and the lint (root)
+test: root deps $(if $(filter 1/%,$(SHARE)),lint test-cloud-init) test-unit test-netns ## all tests and the lint, or a share of them (root; SHARE=1/4)
 
 test-unit: ## unit tests with the race detector; a build for the platform that libraries know least
-	$(GO) test -race $(TESTFLAGS) ./...
+	packages="$$($(GO) list ./... | .ci/share '$(SHARE)')" && $(GO) test -race $(TESTFLAGS) $$packages
 	CGO_ENABLED=0 GOOS=linux GOARCH=riscv64 $(GO) build -o /dev/null ./cmd/keepvip
 
-test-netns: root build ## the built binary in network namespaces (root)
-	.ci/netns $(TESTFLAGS)
+test-netns: root build ## the built binary in network namespaces (root; SHARE=1/4)
+	SHARE='$(SHARE)' GO='$(GO)' .ci/netns $(TESTFLAGS)
 
 test-noise: ## the simulations of noisy checks with 1,000 seeds each
 	$(GO) test -count=1 -v -timeout 30m -run 'Noise|BadHealth|SlowProbes' ./election/virtualrouter -args -noise-seeds 1000

@@ -232,8 +232,8 @@ func (l *Lab) changeMAC(n *Node, mac net.HardwareAddr) {
 	defer l.mu.Unlock()
 	n.NICs[0].MAC = mac
 	for m := range l.measures {
-		for _, d := range m.directs() {
-			d.prepareAll()
+		if m.direct != nil {
+			m.direct.prepareAll()
 		}
 	}
 }

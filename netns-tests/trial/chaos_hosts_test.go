@@ -58,12 +58,13 @@ func TestClaimOfAHostIsRefutedUnlessItNamesTheFault(t *testing.T) {
 	for id := 1; id <= 2; id++ {
 		c.nodes = append(c.nodes, &chaosNode{Node: &lab.Node{ID: id, Label: "n", Address: netip.MustParseAddr(own(id))}})
 	}
-	asked := func(nodes ...int) lab.DirectReport {
-		var rounds []lab.Round
+	answers := func(address netip.Addr, nodes []int) (out []lab.Answer) {
 		for at := time.Duration(0); at < 10*time.Second; at += 5 * ms {
-			rounds = append(rounds, lab.Round{At: at, Nodes: nodes})
+			for _, n := range nodes {
+				out = append(out, lab.Answer{At: at, Node: n, Address: address})
+			}
 		}
-		return lab.Asked(5*ms, rounds...)
+		return out
 	}
 	for _, tt := range []struct {
 		name          string
@@ -88,7 +89,7 @@ func TestClaimOfAHostIsRefutedUnlessItNamesTheFault(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.claim.at = 5 * time.Second
 			tt.claim.entry = "group"
-			res := &EpisodeResult{Report: &lab.Report{Ended: 10 * time.Second, Apart: map[netip.Addr]lab.DirectReport{lab.VIP4: asked(tt.answer...), lab.VIP6: asked(tt.other...)}}}
+			res := &EpisodeResult{Report: &lab.Report{Ended: 10 * time.Second, Answers: append(answers(lab.VIP4, tt.answer), answers(lab.VIP6, tt.other)...)}}
 			assert.Equal(t, tt.want, c.refutes(res, tt.claim))
 		})
 	}

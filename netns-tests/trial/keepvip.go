@@ -50,7 +50,7 @@ func (k Keepvip) Run(n *lab.Node, args ...string) (*lab.Process, error) {
 	}
 	argv := append([]string{path, "run"}, k.Paths(n)...)
 	argv = append(append(argv, args...), k.Args...)
-	command := lab.Command{Name: "keepvip", Args: argv, Capabilities: k.Capabilities, UnderTest: true}
+	command := lab.Command{Name: "keepvip", Args: argv, Capabilities: k.Capabilities}
 	if k.Ahead != nil {
 		command.Clock = &lab.Clock{Ahead: k.Ahead[n.ID-1]}
 	}
