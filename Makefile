@@ -9,7 +9,10 @@ PACKAGE_VERSION := $(or $(patsubst v%,%,$(GIVEN_VERSION)),0.0.0-dev.g$(or $(shel
 LDFLAGS     := -s -w -X main.version=v$(PACKAGE_VERSION)
 BUILDFLAGS  := -trimpath
 TESTFLAGS   ?=
+# A share of the tests: SHARE=1/4 is the first of four. The first one has the lint, too.
+SHARE       ?= 1/1
 BENCHFLAGS  ?=
+MUTATIONFLAGS ?=
 SOAK        ?= 1h
 FUZZTIME    ?= 60s
 
@@ -27,7 +30,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := build
 .PHONY: image packages release release-twice release-version test-packages
-.PHONY: count lint-workflows test-packaging picture test-installers
+.PHONY: count lint-workflows test-packaging picture test-installers mutations
 .PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz fuzz-keepalived bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm e2e-watches bench-growth
 
 help: ## list the targets
@@ -43,14 +46,14 @@ deps: ## install the Debian packages that the tests need (root)
 	@.ci/deps $(TEST_TOOLS)
 
 # What computes comes first: beside it the namespace tests would measure it, too.
-test: root deps lint test-unit test-cloud-init test-netns ## all tests and the lint (root)
+test: root deps $(if $(filter 1/%,$(SHARE)),lint test-cloud-init) test-unit test-netns ## all tests and the lint, or a share of them (root; SHARE=1/4)
 
 test-unit: ## unit tests with the race detector; a build for the platform that libraries know least
-	$(GO) test -race $(TESTFLAGS) ./...
+	packages="$$($(GO) list ./... | .ci/share '$(SHARE)')" && $(GO) test -race $(TESTFLAGS) $$packages
 	CGO_ENABLED=0 GOOS=linux GOARCH=riscv64 $(GO) build -o /dev/null ./cmd/keepvip
 
-test-netns: root build ## the built binary in network namespaces (root)
-	.ci/netns $(TESTFLAGS)
+test-netns: root build ## the built binary in network namespaces (root; SHARE=1/4)
+	SHARE='$(SHARE)' GO='$(GO)' .ci/netns $(TESTFLAGS)
 
 test-noise: ## the simulations of noisy checks with 1,000 seeds each
 	$(GO) test -count=1 -v -timeout 30m -run 'Noise|BadHealth|SlowProbes' ./election/virtualrouter -args -noise-seeds 1000
@@ -58,6 +61,9 @@ test-noise: ## the simulations of noisy checks with 1,000 seeds each
 test-raft-sim: ## twelve hours of raft in virtual time with 1,000 seeds, a million lease rounds, and members and power lost
 	RAFT_SEEDS=1000 $(GO) test -count=1 -v -timeout 90m -run 'RandomFaults|WritesNothing' ./election/raft
 	RAFT_SEEDS=100 $(GO) test -count=1 -v -timeout 90m -run 'LossOfPower' ./election/raft
+
+mutations: root ## each defect of a table in turn: the test that has to find it fails (root; MUTATIONFLAGS='-only lease')
+	$(GO) run ./netns-tests/cmd/mutations $(MUTATIONFLAGS)
 
 test-cloud-init: build ## the printed user data against cloud-init's schema (root the first time)
 	.ci/cloud-init bin/keepvip

@@ -3,6 +3,7 @@
 package netnstests
 
 import (
+	"net"
 	"testing"
 	"time"
 
@@ -33,8 +34,7 @@ func TestHolderWithAnotherMACIsNoStranger(t *testing.T) {
 	g := open(t, trial.Config{Product: trial.Keepvip{Args: []string{"--on-conflict", "yield"}}})
 	holder := settled(t, g)
 	settleFor(2 * time.Second)
-	_, err := holder.Run("ip", "link", "set", holder.NICs[0].Name, "address", "02:98:00:00:01:77")
-	require.NoError(t, err)
+	require.NoError(t, holder.ChangeMAC(net.HardwareAddr{0x02, 0x98, 0, 0, 1, 0x77}))
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); settleFor(200 * time.Millisecond) { // more than one question
 		for _, n := range g.Lab.Nodes {
 			s, err := trial.Keepvip{}.Status(n)

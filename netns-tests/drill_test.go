@@ -23,7 +23,7 @@ func TestDrillMeasuresWhatAClientSees(t *testing.T) {
 		t.Logf("%s: the lab's client missed %v, the bystander %v, at most %v is documented", kind, run.Outage, run.Bystander.Missed(),
 			time.Duration(run.Bystander.Bound*float64(time.Second)))
 		assert.NoError(t, run.Judge())
-		assert.LessOrEqual(t, run.Finders, run.FindersRoom, "time with two nodes answering ARP in %s", kind)
+		assert.Zero(t, run.Finders, "time with two nodes answering ARP in %s", kind)
 	}
 	holder := settled(t, g)
 	backup := g.Lab.Nodes[holder.ID%3]
@@ -37,12 +37,12 @@ func TestDrillMeasuresWhatAClientSees(t *testing.T) {
 // Whatever breaks a drill, one node holds the address afterwards, and two never answered.
 func TestBrokenDrillLeavesAWorkingCluster(t *testing.T) {
 	t.Parallel()
-	g := open(t, trial.Config{API: true, Interval: promptly})
+	g := open(t, trial.Config{API: true})
 	for how, after := range map[trial.DrillBreak]time.Duration{
 		trial.BreakCommand: 600 * time.Millisecond, trial.BreakDaemon: 800 * time.Millisecond,
 	} {
 		res := measure(t, g, trial.DrillBroken("stop", after, how))
-		assert.LessOrEqual(t, res.Finders, res.FindersRoom, res.Fault)
-		assert.Less(t, res.Outage, takeoverBound+res.OutageRoom, res.Fault)
+		assert.Zero(t, res.Finders, res.Fault)
+		reached(t, res.Report)
 	}
 }

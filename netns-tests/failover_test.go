@@ -29,16 +29,15 @@ func TestNodeDeath(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			c.give.Interval = promptly
 			g := open(t, c.give)
 			for range c.runs {
 				res := measure(t, g, trial.NodeDeath)
-				assert.Less(t, res.Outage, takeoverBound+res.OutageRoom)
+				reached(t, res.Report)
 				assert.NotZero(t, res.Taker)
 				assert.NotEqual(t, res.Victim, res.Taker)
-				assert.LessOrEqual(t, res.Takeovers, 2+res.Explained)
+				assert.LessOrEqual(t, res.Takeovers, 2*res.BySilence)
+				assert.Zero(t, res.Two, "two nodes answering")
 				assert.GreaterOrEqual(t, res.Announce, time.Duration(0), "the taker announced nothing")
-				assert.Less(t, res.Announce, 20*time.Millisecond+res.StoodFor(res.Answered+res.Announce))
 				if len(c.give.Priorities) > 0 {
 					assert.Equal(t, 2, res.Taker, "the next in rank takes over")
 				}
@@ -73,9 +72,9 @@ func TestDualStackAddressesAreNeverApart(t *testing.T) {
 
 func TestCablePulled(t *testing.T) {
 	t.Parallel()
-	g := open(t, trial.Config{Interval: promptly})
+	g := open(t, trial.Config{})
 	res := measure(t, g, trial.CablePulled)
-	assert.Less(t, res.Outage, takeoverBound+res.OutageRoom)
+	reached(t, res.Report)
 	assert.NotEqual(t, res.Victim, res.Taker)
 	settled(t, g)
 }
@@ -106,8 +105,6 @@ func TestTerminationLeavesNoTrace(t *testing.T) {
 	for _, a := range g.Addresses {
 		assert.False(t, holder.Holds(a), "%s is still there", a)
 	}
-	unbound, ok := r.Unbound(holder.ID, lab.VIP4, at)
-	require.True(t, ok, "the address was never removed")
 	var resigned []lab.Advert
 	for _, a := range r.AdvertsOf(holder.ID, at, r.Ended) {
 		if a.Priority == 0 {
@@ -115,12 +112,11 @@ func TestTerminationLeavesNoTrace(t *testing.T) {
 		}
 	}
 	if assert.NotEmpty(t, resigned, "no advertisement with priority 0") {
-		late := time.Millisecond + r.Stood(resigned[0].At-20*time.Millisecond, unbound) // of who saw the address go
-		assert.Greater(t, resigned[0].At, unbound-late, "priority 0 before the address was off")
+		assert.False(t, r.Answered(holder.ID, netip.Addr{}, resigned[0].At, r.Ended), "priority 0 before the address was off")
 	}
-	assert.Less(t, r.AwayBeyond(r.Streams, time.Second, at), 300*time.Millisecond)
+	reached(t, r)
 	assert.Equal(t, 1, r.Takeovers(lab.VIP4, at))
-	assert.LessOrEqual(t, r.Direct.Two(), twoBound)
+	assert.Zero(t, r.Two(), "two nodes answering")
 
 	for _, n := range g.Lab.Nodes {
 		if n != holder {
@@ -142,20 +138,9 @@ func TestKilledDaemonRestarts(t *testing.T) {
 	}{{"equal priorities", nil}, {"priorities 200/150/100", []int{200, 150, 100}}} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			g := open(t, trial.Config{Interval: promptly, Priorities: c.priorities})
+			g := open(t, trial.Config{Priorities: c.priorities})
 			res := measure(t, g, trial.DaemonRestarted)
-			assert.Less(t, res.Outage, takeoverBound+res.OutageRoom)
-			outages := 0
-			for _, o := range res.Report.Streams[0].Outages {
-				switch stood := res.Report.Standstill(o.At-time.Second, o.At+o.Length); {
-				case o.Length <= 50*time.Millisecond:
-				case o.At > res.FaultAt+time.Second && stood > trial.Shaken:
-					notJudged(t, "an outage of %v when the machine stood still for %s ms within a second", o.Length, lab.Milliseconds(stood))
-				default:
-					outages++
-				}
-			}
-			assert.LessOrEqual(t, outages, 1, "a second outage by the restart")
+			reached(t, res.Report)
 			settled(t, g)
 		})
 	}

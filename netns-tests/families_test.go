@@ -18,11 +18,6 @@ import (
 // bothFamilies is an entry whose election goes by IPv4.
 var bothFamilies = trial.Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}
 
-func switchIPv6(t *testing.T, n *lab.Node, off string) {
-	t.Helper()
-	require.NoError(t, n.Sysctl("net/ipv6/conf/"+n.NICs[0].Name+"/disable_ipv6", off))
-}
-
 // The holder whose IPv6 is switched off gives both addresses to a node that has both families. The last node keeps the family that works, and has the other
 // one again as soon as it can. Each change is one line.
 func TestFamilyThatIsSwitchedOffAtTheHolder(t *testing.T) {
@@ -37,7 +32,7 @@ func TestFamilyThatIsSwitchedOffAtTheHolder(t *testing.T) {
 			change(&cfg)
 			g := open(t, cfg)
 			former := settled(t, g)
-			switchIPv6(t, former, "1")
+			require.NoError(t, former.SwitchIPv6Off())
 			require.True(t, eventually(t, 20*time.Second, "a node with both families holds both", func() bool {
 				h := g.Holders()
 				return len(h) == 1 && h[0] != former && h[0].Holds(lab.VIP4) && h[0].Holds(lab.VIP6) && !former.Holds(lab.VIP4)
@@ -49,7 +44,7 @@ func TestFamilyThatIsSwitchedOffAtTheHolder(t *testing.T) {
 			settleFor(6 * time.Second) // more than one renewal
 			assert.Equal(t, 1, strings.Count(g.Daemon(former).Log(), "KV343 reason"), g.Daemon(former).Log())
 			assert.NotContains(t, g.Daemon(former).Log(), "not corrected")
-			switchIPv6(t, former, "0")
+			require.NoError(t, former.SwitchIPv6On())
 			require.True(t, eventually(t, 20*time.Second, "it is fit again", func() bool {
 				s, err := trial.Keepvip{}.Status(former)
 				return err == nil && s.VIPs[0].Lacking == "" && s.VIPs[0].Eligible
@@ -66,7 +61,7 @@ func TestLastNodeKeepsTheFamilyThatWorks(t *testing.T) {
 	n := settled(t, g)
 	reaches := func(a netip.Addr) bool { return g.Lab.Reaches(g.Lab.Client.Namespace, a, 2*time.Second) }
 	require.True(t, reaches(lab.VIP6))
-	switchIPv6(t, n, "1")
+	require.NoError(t, n.SwitchIPv6Off())
 	settleFor(8 * time.Second) // longer than an address lives that is not renewed
 	assert.True(t, reaches(lab.VIP4), "IPv4 is served")
 	p, _, err := trial.Keepvip{}.Command(n, "status", "--socket", trial.Socket(n))
@@ -74,8 +69,7 @@ func TestLastNodeKeepsTheFamilyThatWorks(t *testing.T) {
 	assert.Contains(t, p.Stdout(), "MISSING   IPv6 is off on eth0, so fd77::100 is not bound on this node [KV343]")
 	log := g.Daemon(n).Log()
 	assert.Equal(t, 1, strings.Count(log, "level=WARN"), log)
-	switchIPv6(t, n, "0")
-	require.NoError(t, n.AddAddress(netip.PrefixFrom(n.Addr6, 64))) // the kernel has removed it with the rest
+	require.NoError(t, n.SwitchIPv6On())
 	require.True(t, eventually(t, 20*time.Second, "IPv6 is served again", func() bool { return reaches(lab.VIP6) }), g.Logs())
 	assert.True(t, eventually(t, 20*time.Second, "nothing is missing", func() bool {
 		s, err := trial.Keepvip{}.Status(n)
@@ -91,7 +85,7 @@ func TestNodeWithoutAFamilyComesLast(t *testing.T) {
 	t.Parallel() // seconds of waiting for looks
 	g := prepare(t, bothFamilies)
 	lame := g.Lab.Nodes[2] // the highest address wins among equals
-	switchIPv6(t, lame, "1")
+	require.NoError(t, lame.SwitchIPv6Off())
 	for _, n := range g.Lab.Nodes {
 		require.NoError(t, g.Start(n))
 	}

@@ -21,7 +21,7 @@ func TestHolderThatIsKilledOrStandsStillFallsSilent(t *testing.T) {
 		interval time.Duration
 		faults   map[string]trial.Fault
 	}{
-		{"100 ms", 100 * time.Millisecond, map[string]trial.Fault{
+		{"250 ms", calmInterval, map[string]trial.Fault{
 			"kill -9":  trial.KilledForGood,
 			"SIGSTOP":  trial.Silenced("SIGSTOP", trial.BySignal, 6*time.Second),
 			"debugger": trial.Silenced("ptrace", trial.ByDebugger, 2*time.Second),
@@ -37,19 +37,14 @@ func TestHolderThatIsKilledOrStandsStillFallsSilent(t *testing.T) {
 					return
 				}
 				res := measure(t, g, fault)
-				if res.NotJudged != "" {
-					notJudged(t, "%s: %s", res.Fault, res.NotJudged)
-					return
-				}
 				require.NotNil(t, res.Silence)
 				t.Logf("frames after the lease %d, announcements after waking %d, address gone after %v", res.Silence.Late, res.Silence.Woken, res.Silence.Gone)
-				assert.Zero(t, res.Report.Direct.Beside(res.Victim, res.FaultAt, res.Report.Ended), "the silenced node answers beside another")
-				assert.LessOrEqual(t, res.Two, 50*time.Millisecond+res.TwoRoom, "two of the others answer")
+				assert.Zero(t, res.Report.Beside(res.Victim, res.FaultAt, res.Report.Ended), "the silenced node answers beside another")
+				yields(t, res, res.FaultAt)
 				assert.Zero(t, res.Silence.Late, "frames in the address's name after its lease: %s", res.Note)
 				assert.Zero(t, res.Silence.Woken, "announcements of the woken node")
-				assert.Less(t, res.Outage, takeoverBound+4*c.interval+res.OutageRoom)
+				reached(t, res.Report)
 				if name == "kill -9" || name == "SIGSTOP" {
-					assert.Less(t, res.Silence.Gone, 6*time.Second)
 					assert.Positive(t, res.Silence.Gone, "the kernel has not removed the address")
 				}
 			})
@@ -58,8 +53,7 @@ func TestHolderThatIsKilledOrStandsStillFallsSilent(t *testing.T) {
 	}
 }
 
-// TestShows: with bounds that a busy machine keeps. The promises themselves are
-// measured by cmd/bench.
+// TestShows: what holds on any machine. How long something takes is measured by cmd/bench.
 func TestShows(t *testing.T) {
 	t.Parallel()
 	shows := trial.Shows()
@@ -107,12 +101,8 @@ func benched() []string {
 
 func show(t *testing.T, s trial.Show) {
 	t.Helper()
-	const busy = 4
 	found, err := s.Run(host, false)
 	require.NoError(t, err)
 	t.Log(found)
-	for _, left := range found.NotJudged() {
-		notJudged(t, "%s", left)
-	}
-	assert.Empty(t, found.Over(busy))
+	assert.Empty(t, found.Broken())
 }

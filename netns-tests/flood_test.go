@@ -13,7 +13,7 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
-// TestFloods: each for a second, with bounds that a busy machine keeps. cmd/bench prints the table.
+// TestFloods: each for a second. cmd/bench prints the table.
 func TestFloods(t *testing.T) {
 	t.Parallel()
 	for _, f := range trial.Floods() {
@@ -25,10 +25,9 @@ func TestFloods(t *testing.T) {
 			found, err := f.Run(host, time.Second)
 			require.NoError(t, err)
 			t.Log(found.Findings())
-			assert.Empty(t, found.Findings().Over(2))
-			if !found.Judged {
-				notJudged(t, "transitions: the machine stood still for %v in a second", found.Room)
-			}
+			assert.Zero(t, found.Unexplained(), "transitions")
+			assert.LessOrEqual(t, found.Lines, 120)
+			assert.LessOrEqual(t, found.RSS, int64(128<<20))
 		})
 	}
 }

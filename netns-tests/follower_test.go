@@ -134,29 +134,17 @@ func TestFollowerOfBothFamilies(t *testing.T) {
 			each := func(count int, happens func() error, members ...*lab.Node) {
 				t.Helper()
 				var off []string
-				r, err := f.Lab.Beside(func() error {
-					if err := happens(); err != nil {
-						return err
+				require.NoError(t, happens())
+				for _, target := range f.Targets() {
+					got, err := f.SampleOf(target, count)
+					require.NoError(t, err)
+					uneven := func(n *lab.Node) bool {
+						more := got.ByNode[n.Label] - count/len(members)
+						return max(more, -more) > 1
 					}
-					for _, target := range f.Targets() {
-						got, err := f.SampleOf(target, count)
-						if err != nil {
-							return err
-						}
-						uneven := func(n *lab.Node) bool {
-							more := got.ByNode[n.Label] - count/len(members)
-							return max(more, -more) > 1
-						}
-						if got.Served() != count || slices.ContainsFunc(members, uneven) {
-							off = append(off, fmt.Sprintf("%s: %s", target, got))
-						}
+					if got.Served() != count || slices.ContainsFunc(members, uneven) {
+						off = append(off, fmt.Sprintf("%s: %s", target, got))
 					}
-					return nil
-				})
-				require.NoError(t, err)
-				if stood := r.Standstill(r.Began, r.Ended); len(off) > 0 && stood >= trial.Shaken { // a member was silent for a moment
-					notJudged(t, "the machine stood still for %v within a second: %s", stood, strings.Join(off, "; "))
-					return
 				}
 				assert.Empty(t, off, "%d members have %d connections", len(members), count)
 			}
@@ -210,7 +198,7 @@ func TestFollowerLeavesAMemberWhoseServerDies(t *testing.T) {
 	ends := f.Members()[1]
 	d, err := f.EndServer(ends)
 	require.NoError(t, err)
-	t.Logf("noticed after %v, the machine stood still for %v; %s", d.Noticed, d.Room, d)
+	t.Logf("noticed after %v; %s", d.Noticed, d)
 	assert.NotZero(t, d.ByNode[ends.Label])
 	require.NoError(t, f.Follows(2))
 	assert.Zero(t, served(t, f, 60).ByNode[ends.Label])

@@ -26,34 +26,29 @@ func TestBinarySize(t *testing.T) {
 }
 
 func TestQuietGroup(t *testing.T) {
-	g := open(t, trial.Config{Interval: promptly, API: true})
+	g := open(t, trial.Config{API: true})
 	m, err := g.Lab.Measure(lab.MeasureConfig{HTTPS: true})
 	require.NoError(t, err)
 	at := m.Mark("nothing happens")
 	settleFor(5 * time.Second)
 	r := m.Stop()
-	t.Logf("stall of the machine %s ms, of an ordinary process %s ms", lab.Milliseconds(r.MaxStall()), lab.Milliseconds(r.OrdinaryStall))
-	if r.OrdinaryStall < 200*time.Millisecond {
-		assert.Zero(t, r.Takeovers(lab.VIP4, at), "a takeover without a fault")
-		assert.Less(t, r.Longest(), 100*time.Millisecond)
-	} else {
-		notJudged(t, "an ordinary process stood still for %s ms", lab.Milliseconds(r.OrdinaryStall))
-	}
+	assert.LessOrEqual(t, r.Takeovers(lab.VIP4, at), 2*r.BySilence(at), "a takeover from a holder that advertised")
+	reached(t, r)
 	light(t, g, 20_000_000)
 }
 
 func TestTwoCapabilitiesSuffice(t *testing.T) {
 	t.Parallel()
-	g := open(t, trial.Config{Interval: promptly, Product: trial.Keepvip{Capabilities: []string{"net_admin", "net_raw"}}, Addresses: dualStack()})
+	g := open(t, trial.Config{Product: trial.Keepvip{Capabilities: []string{"net_admin", "net_raw"}}, Addresses: dualStack()})
 	for _, n := range g.Lab.Nodes {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.Daemon(n).PID()))
 		require.NoError(t, err)
 		assert.Contains(t, strings.ReplaceAll(string(status), "\t", " "), "CapBnd: 0000000000003000")
 	}
 	res := measure(t, g, trial.NodeDeath)
-	assert.Less(t, res.Outage, takeoverBound+res.OutageRoom)
+	reached(t, res.Report)
 	res = measure(t, g, trial.Terminated)
-	assert.Less(t, res.Outage, takeoverBound+res.OutageRoom)
+	reached(t, res.Report)
 }
 
 func TestStatus(t *testing.T) {

@@ -3,10 +3,8 @@
 package netnstests
 
 import (
-	"fmt"
 	"net/netip"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,13 +14,6 @@ import (
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
-)
-
-// Wide bounds at 100 ms advertisements: the Active_Down_Interval is below
-// 400 ms, the rest is room for a busy machine.
-const (
-	takeoverBound = 800 * time.Millisecond
-	twoBound      = 50 * time.Millisecond
 )
 
 func open(t *testing.T, cfg trial.Config) *trial.Group {
@@ -60,7 +51,8 @@ func finish(t *testing.T, g *trial.Group) {
 	g.Close()
 }
 
-// measure runs a fault and prints its timeline when the test fails.
+// measure runs a fault, prints its timeline when the test fails, and asserts what holds in each of them however late the machine is: no
+// keepvip answers for longer than its lease, by the times of the kernel. What something takes is for the bench.
 func measure(t *testing.T, g *trial.Group, fault trial.Fault) *trial.Result {
 	t.Helper()
 	res, err := fault(g)
@@ -70,62 +62,73 @@ func measure(t *testing.T, g *trial.Group, fault trial.Fault) *trial.Result {
 			res.Report.Timeline(os.Stdout, res.FaultAt)
 		}
 	})
-	// Bounds have room for what the machine itself may have added.
-	res.Stall = max(res.Stall, res.Standstill)
-	t.Logf("%s: outage %s ms, takeovers %d, two answering %s ms, standstill of the machine %s ms", res.Fault,
-		lab.Milliseconds(res.Outage), res.Takeovers, lab.Milliseconds(res.Two), lab.Milliseconds(res.Stall))
-	if res.LeftOut > 0 {
-		notJudged(t, "%s: %s", res.Fault, res.Note)
+	t.Logf("%s: outage %s ms, takeovers %d (%d by silence), two answering %s ms, standstill of the machine %s ms", res.Fault,
+		lab.Milliseconds(res.Outage), res.Takeovers, res.BySilence, lab.Milliseconds(res.Two), lab.Milliseconds(res.Report.StoodStill()))
+	if strings.HasPrefix(g.Product.Name(), "keepvip") {
+		assert.Zero(t, res.Overdue, "%s: answers after the lease", res.Fault)
 	}
 	return res
 }
 
-// stays does something after which the node that it returns is still the holder, at advertisements each 100 ms.
+// reached asserts that clients are answered in the end.
+func reached(t *testing.T, r *lab.Report) {
+	t.Helper()
+	for _, s := range r.Streams {
+		assert.True(t, s.Answered(), "%s is answered at %s in the end", s.Client, s.Target)
+	}
+}
+
+// raceLimit is how often two may advertise in turn: two that begin at a time, in each family, and the one that yields.
+const raceLimit = 4
+
+// yields asserts that of two that advertise one gives way: who is late to hear of the other is late to advertise, too.
+func yields(t *testing.T, res *trial.Result, from time.Duration) {
+	t.Helper()
+	assert.LessOrEqual(t, res.Report.Rivalry(from, res.Report.Ended), raceLimit, "%s: two advertise in turn", res.Fault)
+}
+
+// patience is for how long a holder that passes the address on goes on serving for the next one (docs/protocol.md), and some.
+const patience = 250 * time.Millisecond
+
+// passedOn asserts that a planned move loses nothing where the next node announced the address while the former one still served for it.
+func passedOn(t *testing.T, res *trial.Result) {
+	t.Helper()
+	var last, first time.Duration
+	for _, a := range res.Report.Answers {
+		if a.Node == res.Victim && a.At >= res.FaultAt {
+			last = a.At
+		}
+	}
+	for _, a := range res.Report.Announcements {
+		if a.Node == res.Taker && a.At >= res.FaultAt && first == 0 {
+			first = a.At
+		}
+	}
+	if assert.NotZero(t, first, "%s: the next one announces", res.Fault) && first-last < patience {
+		assert.LessOrEqual(t, res.Lost, 1, "%s: probes lost", res.Fault)
+	}
+}
+
+// stays does something after which the node that it returns is still the holder. On any machine the address leaves a node that lives only
+// where that node has ceased to advertise.
 func stays(t *testing.T, g *trial.Group, do func() (holder *lab.Node)) {
 	t.Helper()
-	var holder *lab.Node
-	r, err := g.Lab.Beside(func() error {
-		holder = do()
-		return nil
-	})
+	m, err := g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses, NoDirect: true})
 	require.NoError(t, err)
-	now := g.Holders()
-	if stood := r.Standstill(r.Began, r.Ended); !slices.Equal(now, []*lab.Node{holder}) && stood > 200*time.Millisecond {
-		notJudged(t, "the machine stood still for %s ms within a second: %s held the address, and now %s does", lab.Milliseconds(stood), holder.Label, labels(now))
-		return
-	}
-	assert.Equal(t, []string{holder.Label}, labels(now), "the holder")
-}
-
-func labels(nodes []*lab.Node) (out []string) {
-	for _, n := range nodes {
-		out = append(out, n.Label)
-	}
-	return out
-}
-
-// notJudged says that something has no verdict because the machine stood still. It is no failure, and must not look like a pass:
-// .ci/netns names the file in which it is kept, and prints it at the end.
-func notJudged(t *testing.T, format string, args ...any) {
-	t.Helper()
-	line := strings.ReplaceAll(t.Name()+": "+fmt.Sprintf(format, args...), "\n", "; ")
-	t.Log("not judged: " + line)
-	path := os.Getenv("LAB_NOT_JUDGED")
-	if path == "" {
-		return
-	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	holder := do()
+	now, err := g.SettleAny()
+	r := m.Stop()
 	require.NoError(t, err)
-	defer f.Close()
-	_, err = fmt.Fprintln(f, line)
-	require.NoError(t, err)
+	if now != holder {
+		assert.NotZero(t, r.BySilence(0), "%s held the address, and now %s does", holder.Label, now.Label)
+	}
 }
 
 // calmInterval is for what does not depend on the interval: to the others a daemon that does not run for an Active_Down_Interval is a dead
-// one, and this one is longer than a busy machine keeps a process waiting. promptly is for what is timed.
-const calmInterval, promptly = 250 * time.Millisecond, 100 * time.Millisecond
+// one, and this one is longer than a busy machine keeps a process waiting.
+const calmInterval = 250 * time.Millisecond
 
-// calm has what is not timed take its time.
+// calm has an election take its time where a test wants no other interval.
 func calm(cfg trial.Config) trial.Config {
 	if cfg.Interval == 0 {
 		cfg.Interval = calmInterval
@@ -139,17 +142,15 @@ func counted(t *testing.T, cfg trial.Config, fault trial.Fault) *trial.Result {
 	return measure(t, started(t, cfg), fault)
 }
 
-// moved asserts how often the address has moved: what a measured standstill of the machine explains may come besides, and is said.
+// moved asserts how often the address has moved: so often, and besides from a holder that had ceased to advertise, and perhaps back.
 func moved(t *testing.T, want int, res *trial.Result) {
 	t.Helper()
-	if res.Explained > 0 && res.Takeovers > want {
-		notJudged(t, "%d of %d moves came after an ordinary process had stood still, %s ms within a second", res.Explained, res.Takeovers, lab.Milliseconds(res.Standstill))
-	}
 	assert.GreaterOrEqual(t, res.Takeovers, want, "moves")
-	assert.LessOrEqual(t, res.Takeovers, want+res.Explained, "moves")
-	if want == 1 && res.Explained == 0 {
+	assert.LessOrEqual(t, res.Takeovers, want+2*res.BySilence, "moves, %d of them by silence", res.BySilence)
+	if want == 1 && res.Takeovers == 1 {
 		assert.NotEqual(t, res.Victim, res.Taker)
 	}
+	reached(t, res.Report)
 }
 
 // settleFor lets real time pass: what is watched here happens in other processes.
@@ -168,6 +169,7 @@ func hostPrefix(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen
 // test's own goroutine: a condition that fails the test ends it, and says where.
 func eventually(t *testing.T, limit time.Duration, what string, condition func() bool) bool {
 	t.Helper()
+	limit = max(limit, 20*time.Second) // only who waits in vain waits for so long
 	for end := time.Now().Add(limit); !condition(); settleFor(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			return assert.Fail(t, "not within "+limit.String(), what)

@@ -94,29 +94,21 @@ func exchange(t *testing.T, l *lab.Lab, e trial.Exchange, keepvip int) {
 	steps, report, err := e.Run(l, lab.MeasureConfig{Targets: targets, Interval: 20 * time.Millisecond, NoDirect: true})
 	frames := recording.Stop()
 	require.NoError(t, err)
-	t.Logf("stall of the machine %s ms, of an ordinary process %s ms", lab.Milliseconds(report.MaxStall()), lab.Milliseconds(report.OrdinaryStall))
-	room := func(from, to time.Duration) time.Duration { return e.Margin*2/3 + report.Stood(from-time.Second, to) }
 	for _, r := range e.Routers {
 		t.Run(r.Name, func(t *testing.T) {
 			for _, s := range steps {
 				o := r.OutcomeOf(report, s)
-				if stood := report.Standstill(s.At-time.Second, s.End); stood > r.Interval && (o.Holder != s.Holder(r) || !o.Alone) {
-					notJudged(t, "%s: the machine stood still for %s ms within a second: n%d advertises", s.Name, lab.Milliseconds(stood), o.Holder)
-					continue
-				}
 				assert.Equal(t, s.Holder(r), o.Holder, "%s: who advertises", s.Name)
 				assert.True(t, o.Alone, "%s: two advertise", s.Name)
 				if o.Takeover == 0 || s.Within == nil {
 					continue
 				}
 				t.Logf("%-26s n%d after %s ms, protocol %s ms", s.Name, o.Holder, lab.Milliseconds(o.Takeover), lab.Milliseconds(s.Within(r)))
-				assert.Less(t, o.Takeover, s.Within(r)+room(s.At, s.At+o.Takeover), s.Name)
 				stream := report.Stream("c1", r.Addresses[0])
 				require.NotNil(t, stream)
-				at, node, ok := stream.FirstAnswer(s.At+o.Takeover, 3-o.Holder)
+				_, node, ok := stream.FirstAnswer(s.At+o.Takeover, 3-o.Holder)
 				if assert.True(t, ok, "%s: nobody answers the client", s.Name) {
 					assert.Equal(t, o.Holder, node)
-					assert.Less(t, at-s.At, s.Within(r)+room(s.At, at), "%s: the client is answered", s.Name)
 				}
 			}
 		})

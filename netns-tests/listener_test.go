@@ -29,8 +29,6 @@ func TestMetricsListenerWithstandsALocalUser(t *testing.T) {
 		Interval: interval,
 	})
 	holder := settled(t, g)
-	before, err := trial.Keepvip{}.Status(holder)
-	require.NoError(t, err)
 	m, err := g.Lab.Measure(lab.MeasureConfig{})
 	require.NoError(t, err)
 	at := m.Mark("flood")
@@ -56,18 +54,8 @@ func TestMetricsListenerWithstandsALocalUser(t *testing.T) {
 	require.NoError(t, err)
 	t.Logf("%d connections, %d of %d probes answered, %.1f MiB at most, a timer late by %.0f ms, real-time threads by %s ms", opened, answered, asked,
 		float64(rss)/(1<<20), after.VIPs[0].Lateness*1000, lab.Milliseconds(r.MaxStall()))
-	if taken := r.Taken(at, r.Ended); failed != "" && taken > 0.1 {
-		notJudged(t, "%.0f %% of a processor were taken away from the machine: the kubelet's probes fail, %s", taken*100, failed)
-	} else {
-		assert.Empty(t, failed, "the kubelet's probes fail")
-	}
+	assert.Empty(t, failed, "the kubelet's probes fail")
 	assert.Greater(t, opened, connections)
 	assert.Less(t, rss, int64(40<<20))
-	if r.MaxStall() < interval {
-		assert.Less(t, after.VIPs[0].Lateness, 2*interval.Seconds(), "seconds by which a timer was late")
-		assert.Zero(t, r.Takeovers(lab.VIP4, at))
-		assert.Equal(t, before.VIPs[0].State, after.VIPs[0].State)
-	} else {
-		notJudged(t, "the machine stood still for %s ms", lab.Milliseconds(r.MaxStall()))
-	}
+	assert.LessOrEqual(t, r.Takeovers(lab.VIP4, at), 2*r.BySilence(at), "a takeover from a holder that advertised")
 }

@@ -20,7 +20,6 @@ var host *lab.Host // one per process, made before any test runs
 func TestMain(m *testing.M) {
 	host = lab.Enter()
 	host.MeasureLess()
-	host.WaitForProcessors()
 	if err := ready(); err != nil {
 		fmt.Fprintln(os.Stderr, "netns-tests:", err)
 		os.Exit(1)

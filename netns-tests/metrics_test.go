@@ -124,7 +124,7 @@ func TestMetricsForOtherHosts(t *testing.T) {
 // kubelet's probes do not notice.
 func TestMetricsListenerWithstandsAnotherHost(t *testing.T) {
 	const interval = 10 * time.Millisecond
-	g := prepare(t, trial.Config{Interval: promptly, Lab: lab.Config{Nodes: 2}})
+	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}})
 	n1, n2 := g.Lab.Nodes[0], g.Lab.Nodes[1]
 	pair, err := n1.WriteFile("pair.pem", certificateOf(t, n1, "n1"), 0o600)
 	require.NoError(t, err)
@@ -161,9 +161,5 @@ func TestMetricsListenerWithstandsAnotherHost(t *testing.T) {
 	assert.Greater(t, opened, 1000)
 	assert.Less(t, rss, int64(40<<20))
 	assert.Zero(t, missed)
-	if r.MaxStall() < interval {
-		assert.Zero(t, r.Takeovers(lab.VIP4, at))
-	} else {
-		notJudged(t, "the machine stood still for %s ms", lab.Milliseconds(r.MaxStall()))
-	}
+	assert.LessOrEqual(t, r.Takeovers(lab.VIP4, at), 2*r.BySilence(at), "a takeover from a holder that advertised")
 }

@@ -12,10 +12,6 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
-// apart is how much the Skew_Times of two Backups differ, with priorities of 80 and 90: if the better one is later than that, the other takes the
-// address before it.
-const apart = 10 * time.Second / 256
-
 // One node runs the unchanged keepalived.conf under keepvip, beside two keepalived, in each role. Their checks fail and come back so that
 // each node holds the address once.
 func TestKeepalivedConfUnderKeepvipBesideKeepalived(t *testing.T) {
@@ -46,14 +42,10 @@ func TestKeepalivedConfUnderKeepvipBesideKeepalived(t *testing.T) {
 					return nil
 				}))
 				assert.Equal(t, []*lab.Node{g.Lab.Nodes[step.holder-1]}, g.Holders(), step.name)
-				moves := step.moves
-				if res.Takeovers > moves && res.Stall > apart {
-					notJudged(t, "%s: %d moves, %d in turn: the machine stood still for %s ms within a second", step.name, res.Takeovers, moves, lab.Milliseconds(res.Stall))
-					moves++
-				}
-				moved(t, moves, res)
-				assert.Less(t, res.Outage, 100*time.Millisecond+res.OutageRoom, step.name)
-				assert.LessOrEqual(t, res.Two, 100*time.Millisecond+res.TwoRoom, step.name)
+				// If the better Backup is late by more than the Skew_Times differ, the other takes the address for a moment.
+				assert.GreaterOrEqual(t, res.Takeovers, step.moves, step.name)
+				assert.LessOrEqual(t, res.Takeovers, 2*step.moves+2*res.BySilence, step.name)
+				yields(t, res, res.FaultAt)
 			}
 		})
 	}

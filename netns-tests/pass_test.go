@@ -24,9 +24,8 @@ func TestKilledAPIServerPassesTheAddressOn(t *testing.T) {
 	for range 3 {
 		res := counted(t, trial.Config{API: true}, trial.APIKilled)
 		t.Logf("failing requests for %v, probes lost %d", res.HTTPS, res.Lost)
-		assert.Less(t, res.HTTPS, 250*time.Millisecond+res.HTTPSRoom)
 		moved(t, 1, res)
-		assert.Less(t, res.Two, twoBound+res.TwoRoom)
+		assert.Zero(t, res.Finders, "two nodes answering ARP or neighbour discovery")
 	}
 }
 
@@ -35,9 +34,7 @@ func TestAPIServerThatIsBeingStoppedPassesTheAddressOn(t *testing.T) {
 	t.Parallel()
 	res := counted(t, trial.Config{API: true}, trial.APIIll(lab.APIShutdown, "", 2*time.Second))
 	t.Logf("another node answered after %v, failing requests for %v, probes lost %d", res.Answered, res.HTTPS, res.Lost)
-	assert.Less(t, res.Answered, 600*time.Millisecond+res.StoodFor(res.Answered), "without the fall count of three looks in 300 ms")
-	assert.LessOrEqual(t, res.Lost, 1+res.LostRoom)
-	assert.Less(t, res.HTTPS, 50*time.Millisecond+res.HTTPSRoom)
+	passedOn(t, res)
 	moved(t, 1, res)
 }
 
@@ -53,9 +50,9 @@ func TestPlannedMoveLosesNothing(t *testing.T) {
 			for _, move := range moves {
 				res := measure(t, g, move)
 				t.Logf("probes lost %d", res.Lost)
-				assert.LessOrEqual(t, res.Lost, 1+res.LostRoom)
+				passedOn(t, res)
 				assert.NotEqual(t, res.Victim, res.Taker)
-				assert.Less(t, res.Two, twoBound+res.TwoRoom)
+				assert.Zero(t, res.Finders, "two nodes answering ARP or neighbour discovery")
 			}
 		})
 	}
@@ -81,7 +78,7 @@ func TestHandoverSaysWhyItFails(t *testing.T) {
 // What others do to a node's rule sets makes the fence slow. Then the address is passed on a little later, or not at all; it is
 // never let go of before another node can take it.
 func TestPlannedMoveWhileOthersChangeRuleSets(t *testing.T) {
-	g := open(t, trial.Config{Interval: promptly, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
+	g := open(t, trial.Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
 	var elements strings.Builder
 	for i := range 40000 {
 		fmt.Fprintf(&elements, "%s10.%d.%d.1", map[bool]string{true: "", false: ", "}[i == 0], i/250, i%250)
@@ -96,7 +93,7 @@ func TestPlannedMoveWhileOthersChangeRuleSets(t *testing.T) {
 	for range 2 {
 		res := measure(t, g, trial.Verb("handover"))
 		t.Logf("probes lost %d", res.Lost)
-		assert.LessOrEqual(t, res.Lost, 1+res.LostRoom)
+		passedOn(t, res)
 		moved(t, 1, res)
 	}
 }
@@ -112,7 +109,7 @@ func TestHoldLastsOverARestart(t *testing.T) {
 	res := measure(t, g, trial.Verb("hold", "--reason", "new kernel"))
 	assert.Equal(t, first.ID, res.Victim)
 	assert.Equal(t, free.ID, res.Taker)
-	assert.LessOrEqual(t, res.Lost, 1+res.LostRoom)
+	passedOn(t, res)
 	require.Equal(t, 0, command(t, first, "hold", "--reason", "new kernel"), "the measurement has resumed it")
 	assert.Equal(t, 3, command(t, free, "hold"), "nobody could take it")
 	for _, n := range held {
@@ -219,7 +216,6 @@ func TestForgedMembersMoveNothingWithAKey(t *testing.T) {
 	} {
 		res := measure(t, g, trial.AttackMembers(kind, time.Second))
 		moved(t, 0, res)
-		assert.Less(t, res.Outage, 50*time.Millisecond+res.OutageRoom, kind)
 		counted := 0
 		for _, n := range g.Lab.Nodes {
 			s, err := trial.Keepvip{}.Status(n)
@@ -247,9 +243,7 @@ func TestForgedMembersWorkWithoutAKey(t *testing.T) {
 	moved(t, 0, res)
 	assert.NotZero(t, refused)
 	res = counted(t, trial.Config{}, trial.AttackMembers(trial.ForgedRequest, time.Second))
-	if res.LeftOut == 0 {
-		assert.NotZero(t, res.Takeovers, "the address went to nobody and came back")
-	}
+	assert.NotZero(t, res.Takeovers, "the address went to nobody and came back")
 }
 
 // A client's open connection stays at the node that is drained, new ones begin at the next. The command returns when the

@@ -14,31 +14,27 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
-// raftOutage is how long a majority that is connected may be without a holder.
-const raftOutage = 2500 * time.Millisecond
-
 func TestRaftFaults(t *testing.T) {
 	t.Parallel()
 	cfg := trial.RaftConfig(trial.Raft{})
 	cfg.API = true
 	g := open(t, cfg)
 	for _, c := range []struct {
-		name   string
-		fault  trial.Fault
-		outage time.Duration
+		name  string
+		fault trial.Fault
 	}{
-		{"node death", trial.NodeDeath, raftOutage},
-		{"SIGSTOP", trial.Frozen(3 * time.Second), raftOutage},
-		{"SIGTERM", trial.Terminated, takeoverBound},
-		{"apiserver", trial.APIKilled, takeoverBound},
-		{"kill -9", trial.DaemonKilled, raftOutage},
+		{"node death", trial.NodeDeath},
+		{"SIGSTOP", trial.Frozen(3 * time.Second)},
+		{"SIGTERM", trial.Terminated},
+		{"apiserver", trial.APIKilled},
+		{"kill -9", trial.DaemonKilled},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			require.NoError(t, g.Voters(10*time.Second, g.Lab.Nodes...))
 			settleFor(time.Second) // a node that has just started does not vote at once
 			res := measure(t, g, c.fault)
 			assert.Zero(t, res.Two, "two nodes answering")
-			assert.Less(t, res.Outage, c.outage+res.OutageRoom)
+			reached(t, res.Report)
 		})
 	}
 }
@@ -65,11 +61,7 @@ func TestRaftPartitions(t *testing.T) {
 			for _, fault := range c.faults {
 				res := measure(t, g, fault)
 				assert.Zero(t, res.Two, "two nodes answering in "+res.Fault)
-				if res.NotJudged != "" {
-					notJudged(t, "%s: %s", res.Fault, res.NotJudged)
-					continue
-				}
-				assert.Less(t, res.Outage, raftOutage+2*res.OutageRoom, res.Fault)
+				reached(t, res.Report)
 			}
 		})
 	}
@@ -98,7 +90,6 @@ func TestRaftLeaderDiesDuringCallsWithoutKey(t *testing.T) {
 	res := measure(t, g, trial.DuringCalls(trial.DaemonKilled, 4, 1000))
 	assert.Zero(t, res.Two, "two nodes answering")
 	moved(t, 1, res)
-	assert.Less(t, res.Outage, raftOutage+res.OutageRoom)
 	t.Logf("%.1f %% of a processor", res.CPU)
 }
 
@@ -150,13 +141,12 @@ func TestElectionIsChangedNodeByNode(t *testing.T) {
 	for _, unicast := range []bool{false, true} {
 		t.Run(map[bool]string{false: "multicast", true: "unicast"}[unicast], func(t *testing.T) {
 			t.Parallel()
-			g := open(t, trial.Config{Interval: promptly, Product: trial.AllVRRP(unicast)})
+			g := open(t, trial.Config{Product: trial.AllVRRP(unicast)})
 			for range 2 { // there, and back
 				res := measure(t, g, trial.ChangeElection)
 				assert.Zero(t, res.Two, res.Fault)
 				assert.Zero(t, res.Finders, res.Fault)
 				moved(t, 1, res)
-				assert.Less(t, res.Outage, raftOutage+2*res.OutageRoom, res.Fault)
 			}
 		})
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
@@ -41,38 +40,16 @@ func rolled(t *testing.T, res *trial.Result) {
 	requests := res.Report.HTTPS[0]
 	t.Logf("%s, a request takes %v, one of a hundred more than %v", res.Note, requests.Latency(50), requests.Latency(99))
 	assert.NotZero(t, res.Takeovers)
-	if tooSlow(t, res) {
-		return
+	assert.LessOrEqual(t, res.MovesMost, 1+2*res.BySilence, "moves for one node")
+	if res.BySilence == 0 && !tooSlow(res) {
+		assert.Zero(t, res.FailedTwice, "requests that failed again when they were made once more")
+		assert.Zero(t, res.Failed, "requests refused or timed out")
 	}
-	assert.LessOrEqual(t, res.MovesMost, 1+res.Explained, "moves for one node")
-	assert.LessOrEqual(t, res.LostMost, 3*res.Takeovers/2+res.LostMostRoom)
-	excused := excused(t, res)
-	assert.LessOrEqual(t, res.FailedTwice, excused, "requests that failed again when they were made once more")
-	assert.LessOrEqual(t, res.Failed, excused, "requests refused or timed out")
-	// Those that are under way.
-	assert.LessOrEqual(t, res.Resets, res.Takeovers*(2+int(requests.Latency(99)/requests.Interval)), "in %d moves", res.Takeovers)
+	reached(t, res.Report)
 }
 
-// excused is how many requests may fail because the machine stood still around them.
-func excused(t *testing.T, res *trial.Result) int {
-	t.Helper()
-	if res.Stall <= 200*time.Millisecond {
-		return 0
-	}
-	t.Logf("the machine stood still for %s ms within a second: %d requests around that are excused", lab.Milliseconds(res.Stall), res.FailedRoom)
-	return res.FailedRoom
-}
-
-// tooSlow tells that whether a request fails, or how often the address moves, says nothing: a daemon that does not run for three
-// intervals is a dead one to the others.
-func tooSlow(t *testing.T, res *trial.Result) bool {
-	t.Helper()
-	if res.Report.HTTPS[0].Latency(50) < 15*time.Millisecond {
-		return false
-	}
-	notJudged(t, "this machine cannot serve fifty requests a second")
-	return true
-}
+// tooSlow tells that the machine cannot serve fifty requests a second: then clients wait for each other.
+func tooSlow(res *trial.Result) bool { return res.Report.HTTPS[0].Latency(50) >= 15*time.Millisecond }
 
 // previous names another keepvip to upgrade from, as a release before it is published: else only what today's tree can show is shown.
 const previous = "KEEPVIP_PREVIOUS"
@@ -120,13 +97,8 @@ func upgradeToAnotherFormat(t *testing.T, other string) {
 		res := measure(t, g, trial.Upgrade(to, gap))
 		t.Log(res.Note)
 		assert.NotZero(t, res.Takeovers)
-		if tooSlow(t, res) {
-			continue
-		}
-		assert.LessOrEqual(t, res.MovesMost, 1+res.Explained, "moves for one node")
-		assert.Less(t, res.Outage, gap+res.OutageRoom, "priority 0 and the Skew_Time")
-		// Each standstill counts: the gap is hardly longer than what such a move takes.
-		assert.LessOrEqual(t, res.FailedTwice, res.FailedRoom)
+		assert.LessOrEqual(t, res.MovesMost, 1+2*res.BySilence, "moves for one node")
+		reached(t, res.Report)
 	}
 	counted := 0
 	for _, n := range g.Lab.Nodes {

@@ -22,17 +22,11 @@ func TestSpreadByMasquerade(t *testing.T) {
 	s := spreadStops{t, group}
 	for _, from := range []*lab.Peer{s.Lab.Client, s.Lab.OffLink} {
 		for _, got := range shares(t, s.Spreading, from.Namespace, 600, 3, 30) {
-			if got.Room >= trial.Shaken { // the address may have moved meanwhile
-				notJudged(t, "%s: whom servers see: the machine stood still for %v within a second", from.Name, got.Room)
-				continue
-			}
 			assert.Equal(t, got.Served()-got.ByNode[got.Holder], got.Disguised, "but for those of the holder's own, servers see the holder")
 		}
 	}
 	for _, e := range spreadEvents(t, "a member drains and returns", "a member's node dies") {
-		if _, judged := keeps(t, s.Spreading, e, 60); !judged {
-			return
-		}
+		keeps(t, s.Spreading, e, 60)
 	}
 	s.moves()
 	s.leaves()
@@ -48,11 +42,8 @@ func (s spreadStops) moves() {
 	before := s.Holders()[0]
 	handover := spreadEvents(s.t, "handover")[0]
 	handover.Ends = true
-	k, judged := keeps(s.t, s.Spreading, handover, 60)
-	if !judged {
-		return
-	}
-	assert.Equal(s.t, k.Count, k.Lost+k.Excused)
+	k := keeps(s.t, s.Spreading, handover, 60)
+	assert.Equal(s.t, k.Count, k.Lost)
 	assert.NotContains(s.t, k.How, lab.NoAnswer, "all are told")
 	assert.False(s.t, slices.Contains(s.Holders(), before))
 }
@@ -80,12 +71,9 @@ func TestSpreadByMasqueradeAndDirectByReload(t *testing.T) {
 	s := openSpread(t, trial.SpreadConfig{V4: true, Product: trial.WithSpread{Masquerade: true}})
 	for _, on := range []bool{false, true} {
 		name := map[bool]string{false: "masquerade to direct", true: "direct to masquerade"}[on]
-		k, judged := keeps(t, s, trial.SpreadEvent{Name: name, Stall: time.Second, Ends: on, Do: func(*trial.SpreadMove) (*lab.Node, error) {
+		k := keeps(t, s, trial.SpreadEvent{Name: name, Stall: time.Second, Ends: on, Do: func(*trial.SpreadMove) (*lab.Node, error) {
 			return nil, s.Masquerade(on)
 		}}, 60)
-		if !judged {
-			return
-		}
 		assert.NotContains(t, k.How, lab.NoAnswer, "%s: all are told", name)
 		for _, got := range shares(t, s, s.Lab.Client.Namespace, 600, 3, 30) {
 			assert.Equal(t, on, got.Disguised > 0, name)

@@ -35,9 +35,7 @@ func TestSpreadPortAddedKeepsConnections(t *testing.T) {
 func keepsAll(t *testing.T, product trial.WithSpread, e trial.SpreadEvent, count int) {
 	t.Helper()
 	s := openSpread(t, trial.SpreadConfig{Product: product, Both: true})
-	if k, judged := keeps(t, s, e, 40); judged {
-		assert.Equal(t, count, k.Count)
-	}
+	assert.Equal(t, count, keeps(t, s, e, 40).Count)
 }
 
 // TestSpreadHolderServesWhileNobodyIsFit by itself, as without spreading.

@@ -46,6 +46,35 @@ func TestDatagramRefusesBrokenHeaders(t *testing.T) {
 	}
 }
 
+// A packet may have been in the queue before the filter was.
+func TestPacketThatARouterHasPassedOnIsNotDelivered(t *testing.T) {
+	message4 := func(ttl uint8) message { return message{packet: packet4(node2, group4, ttl, 0, []byte("message"))} }
+	message6 := func(ttl uint8) message {
+		hops := controlMessage(unix.IPPROTO_IPV6, unix.IPV6_HOPLIMIT, binary.NativeEndian.AppendUint32(nil, uint32(ttl)))
+		return message{packet: []byte("message"), oob: hops, source: addr("fe80::2").As16()}
+	}
+	for _, tt := range []struct {
+		name       string
+		source     netip.Addr
+		message    func(ttl uint8) message
+		least, ttl uint8
+		want       int
+	}{
+		{"IPv4", node1, message4, 255, 255, 1},
+		{"IPv4, by a router", node1, message4, 255, 254, 0},
+		{"IPv4, by as many routers as may be", node1, message4, 253, 253, 1},
+		{"IPv4, by one more", node1, message4, 253, 252, 0},
+		{"IPv6", addr("fe80::1"), message6, 255, 255, 1},
+		{"IPv6, by a router", addr("fe80::1"), message6, 255, 254, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := 0
+			(&Conn{filter: filter{source: tt.source, minTTL: tt.least}}).deliver(tt.message(tt.ttl), time.Now(), func(Datagram) { got++ })
+			assert.Equal(t, tt.want, got)
+		})
+	}
+}
+
 func FuzzDatagram(f *testing.F) {
 	f.Add(packet4(node2, group4, 255, 0, []byte("message")))
 	f.Add([]byte{0x4f, 0, 0, 0})

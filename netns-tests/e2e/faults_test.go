@@ -42,9 +42,9 @@ func (c *cluster) watch(t *testing.T, name string, retry, length time.Duration, 
 	r := m.Stop()
 	require.NoError(t, err)
 	s := seen{report: r, https: r.HTTPS[0], holder: holder, at: at}
-	t.Logf("%s: requests failed for %v (in all %v, %d of %d), moves %d, load %.1f, machine stood still for %v (ordinary processes %v)", name,
+	t.Logf("%s: requests failed for %v (in all %v, %d of %d), moves %d, load %.1f, machine stood still for %v", name,
 		s.longest().Round(time.Millisecond), s.https.Total.Round(time.Millisecond), s.https.Lost, s.https.Sent, s.moves(), r.Load,
-		r.MaxStall().Round(time.Millisecond), r.OrdinaryStall.Round(time.Millisecond))
+		r.StoodStill().Round(time.Millisecond))
 	t.Cleanup(func() {
 		if t.Failed() {
 			r.Timeline(os.Stdout, at)
@@ -60,7 +60,7 @@ func (s seen) longest() time.Duration { return s.https.LongestAfter(s.at) }
 func (s seen) moves() int { return s.report.Takeovers(lab.VIP4, s.at) }
 
 // stalled is what the machine's own standing still adds to a bound.
-func (s seen) stalled() time.Duration { return s.report.MaxStall() + s.report.OrdinaryStall }
+func (s seen) stalled() time.Duration { return s.report.StoodStill() }
 
 func (s seen) movedOnce(t *testing.T) {
 	t.Helper()

@@ -39,5 +39,13 @@ func parseAdvert(frame []byte) (Advert, bool) {
 	} else {
 		a.Interval = time.Duration(binary.BigEndian.Uint16(vrrp[4:])&0x0fff) * 10 * time.Millisecond
 	}
+	size := map[bool]int{true: 16, false: 4}[a.Source.Is6()]
+	for rest := vrrp[8:]; len(a.names) < min(a.Addresses, namesKept) && len(rest) >= size; rest = rest[size:] {
+		named, _ := netip.AddrFromSlice(rest[:size])
+		a.names = append(a.names, named)
+	}
 	return a, true
 }
+
+// namesKept is how many of the addresses of an advertisement are kept: that of a thousand addresses has the first ones.
+const namesKept = 4

@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"cmp"
+	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -22,6 +24,9 @@ type capture struct {
 
 	announcements []Announcement // owned by run until done
 	adverts       []Advert
+	answers       []Answer
+	heard         []Heard
+	err           error // something was not captured
 }
 
 // Announcement is a gratuitous ARP or an unsolicited neighbour advertisement.
@@ -43,6 +48,8 @@ type Advert struct {
 	Priority  int           `json:"priority"`
 	Interval  time.Duration `json:"interval"`
 	Addresses int           `json:"addresses"`
+
+	names []netip.Addr // the first of those addresses
 }
 
 func (l *Lab) startCapture() (*capture, error) {
@@ -50,7 +57,7 @@ func (l *Lab) startCapture() (*capture, error) {
 	if err := c.learnPorts(); err != nil {
 		return nil, err
 	}
-	fd, err := packetSocket(l.Switch, unix.ETH_P_ALL, 0, attach(announcementsAndVRRP()))
+	fd, err := packetSocket(l.Switch, unix.ETH_P_ALL, 0, attach(nodesSpeak()))
 	if err != nil {
 		return nil, err
 	}
@@ -87,6 +94,12 @@ func (c *capture) run() {
 		waitReadable(poll, 50*time.Millisecond)
 		r.drain(c.fd, c.note)
 	}
+	r.drain(c.fd, c.note)
+	if stats, err := unix.GetsockoptTpacketStats(c.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err != nil {
+		c.err = fmt.Errorf("lab: capture on the switch: %w", err)
+	} else if stats.Drops > 0 || r.unstamped > 0 {
+		c.err = fmt.Errorf("lab: capture on the switch: %d frames were dropped, %d had no time of the kernel: nothing can be said of safety", stats.Drops, r.unstamped)
+	}
 }
 
 func (c *capture) note(frame []byte, stamp time.Time, from unix.Sockaddr) {
@@ -103,15 +116,20 @@ func (c *capture) note(frame []byte, stamp time.Time, from unix.Sockaddr) {
 		c.raw(frame, at, node)
 		return
 	}
-	if a, ok := parseAnnouncement(frame); ok {
-		if a.unsolicited {
-			c.announcements = append(c.announcements, Announcement{At: at, Node: node, Kind: a.kind, Address: a.address, MAC: a.mac.String()})
-		}
+	if a, ok := parseAnnouncement(frame); ok && a.unsolicited {
+		c.announcements = append(c.announcements, Announcement{At: at, Node: node, Kind: a.kind, Address: a.address, MAC: a.mac.String()})
 		return
 	}
 	if a, ok := parseAdvert(frame); ok {
 		a.At, a.Node = at, node
 		c.adverts = append(c.adverts, a)
+		return
+	}
+	if a, ok := parseAnswer(frame); ok {
+		a.At, a.Node = at, node
+		c.answers = append(c.answers, a)
+	} else if toMembers(frame) {
+		c.heard = append(c.heard, Heard{At: at, Node: node})
 	}
 }
 
@@ -125,27 +143,47 @@ func (c *capture) nodeAt(index int) int {
 	return c.ports[index]
 }
 
-func (c *capture) finish() ([]Announcement, []Advert) {
+// finish ends the capture. What it has seen is in the order in which the kernel received it.
+func (c *capture) finish() error {
 	c.stop.Store(true)
 	<-c.done
-	return c.announcements, c.adverts
+	slices.SortStableFunc(c.announcements, func(a, b Announcement) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(c.adverts, func(a, b Advert) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(c.answers, func(a, b Answer) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(c.heard, func(a, b Heard) int { return cmp.Compare(a.At, b.At) })
+	return c.err
 }
 
-// announcementsAndVRRP passes ARP, VRRP over both families, and neighbour
-// advertisements.
-func announcementsAndVRRP() []bpf.Instruction {
-	const accept, reject = 9, 10
+// membersPort is where nodes talk to each other, over UDP and TCP.
+const membersPort = 9646
+
+// nodesSpeak passes ARP, VRRP over both families, neighbour advertisements, answers of echoes, and what nodes say to each other.
+func nodesSpeak() []bpf.Instruction {
+	const accept, reject = 20, 21
 	at := func(i, to int) uint8 { return uint8(to - i - 1) }
 	return []bpf.Instruction{
-		0: bpf.LoadAbsolute{Off: 12, Size: 2},
-		1: bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_ARP, SkipTrue: at(1, accept)},
-		2: bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IPV6, SkipTrue: at(2, 5)},
-		3: bpf.LoadAbsolute{Off: etherHeader + 9, Size: 1},
-		4: bpf.JumpIf{Cond: bpf.JumpEqual, Val: protoVRRP, SkipTrue: at(4, accept), SkipFalse: at(4, reject)},
-		5: bpf.LoadAbsolute{Off: etherHeader + 6, Size: 1},
-		6: bpf.JumpIf{Cond: bpf.JumpEqual, Val: protoVRRP, SkipTrue: at(6, accept)},
-		7: bpf.LoadAbsolute{Off: etherHeader + ipv6Header, Size: 1},
-		8: bpf.JumpIf{Cond: bpf.JumpEqual, Val: icmpNeighborAdvertise, SkipTrue: at(8, accept), SkipFalse: at(8, reject)},
+		0:  bpf.LoadAbsolute{Off: 12, Size: 2},
+		1:  bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_ARP, SkipTrue: at(1, accept)},
+		2:  bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IPV6, SkipTrue: at(2, 11)},
+		3:  bpf.LoadAbsolute{Off: etherHeader + 9, Size: 1},
+		4:  bpf.JumpIf{Cond: bpf.JumpEqual, Val: protoVRRP, SkipTrue: at(4, accept)},
+		5:  bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_UDP, SkipTrue: at(5, 7)},
+		6:  bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_TCP, SkipFalse: at(6, reject)},
+		7:  bpf.LoadAbsolute{Off: etherHeader + ipv4Header, Size: 2},
+		8:  bpf.JumpIf{Cond: bpf.JumpEqual, Val: echoPort, SkipTrue: at(8, accept)},
+		9:  bpf.LoadAbsolute{Off: etherHeader + ipv4Header, Size: 4},
+		10: bpf.Jump{Skip: uint32(at(10, 17))},
+
+		11: bpf.LoadAbsolute{Off: etherHeader + 6, Size: 1},
+		12: bpf.JumpIf{Cond: bpf.JumpEqual, Val: protoVRRP, SkipTrue: at(12, accept)},
+		13: bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_ICMPV6, SkipTrue: at(13, accept)},
+		14: bpf.LoadAbsolute{Off: etherHeader + ipv6Header, Size: 2},
+		15: bpf.JumpIf{Cond: bpf.JumpEqual, Val: echoPort, SkipTrue: at(15, accept)},
+		16: bpf.LoadAbsolute{Off: etherHeader + ipv6Header, Size: 4},
+
+		17: bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xffff}, // the port that it is for
+		18: bpf.JumpIf{Cond: bpf.JumpEqual, Val: membersPort, SkipTrue: at(18, accept)},
+		19: bpf.Jump{Skip: uint32(at(19, reject))},
 
 		accept: bpf.RetConstant{Val: 0xffff},
 		reject: bpf.RetConstant{Val: 0},

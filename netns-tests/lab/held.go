@@ -33,7 +33,6 @@ type Held struct {
 	done    chan struct{}
 	conns   []*heldConn // owned by run until done
 	byFD    map[int]*heldConn
-	late    []Stall
 
 	mu    sync.Mutex
 	alive map[string]int // how many connections of each node are not lost
@@ -138,9 +137,6 @@ func (h *Held) run(space *Namespace, ready chan<- error) {
 			}
 		}
 		now := h.lab.now()
-		if late := now - next; late > stallLimit {
-			h.late = append(h.late, Stall{At: next, Length: late, CPU: -1})
-		}
 		switch {
 		case h.stop.Load() && end == 0:
 			end = now + heldGrace
@@ -314,7 +310,7 @@ func (h *Held) finish(now time.Duration) {
 func (h *Held) Stop() HeldReport {
 	h.stop.Store(true)
 	<-h.done
-	r := HeldReport{Client: h.name, Target: h.cfg.Target, Late: h.late}
+	r := HeldReport{Client: h.name, Target: h.cfg.Target}
 	for _, c := range h.conns {
 		r.Conns = append(r.Conns, c.HeldConn)
 	}

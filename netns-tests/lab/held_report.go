@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -15,7 +14,6 @@ type HeldReport struct {
 	Client string         `json:"client"`
 	Target netip.AddrPort `json:"target"`
 	Conns  []HeldConn     `json:"conns"`
-	Late   []Stall        `json:"late"` // when the client itself did not run
 }
 
 // Of are the connections that were served by one of the nodes.
@@ -43,25 +41,6 @@ func (r HeldReport) Lost() int {
 		}
 	}
 	return lost
-}
-
-// Broke is when a connection that was lost ceased to be answered.
-func (c HeldConn) Broke() time.Duration { return cmp.Or(c.Since, c.Lost) }
-
-// Excused are the connections that were lost within a second after the machine had stood still for so long.
-func (r HeldReport) Excused(machine *Report, limit time.Duration) HeldReport {
-	r.Conns = slices.DeleteFunc(slices.Clone(r.Conns), func(c HeldConn) bool { return c.Lost == 0 || !machine.Excuses(c.Broke(), limit) })
-	return r
-}
-
-// StallBeyond is the longest stall of those that live, less what the machine stood still around each: from so long before until it was over.
-func (r HeldReport) StallBeyond(machine *Report, before time.Duration) (longest time.Duration) {
-	for _, c := range r.Conns {
-		if c.Lost == 0 {
-			longest = max(longest, c.Stall-machine.Stood(c.StallAt-before, c.StallAt+c.Stall))
-		}
-	}
-	return longest
 }
 
 // LastLost is when the last one that was lost was told so, 0 if none was.

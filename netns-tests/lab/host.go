@@ -34,8 +34,7 @@ const (
 // Host is the machine that labs are opened on. It is safe for concurrent use.
 type Host struct {
 	realtime bool
-	times    int   // what the usual intervals of a measurement are multiplied by
-	calm     *calm // nil: labs begin at once
+	times    int // what the usual intervals of a measurement are multiplied by
 	runs     atomic.Int32
 	ending   atomic.Bool // a signal ends this process
 	mu       sync.Mutex

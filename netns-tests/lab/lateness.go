@@ -24,94 +24,60 @@ type Stall struct {
 
 // latenessWatch measures what the machine itself does: on every CPU a
 // real-time thread that only sleeps and wakes (its lateness stops everything
-// on that CPU), and one ordinary thread (what programs under test live with);
-// what a hypervisor takes of the CPUs; how long the threads of programs under
-// test wait for one; and how long the kernel lets nobody change an address.
+// on that CPU), and one ordinary thread (what programs under test live with).
 type latenessWatch struct {
+	now  func() time.Duration
 	stop atomic.Bool
-	done chan struct{} // closed with stop
 	wait sync.WaitGroup
 
-	mu       sync.Mutex
-	stalls   []Stall
-	ordinary time.Duration
-	starved  []Stall
-	stolen   []Stall
-	waited   []Stall
-	locked   []Stall
+	mu              sync.Mutex
+	stalls, starved []Stall
 }
 
-func startLatenessWatch(l *Lab) *latenessWatch {
-	w := &latenessWatch{done: make(chan struct{})}
+func startLatenessWatch(now func() time.Duration) *latenessWatch {
+	w := &latenessWatch{now: now}
 	for cpu := range runtime.NumCPU() {
-		w.wait.Go(func() { w.watchCPU(l, cpu) })
+		w.wait.Go(func() {
+			lockMeasuringThread() // and bind it to one CPU
+			var set unix.CPUSet
+			set.Set(cpu)
+			if unix.SchedSetaffinity(0, &set) == nil {
+				w.watch(&w.stalls, stallLimit, cpu)
+			}
+		})
 	}
-	w.wait.Go(func() { w.watchOrdinary(l) })
-	w.wait.Go(func() { w.stolen = watchStolen(l, w.done) })
-	w.wait.Go(func() { w.waited = watchWaits(l, &w.stop) })
-	w.wait.Go(func() { w.locked = watchLock(l, &w.stop) })
+	w.wait.Go(func() {
+		runtime.LockOSThread() // never unlocked: the thread has another policy
+		if setScheduler(0, unix.SCHED_NORMAL, 0) == nil {
+			w.watch(&w.starved, starvedLimit, -1)
+		}
+	})
 	return w
 }
 
-func (w *latenessWatch) watchCPU(l *Lab, cpu int) {
-	lockMeasuringThread() // and bind it to one CPU
-	var set unix.CPUSet
-	set.Set(cpu)
-	if unix.SchedSetaffinity(0, &set) != nil {
-		return
-	}
+// watch sleeps 2 ms at a time, and notes how much later than that it goes on.
+func (w *latenessWatch) watch(to *[]Stall, limit time.Duration, cpu int) {
 	for !w.stop.Load() {
-		if at, late := oversleep(l); late > stallLimit {
+		due := w.now() + 2*time.Millisecond
+		nap(2 * time.Millisecond)
+		if late := w.now() - due; late > limit {
 			w.mu.Lock()
-			w.stalls = append(w.stalls, Stall{At: at, Length: late, CPU: cpu})
+			*to = append(*to, Stall{At: due, Length: late, CPU: cpu})
 			w.mu.Unlock()
 		}
 	}
 }
 
-func (w *latenessWatch) watchOrdinary(l *Lab) {
-	runtime.LockOSThread() // never unlocked: the thread has another policy
-	if setScheduler(0, unix.SCHED_NORMAL, 0) != nil {
-		return
-	}
-	var longest time.Duration
-	var starved []Stall
-	for !w.stop.Load() {
-		at, late := oversleep(l)
-		longest = max(longest, late)
-		if late > starvedLimit {
-			starved = append(starved, Stall{At: at, Length: late, CPU: -1})
-		}
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ordinary, w.starved = longest, starved
-}
-
-// oversleep sleeps 2 ms and returns when it should have ended and how much
-// later it did.
-func oversleep(l *Lab) (due, late time.Duration) {
-	due = l.now() + 2*time.Millisecond
-	nap(2 * time.Millisecond)
-	return due, l.now() - due
-}
-
-// Beside does something, and returns how the machine itself ran meanwhile: a report of standstills alone.
-func (l *Lab) Beside(do func() error) (*Report, error) {
-	r := &Report{Began: l.now(), Realtime: l.host.realtime}
-	w := startLatenessWatch(l)
-	defer func() { // also where do ends the goroutine, as a test does that fails
-		w.finish(r)
-		r.Ended = l.now()
-	}()
-	return r, do()
-}
-
-// finish reports what was measured.
-func (w *latenessWatch) finish(r *Report) {
+func (w *latenessWatch) finish() {
 	w.stop.Store(true)
-	close(w.done)
 	w.wait.Wait()
-	r.Stalls, r.OrdinaryStall = append(r.Stalls, w.stalls...), w.ordinary
-	r.Starved, r.Stolen, r.Waited, r.Locked = w.starved, w.stolen, w.waited, w.locked
+}
+
+// StoodStill does something, and returns for how long the machine, or an ordinary process on it, stood still meanwhile within any one second.
+func StoodStill(do func() error) (time.Duration, error) {
+	began := time.Now()
+	w := startLatenessWatch(func() time.Duration { return time.Since(began) })
+	err := do()
+	w.finish()
+	return standstill(joined(w.stalls, w.starved)), err
 }

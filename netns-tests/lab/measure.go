@@ -32,7 +32,6 @@ type MeasureConfig struct {
 	// NoDirect leaves out the direct questions to every node. DirectEvery is
 	// their interval by UDP (0 = 2 ms), AskEvery by ARP and ND (0 = 10 ms).
 	NoDirect    bool
-	Apart       bool // ask for each target by itself: they may be on different nodes
 	DirectEvery time.Duration
 	AskEvery    time.Duration
 }
@@ -64,7 +63,6 @@ type Measurement struct {
 	streams  []*stream
 	https    []*httpsStream
 	direct   *direct
-	apart    map[netip.Addr]*direct
 	capture  *capture
 	watchers []*bindWatcher
 	lateness *latenessWatch
@@ -98,7 +96,7 @@ func (l *Lab) Measure(cfg MeasureConfig) (*Measurement, error) {
 
 func (m *Measurement) start() error {
 	var err error
-	m.lateness = startLatenessWatch(m.lab)
+	m.lateness = startLatenessWatch(m.lab.now)
 	for _, n := range m.lab.Nodes {
 		w, err := m.lab.startBindWatcher(n)
 		if err != nil {
@@ -128,26 +126,10 @@ func (m *Measurement) start() error {
 	if m.cfg.HTTPS {
 		m.https = append(m.https, m.lab.startHTTPS(m.cfg, "c1 https", m.lab.Client.Namespace))
 	}
-	return m.startDirect()
-}
-
-func (m *Measurement) startDirect() (err error) {
-	switch {
-	case m.cfg.NoDirect:
-		return nil
-	case !m.cfg.Apart:
+	if !m.cfg.NoDirect {
 		m.direct, err = m.lab.startDirect(m.cfg.Targets, m.cfg.DirectEvery, m.cfg.AskEvery)
-		return err
 	}
-	m.apart = map[netip.Addr]*direct{}
-	for _, target := range m.cfg.Targets {
-		d, err := m.lab.startDirect([]netip.Addr{target}, m.cfg.DirectEvery, m.cfg.AskEvery)
-		if err != nil {
-			return err
-		}
-		m.apart[target] = d
-	}
-	return nil
+	return err
 }
 
 // Mark notes the moment now in the timeline and returns it.
@@ -176,7 +158,7 @@ func (m *Measurement) Stop() *Report {
 }
 
 func (m *Measurement) finish() *Report {
-	r := &Report{Name: m.cfg.Name, Began: m.began, Realtime: m.lab.host.realtime, Load: loadAverage(), nodes: m.lab.nodeAddresses()}
+	r := &Report{Name: m.cfg.Name, Began: m.began, Realtime: m.lab.host.realtime, Load: loadAverage(), nodes: m.lab.nodeAddresses(), targets: m.cfg.Targets}
 	// All stop together: each waits for its last answers.
 	var wait sync.WaitGroup
 	var mu sync.Mutex
@@ -195,20 +177,19 @@ func (m *Measurement) finish() *Report {
 	}
 	wait.Wait()
 	if m.direct != nil {
-		r.Direct = m.direct.finish()
-	}
-	r.Apart = map[netip.Addr]DirectReport{}
-	for target, d := range m.apart {
-		r.Apart[target] = d.finish()
+		m.direct.finish()
 	}
 	if m.capture != nil {
-		r.Announcements, r.Adverts = m.capture.finish()
+		r.Blind = m.capture.finish()
+		r.Announcements, r.Adverts, r.Answers = m.capture.announcements, m.capture.adverts, m.capture.answers
+		r.Heard = m.capture.heard
 	}
 	for _, w := range m.watchers {
 		r.Binds = append(r.Binds, w.finish()...)
 	}
 	slices.SortFunc(r.Binds, func(a, b Bind) int { return int(a.At - b.At) })
-	m.lateness.finish(r)
+	m.lateness.finish()
+	r.Stalls, r.Starved = append(r.Stalls, m.lateness.stalls...), m.lateness.starved
 	slices.SortFunc(r.Stalls, func(a, b Stall) int { return int(a.At - b.At) })
 	r.Ended = m.lab.now()
 	m.mu.Lock()

@@ -17,12 +17,13 @@ type Namespace struct {
 	Name string // name under /run/netns, usable with `ip netns exec`
 
 	jobs chan func()
-	done chan struct{}
+	end  chan struct{} // closed to end the thread
+	done chan struct{} // closed when it has ended
 }
 
 // makeNamespace creates a named network namespace and its worker thread.
 func makeNamespace(name string) (*Namespace, error) {
-	n := &Namespace{Name: name, jobs: make(chan func()), done: make(chan struct{})}
+	n := &Namespace{Name: name, jobs: make(chan func()), end: make(chan struct{}), done: make(chan struct{})}
 	if out, err := exec.Command("ip", "netns", "add", name).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("lab: ip netns add %s: %w: %s", name, err, bytes.TrimSpace(out))
 	}
@@ -45,8 +46,13 @@ func (n *Namespace) work(ready chan<- error) {
 		return
 	}
 	ready <- setScheduler(0, unix.SCHED_NORMAL, 0)
-	for job := range n.jobs {
-		job()
+	for {
+		select {
+		case job := <-n.jobs:
+			job()
+		case <-n.end:
+			return
+		}
 	}
 }
 
@@ -67,11 +73,16 @@ func (n *Namespace) enter() error {
 
 // Do runs fn on the thread inside the namespace. Sockets opened there belong to
 // the namespace for good. fn must not block for long: everything that happens
-// in the namespace waits for it.
+// in the namespace waits for it. The error is fn's, or says that the namespace is
+// removed, as it is while a signal ends this process.
 func (n *Namespace) Do(fn func() error) error {
 	result := make(chan error, 1)
-	n.jobs <- func() { result <- fn() }
-	return <-result
+	select {
+	case n.jobs <- func() { result <- fn() }:
+		return <-result
+	case <-n.done:
+		return fmt.Errorf("lab: %s is removed", n.Name)
+	}
 }
 
 // Run runs a short command inside the namespace and returns its standard
@@ -107,7 +118,7 @@ func (n *Namespace) Sysctl(key, value string) error {
 
 // close ends the worker and deletes the namespace.
 func (n *Namespace) close() {
-	close(n.jobs)
+	close(n.end)
 	<-n.done
 	removeNamespace(n.path())
 }

@@ -26,9 +26,7 @@ type Command struct {
 	// Capabilities, if not nil, is all the process may ever have, in setpriv's
 	// spelling ("net_admin"). It still runs as root.
 	Capabilities []string
-	// UnderTest: what its threads wait for a processor is part of a report.
-	UnderTest bool
-	Clock     *Clock // its own wall clock, if not nil; not with Mounts or Capabilities, where another program comes first
+	Clock        *Clock // its own wall clock, if not nil; not with Mounts or Capabilities, where another program comes first
 }
 
 // Process is a program running on a node.
@@ -74,9 +72,6 @@ func (n *Node) StartCommand(c Command) (*Process, error) {
 		return nil, fmt.Errorf("lab: start %s on %s: %w", c.Name, n.Label, err)
 	}
 	n.procs = append(n.procs, p)
-	if c.UnderTest {
-		n.lab.watch(p)
-	}
 	go func() {
 		p.wait()
 		close(p.done)
@@ -326,28 +321,4 @@ func statFields(pid int) []string {
 	}
 	_, rest, _ := cutLast(string(b), ")")
 	return strings.Fields(rest)
-}
-
-// watch makes a process one of those under test.
-func (l *Lab) watch(p *Process) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.watched = append(l.watched, p)
-}
-
-// underTest are the process ids of those that have not ended, and whose waits are not what a test is about.
-func (l *Lab) underTest() (pids []int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.pressed {
-		return nil
-	}
-	for _, p := range l.watched {
-		select {
-		case <-p.done:
-		default:
-			pids = append(pids, p.PID())
-		}
-	}
-	return pids
 }

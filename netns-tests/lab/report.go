@@ -16,22 +16,21 @@ type Report struct {
 	Marks   []Mark         `json:"marks,omitempty"`
 	Streams []StreamReport `json:"streams"`
 	HTTPS   []StreamReport `json:"https,omitempty"`
-	Direct  DirectReport   `json:"direct"`
-	// Apart is the same for each target by itself, where it was asked for.
-	Apart         map[netip.Addr]DirectReport `json:"-"`
-	Announcements []Announcement              `json:"announcements,omitempty"`
-	Adverts       []Advert                    `json:"adverts,omitempty"`
-	Binds         []Bind                      `json:"binds,omitempty"`
-	Realtime      bool                        `json:"realtime"`         // the probers ran with SCHED_RR
-	Stalls        []Stall                     `json:"stalls"`           // lateness of the probers above 5 ms
-	OrdinaryStall time.Duration               `json:"ordinaryStall"`    // longest lateness of an ordinary process
-	Starved       []Stall                     `json:"starved"`          // lateness of an ordinary process above 10 ms
-	Stolen        []Stall                     `json:"stolen,omitempty"` // what a hypervisor took for others, above 20 ms of 100
-	Waited        []Stall                     `json:"waited,omitempty"` // a thread under test waited for a processor, above 10 ms
-	Locked        []Stall                     `json:"locked,omitempty"` // the kernel let nobody change an address, above 10 ms
-	Load          float64                     `json:"load"`             // load average of the machine at the end
+	// Answers are what nodes answered for any address, in the order in which the kernel of the switch received them.
+	Answers []Answer `json:"-"`
+	Heard   []Heard  `json:"-"` // what nodes said to each other, likewise
+	// Blind says what the switch did not capture, nil if nothing is missing. Whoever is blind takes two nodes to have answered all the time.
+	Blind         error          `json:"-"`
+	Announcements []Announcement `json:"announcements,omitempty"`
+	Adverts       []Advert       `json:"adverts,omitempty"`
+	Binds         []Bind         `json:"binds,omitempty"`
+	Realtime      bool           `json:"realtime"` // the probers ran with SCHED_RR
+	Stalls        []Stall        `json:"stalls"`   // lateness of the probers above 5 ms
+	Starved       []Stall        `json:"starved"`  // lateness of an ordinary process above 10 ms
+	Load          float64        `json:"load"`     // load average of the machine at the end
 
-	nodes map[netip.Addr]int
+	nodes   map[netip.Addr]int
+	targets []netip.Addr
 }
 
 // Stream returns what a client saw of an address, nil if it did not probe it.
@@ -91,19 +90,11 @@ func (r *Report) StallIn(from, to time.Duration) time.Duration {
 	return longest
 }
 
-// Starving reports whether an ordinary process, and so perhaps the program
-// under test, stood still for longer than the limit in the span [from, to].
-func (r *Report) Starving(from, to, limit time.Duration) bool {
-	return slices.ContainsFunc(slices.Concat(r.Stalls, r.Starved), func(s Stall) bool {
-		return s.Length > limit && s.At <= to && s.At+s.Length >= from
-	})
-}
+// StoodStill is for how long the machine, or an ordinary process on it, stood still within any one second of the measurement, at most: what
+// a program under test does in several steps is late by the sum, not by the longest.
+func (r *Report) StoodStill() time.Duration { return standstill(joined(r.Stalls, r.Starved)) }
 
-// Standstill is how long the machine, or an ordinary process on it, stood still within any one second of the span [from, to]: at
-// most. What a program under test does in several steps is late by the sum, not by the longest.
-func (r *Report) Standstill(from, to time.Duration) time.Duration {
-	spells := r.spells(from, to)
-	var most time.Duration
+func standstill(spells []Stall) (most time.Duration) {
 	for i, first := range spells {
 		var sum time.Duration
 		for _, s := range spells[i:] {
@@ -114,44 +105,17 @@ func (r *Report) Standstill(from, to time.Duration) time.Duration {
 	return most
 }
 
-// Stood is how long the machine, or an ordinary process on it, stood still in the span [from, to] in all, or a program under test waited
-// for it: for a processor, or until addresses may be changed.
-func (r *Report) Stood(from, to time.Duration) (sum time.Duration) {
-	for _, s := range joined(from, to, r.Stalls, r.Starved, r.Stolen, r.Waited, r.Locked) {
-		sum += s.Length
-	}
-	return sum
-}
-
-// Taken is the part of the span [from, to] for which a hypervisor took a processor away for others: from 0 to 1.
-func (r *Report) Taken(from, to time.Duration) float64 {
-	var sum time.Duration
-	for _, s := range r.Stolen {
-		sum += max(min(s.At+s.Length, to)-max(s.At, from), 0)
-	}
-	return sum.Seconds() / (to - from).Seconds()
-}
-
-// spells are the times in the span [from, to] in which something stood still, or was taken away.
-func (r *Report) spells(from, to time.Duration) []Stall {
-	return joined(from, to, r.Stalls, r.Starved, r.Stolen)
-}
-
-// joined are those of the span [from, to] in order; where two overlap they are one.
-func joined(from, to time.Duration, lists ...[]Stall) []Stall {
+// joined are the spells of several lists in order; where two overlap they are one.
+func joined(lists ...[]Stall) []Stall {
 	all := slices.Concat(lists...)
 	slices.SortFunc(all, func(a, b Stall) int { return cmp.Compare(a.At, b.At) })
 	var out []Stall
 	for _, s := range all {
-		at, end := max(s.At, from), min(s.At+s.Length, to)
-		if at >= end {
+		if n := len(out); n > 0 && s.At <= out[n-1].At+out[n-1].Length {
+			out[n-1].Length = max(out[n-1].Length, s.At+s.Length-out[n-1].At)
 			continue
 		}
-		if n := len(out); n > 0 && at <= out[n-1].At+out[n-1].Length {
-			out[n-1].Length = max(out[n-1].Length, end-out[n-1].At)
-			continue
-		}
-		out = append(out, Stall{At: at, Length: end - at, CPU: -1})
+		out = append(out, Stall{At: s.At, Length: s.Length, CPU: -1})
 	}
 	return out
 }

@@ -78,8 +78,9 @@ func sockaddr(a netip.AddrPort) unix.Sockaddr {
 
 // receiver reads datagrams and the kernel's timestamps without allocating.
 type receiver struct {
-	data    [2048]byte
-	control [256]byte
+	data      [2048]byte
+	control   [256]byte
+	unstamped int // datagrams that the kernel gave no time: they are passed over, because a time of this process says nothing
 }
 
 // next reads one datagram; ok is false when nothing is queued.
@@ -92,7 +93,12 @@ func (r *receiver) next(fd int) (data []byte, stamp time.Time, from unix.Sockadd
 		if err != nil {
 			return nil, time.Time{}, nil, false
 		}
-		return r.data[:n], stampOf(r.control[:cn]), from, true
+		stamp, ok := stampOf(r.control[:cn])
+		if !ok {
+			r.unstamped++
+			continue
+		}
+		return r.data[:n], stamp, from, true
 	}
 }
 
@@ -110,12 +116,13 @@ func (r *receiver) drain(fd int, do func(data []byte, stamp time.Time, from unix
 	}
 }
 
-// stampOf finds SCM_TIMESTAMPNS; without one it is now.
-func stampOf(control []byte) time.Time {
-	if data, ok := controlMessage(control, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS); ok && len(data) >= 16 {
-		return time.Unix(int64(binary.NativeEndian.Uint64(data)), int64(binary.NativeEndian.Uint64(data[8:])))
+// stampOf finds SCM_TIMESTAMPNS.
+func stampOf(control []byte) (time.Time, bool) {
+	data, ok := controlMessage(control, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS)
+	if !ok || len(data) < 16 {
+		return time.Time{}, false
 	}
-	return time.Now()
+	return time.Unix(int64(binary.NativeEndian.Uint64(data)), int64(binary.NativeEndian.Uint64(data[8:]))), true
 }
 
 // controlMessage finds one control message and returns its data.

@@ -56,8 +56,6 @@ type Lab struct {
 
 	mu       sync.Mutex
 	measures map[*Measurement]struct{} // not stopped yet
-	watched  []*Process                // programs under test
-	pressed  bool                      // see Press
 	closers  []func()                  // of what else has sockets in the namespaces
 }
 
@@ -75,7 +73,6 @@ func (h *Host) Open(cfg Config) (*Lab, error) {
 	if os.Geteuid() != 0 {
 		return nil, fmt.Errorf("lab: needs root to make network namespaces: run it with sudo")
 	}
-	h.calm.wait()
 	cfg = cfg.withDefaults()
 	l := &Lab{host: h, epoch: time.Now(), lans: cfg.lans(), measures: map[*Measurement]struct{}{}, run: fmt.Sprintf("%s%d.%d", runPrefix, os.Getpid(), h.runs.Add(1))}
 	h.mu.Lock()
@@ -343,12 +340,18 @@ func (l *Lab) Instant(t time.Time) time.Duration {
 	return now.Sub(l.epoch) - now.Round(0).Sub(t)
 }
 
-// instant converts a kernel timestamp (CLOCK_REALTIME) to the lab's clock
-// through its age, so that steps of the wall clock do no harm.
+// instant converts a kernel timestamp (CLOCK_REALTIME) to the lab's clock through its age, however late it is read. Both clocks are read
+// again where this thread did not run in between.
 func (l *Lab) instant(stamp time.Time) time.Duration {
-	now := time.Now()
-	age := max(time.Duration(now.UnixNano()-stamp.UnixNano()), 0)
-	return now.Sub(l.epoch) - min(age, time.Second)
+	const soon, tries = 20 * time.Microsecond, 5
+	before := time.Now()
+	for try := 0; ; try++ {
+		now := time.Now()
+		if time.Since(before) < soon || try == tries {
+			return now.Sub(l.epoch) - time.Duration(now.UnixNano()-stamp.UnixNano())
+		}
+		before = time.Now()
+	}
 }
 
 func (l *Lab) ip(args ...string) error {

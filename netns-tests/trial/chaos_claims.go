@@ -11,9 +11,9 @@ const near = 500 * time.Millisecond
 
 // refutedClaim is what a daemon says while its node does something else.
 type refutedClaim struct {
-	since           time.Duration
-	wrong           bool
-	told, undecided bool // it was noted, as wrong or as what cannot be decided
+	since time.Duration
+	wrong bool
+	told  bool // it was noted
 }
 
 // judgeClaims: what a daemon says and what its node does do not differ for long.
@@ -42,24 +42,11 @@ func (c *Chaos) judgeClaim(res *EpisodeResult, cl claim, r *refutedClaim, why st
 		r.since = cl.at
 	}
 	r.wrong = why != ""
-	if !r.wrong || cl.at-r.since <= refuted+res.Report.Stood(r.since, cl.at) {
+	if !r.wrong || r.told || cl.at-r.since <= refuted {
 		return
 	}
-	excused := res.excused(span{r.since, cl.at}, r.since+refuted, c.stallOf(cl.entry))
-	if r.told || r.undecided && excused {
-		return
-	}
-	r.told, r.undecided = !excused, excused
-	res.note(excused, "n%d says of %s for more than %v: %s", cl.node, cl.entry, refuted, why)
-}
-
-// stallOf is what a standstill may cost the entry of that name.
-func (c *Chaos) stallOf(entry string) time.Duration {
-	i := slices.IndexFunc(c.entries, func(e chaosEntry) bool { return e.name == entry })
-	if i < 0 {
-		return 0
-	}
-	return c.entries[i].stall()
+	r.told = true
+	res.slow("n%d says of %s for more than %v: %s", cl.node, cl.entry, refuted, why)
 }
 
 // unreachable tells that the node was, or had just been, where nobody can ask it.
@@ -75,14 +62,21 @@ func (c *Chaos) refutes(res *EpisodeResult, cl claim) string {
 	if i < 0 || cl.at < res.Report.Began+near || cl.at > res.Report.Ended-near {
 		return ""
 	}
-	asked := res.Report.Apart[c.entries[i].addresses[0]]
-	answers := func(node int) bool { return asked.Answers(node, cl.at-near, cl.at+near) }
-	steadily := func(node int) bool {
-		return asked.Answers(node, cl.at-near, cl.at) && asked.Answers(node, cl.at, cl.at+near)
+	addresses := c.entries[i].addresses
+	answered := func(node int, from, to time.Duration) bool {
+		return res.Report.Answered(node, addresses[0], from, to)
 	}
+	answers := func(node int) bool { return answered(node, cl.at-near, cl.at+near) }
+	steadily := func(node int) bool { return answered(node, cl.at-near, cl.at) && answered(node, cl.at, cl.at+near) }
 	switch {
+	case cl.deaf && steadily(cl.node):
+		return "DEAF, but it answers"
+	case cl.deaf:
+		return "" // what it knows of others is what it heard before
 	case cl.state == "active" && !answers(cl.node):
 		return "active, but it does not answer"
+	case cl.state == "active" && !cl.lacking && len(addresses) > 1 && !res.Report.Answered(cl.node, addresses[1], cl.at-near, cl.at+near):
+		return fmt.Sprintf("active, but it does not answer for %s, which it does not call missing", addresses[1])
 	case cl.state != "active" && cl.observed != "draining" && steadily(cl.node):
 		return fmt.Sprintf("%s, but it answers", cl.state)
 	}

@@ -40,7 +40,7 @@ func (c *Chaos) countCPU() {
 func (r *EpisodeResult) judgeCPU(label string, before, after chaosUsed) {
 	used, passed := after.used-before.used, after.at-before.at
 	if passed > 0 && used*100 > passed*mostCPU {
-		r.note(false, "%s has used %d ms of a processor within %d ms", label, used.Milliseconds(), passed.Milliseconds())
+		r.Wrong = append(r.Wrong, fmt.Sprintf("%s has used %d ms of a processor within %d ms", label, used.Milliseconds(), passed.Milliseconds()))
 	}
 }
 

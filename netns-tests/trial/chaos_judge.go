@@ -30,17 +30,23 @@ func (c *Chaos) judge(res *EpisodeResult, claims []claim) {
 func (c *Chaos) judgeDoubles(res *EpisodeResult) {
 	for _, e := range c.entries {
 		for _, a := range e.addresses {
-			asked := res.Report.Apart[a]
 			at := time.Duration(0)
 			for _, w := range append(c.allowed(res, e), span{res.Report.Ended, res.Report.Ended}) {
-				// A question that waits for one of the nodes is answered late.
-				if beyond := res.Report.TwoBeyond(asked, takeover, at, w.from); beyond > both || e.raft && beyond > round {
-					res.note(false, "two answer for %s, for %s ms", a, lab.Milliseconds(asked.TwoIn(at, w.from)))
+				switch two := res.Report.TwoIn(at, w.from, a); {
+				case e.raft && two > 0:
+					res.Wrong = append(res.Wrong, fmt.Sprintf("two answer for %s, for %s ms", a, lab.Milliseconds(two)))
+				case two > both: // who is late to hear of the other is late to yield
+					res.slow("two answer for %s, for %s ms", a, lab.Milliseconds(two))
 				}
-				if res.Report.DiscoveryTwoBeyond(asked, takeover, at, w.from) > round {
-					res.note(false, "two answer ARP or neighbour discovery for %s, for %s ms", a, lab.Milliseconds(asked.DiscoveryTwoIn(at, w.from)))
+				if two := res.Report.DiscoveryTwoIn(at, w.from, a); two > round {
+					res.slow("two answer ARP or neighbour discovery for %s, for %s ms", a, lab.Milliseconds(two))
 				}
 				at = max(at, w.to)
+			}
+			for _, n := range c.nodes {
+				if late := res.Report.Overdue(n.ID, a); !e.raft && len(late) > 0 {
+					res.Wrong = append(res.Wrong, fmt.Sprintf("%s answers %d times for %s after its lease", n.Label, len(late), a))
+				}
 			}
 		}
 	}
@@ -52,8 +58,12 @@ type span struct{ from, to time.Duration }
 func (c *Chaos) allowed(res *EpisodeResult, e chaosEntry) []span {
 	var spans []span
 	for _, in := range res.injected {
-		if in.kind.two && !e.raft {
-			spans = append(spans, span{in.from, in.to + healed + res.Report.Standstill(in.undone, in.to+healed)})
+		from := in.from
+		if in.kind.heals {
+			from = in.undone
+		}
+		if (in.kind.two || in.kind.heals) && !e.raft {
+			spans = append(spans, span{from, in.to + healed})
 		}
 	}
 	slices.SortFunc(spans, func(a, b span) int { return int(a.from - b.from) })
@@ -81,28 +91,21 @@ func (c *Chaos) judgePulls(res *EpisodeResult) {
 func (r *EpisodeResult) judgePull(in *injected, a netip.Addr) {
 	for _, change := range r.Report.Stream("c1", a).Changes {
 		if change.To == in.node.ID && change.At > in.undone && change.At < in.to+healed {
-			starved := r.Report.Standstill(in.undone-before, change.At) > starvedChaos
-			r.note(starved, "clients of %s are pulled to %s %d ms after its link is back", a, in.node.Label, (change.At - in.undone).Milliseconds())
+			r.slow("clients of %s are pulled to %s %d ms after its link is back", a, in.node.Label, (change.At - in.undone).Milliseconds())
 		}
 	}
 }
 
-// before is how long before an outage the machine may have begun to stand still: an Active_Down_Interval lasts 0.75 s at the longest
-// interval of a reload.
-const before = time.Second
-
 // judgeOutages: an address is silent only because of something that was done, and no longer than that may take.
 func (c *Chaos) judgeOutages(res *EpisodeResult) {
 	for i, e := range c.entries {
-		for _, a := range e.addresses {
+		for family, a := range e.addresses {
 			s := res.Report.Stream("c1", a)
 			for _, o := range s.Outages {
 				res.Outages[a.String()] = max(res.Outages[a.String()], o.Length)
-				room := res.Report.Standstill(o.At-before, o.End)
-				if limit := c.limit(res, i, o); o.Length > limit+room {
-					excused := res.excused(span{o.At, o.At + o.Length}, o.At+limit, e.stall())
-					res.note(excused, "%s silent for %s ms at %+d ms, limit %s and %s of the machine's", a,
-						lab.Milliseconds(o.Length), (o.At - res.injected[0].from).Milliseconds(), lab.Milliseconds(limit), lab.Milliseconds(room))
+				if limit := c.limit(res, i, family, o); o.Length > limit {
+					res.slow("%s silent for %s ms at %+d ms, limit %s", a,
+						lab.Milliseconds(o.Length), (o.At - res.injected[0].from).Milliseconds(), lab.Milliseconds(limit))
 				}
 			}
 		}
@@ -113,8 +116,8 @@ func (c *Chaos) judgeOutages(res *EpisodeResult) {
 // 3.5 s (docs/protocol.md), and an address that a killed holder has left lives for 4 s (docs/fence.md).
 const tail = 4 * time.Second
 
-// limit is how long an outage of an entry may be: what all injections that explain it may cost together.
-func (c *Chaos) limit(res *EpisodeResult, entry int, o lab.Outage) time.Duration {
+// limit is how long an outage of an entry's first (0) or second address may be: what all injections that explain it may cost together.
+func (c *Chaos) limit(res *EpisodeResult, entry, family int, o lab.Outage) time.Duration {
 	limit, gone := 20*time.Millisecond, 0
 	var away []span
 	for _, in := range res.injected {
@@ -128,6 +131,9 @@ func (c *Chaos) limit(res *EpisodeResult, entry int, o lab.Outage) time.Duration
 			cost = in.kind.raft
 		case in.held[entry] || len(res.injected) > 1:
 			cost = in.kind.vrrp
+			if family > 0 {
+				cost = max(cost, in.secondFamily(len(res.injected) > 1))
+			}
 		}
 		limit += cost
 		if raft && (in.kind.raft == elected || in.Kind == "SIGTERM") {

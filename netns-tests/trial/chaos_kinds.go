@@ -17,8 +17,13 @@ type chaosKind struct {
 	end    func(c *Chaos, n *chaosNode, i Injection) error // nil: over at once
 	// vrrp and raft are for how long an address may be silent that the node holds; others are the same for one that it does not.
 	vrrp, raft, others time.Duration
+	// second is what the other family of a dual-stack entry may be silent that the node holds; 0: the same as the first.
+	second time.Duration
 	// two tells that both halves of a link may have a holder of VRRP, until the link is whole again (docs/fence.md).
 	two bool
+	// heals tells that the node may hold the address all the time and answer nobody, so that two may have it from the end until it has heard the
+	// other one (docs/protocol.md).
+	heals bool
 	// away tells that nobody reaches the node: what it says of itself cannot be compared with anything.
 	away bool
 }
@@ -77,7 +82,7 @@ func chaosKinds() []chaosKind {
 			chaosKind{name: "TCP 9646 lost, " + way.name, weight: 2, begin: lose(way.direction, called, answered), end: found, vrrp: planned, raft: elected, others: planned},
 		)
 	}
-	return kinds
+	return append(kinds, chaosHostKinds()...)
 }
 
 func chaosKindOf(name string) chaosKind {

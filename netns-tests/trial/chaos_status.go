@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -17,7 +18,9 @@ type claim struct {
 	state    string
 	observed string
 	holder   string
-	members  []string // that it shows as active, by address
+	members  []string // that it shows as active, by address, and does not name DEAF
+	deaf     bool     // it names itself DEAF
+	lacking  bool     // it says that addresses are missing
 }
 
 // statusWatch asks every daemon again and again what it claims.
@@ -61,7 +64,10 @@ func (w *statusWatch) follow(c *Chaos, n *chaosNode) {
 		}
 		w.mu.Lock()
 		for _, v := range s.VIPs {
-			w.claims = append(w.claims, claim{at, n.ID, v.Name, v.State, v.Observed, v.Holder, v.activeMembers()})
+			w.claims = append(w.claims, claim{
+				at: at, node: n.ID, entry: v.Name, state: v.State, observed: v.Observed, holder: v.Holder, members: v.activeMembers(),
+				deaf: namesDeaf(v.Unfit), lacking: v.Lacking != "",
+			})
 		}
 		w.mu.Unlock()
 	}
@@ -84,11 +90,14 @@ func askStatus(socket string) (Status, error) {
 	return s, err
 }
 
-// activeMembers are the others that the node shows as active.
+// namesDeaf tells whether the reason why a node is not fit is that nothing arrives there.
+func namesDeaf(unfit string) bool { return strings.Contains(unfit, "DEAF") }
+
+// activeMembers are the others that the node shows as active, and at which something arrives.
 func (v VIPStatus) activeMembers() []string {
 	var active []string
 	for _, m := range v.Members {
-		if m.State == "active" && !m.Self {
+		if m.State == "active" && !m.Self && !namesDeaf(m.Unfit) {
 			active = append(active, m.Address)
 		}
 	}

@@ -5,37 +5,25 @@ import (
 	"io"
 )
 
-// Tally counts episodes by what they have shown. One that is undecided is neither right nor wrong, and is told at the end.
-type Tally struct {
-	Episodes, Wrong int
-	undecided       []string // a line each
-}
+// Tally counts episodes by what they have shown. One in which something was slow while the machine stood still is left out.
+type Tally struct{ Episodes, Wrong, LeftOut int }
 
 // Add counts an episode.
 func (t *Tally) Add(r *EpisodeResult) {
 	t.Episodes++
 	switch {
-	case len(r.Wrong) > 0:
+	case len(r.Wrong) > 0, len(r.Slow) > 0 && !r.Disturbed():
 		t.Wrong++
-	case len(r.Undecided) > 0:
-		which := fmt.Sprintf("seed %d, episode %d", r.Seed, r.Index)
-		if r.Seed == 0 { // one that has found something once, and belongs to no seed any more
-			which = r.What
-		}
-		t.undecided = append(t.undecided, fmt.Sprintf("undecided: %s: %s", which, r.stood()))
+	case len(r.Slow) > 0:
+		t.LeftOut++
 	}
 }
 
-// Undecided is how many episodes are neither right nor wrong.
-func (t *Tally) Undecided() int { return len(t.undecided) }
+// Decides tells whether at least half of the episodes count: a run in which they do not has shown nothing.
+func (t *Tally) Decides() bool { return 2*t.LeftOut <= t.Episodes }
 
-// Decides tells whether at least half of the episodes are right or wrong: a run in which they are not has shown nothing.
-func (t *Tally) Decides() bool { return 2*t.Undecided() <= t.Episodes }
-
-// Print writes a line for each episode that is undecided, and one that counts all of them.
+// Print writes a line that counts all of them.
 func (t *Tally) Print(w io.Writer) {
-	for _, line := range t.undecided {
-		fmt.Fprintln(w, line)
-	}
-	fmt.Fprintf(w, "%d episodes, %d wrong, %d undecided because the machine stood still\n", t.Episodes, t.Wrong, t.Undecided())
+	fmt.Fprintf(w, "%d episodes, %d wrong, %d left out because the machine stood still for more than %d ms within a second\n",
+		t.Episodes, t.Wrong, t.LeftOut, starvedChaos.Milliseconds())
 }

@@ -41,7 +41,6 @@ func BootTogether(g *Group) (*Result, error) {
 	// Nobody answered before the first bind.
 	if first := firstBind(r, g, at); first > 0 {
 		res.Outage = r.LongestAfter(first)
-		res.OutageRoom = res.Outage - r.AwayBeyond(r.Streams, res.before, first)
 		res.addNote("first answer after %s ms", lab.Milliseconds(first-at))
 	}
 	return res, nil

@@ -185,7 +185,7 @@ func (c *Connections) findings(name string) Findings {
 		none(name+": not told", len(c.Ends)-c.Ends.Told()),
 		took(name+": the last was told after", c.After, max(time.Second, time.Duration(len(c.Ends))*perConnection)),
 		told("new connections fail for", c.Outage),
-		took("two answer for", c.Two, 20*time.Millisecond+c.TwoRoom),
+		took("two answer for", c.Two, 20*time.Millisecond),
 		told("processor time of keepvip", c.CPU),
 	}
 }

@@ -40,10 +40,8 @@ func (g *Group) run(name string, cfg lab.MeasureConfig, fault func(m *lab.Measur
 	}
 	at, err := fault(m, holder)
 	r := m.Stop()
-	if stood := r.Standstill(0, r.Ended); errors.Is(err, errMoved) && stood > interval {
-		res := g.result(name, r.Began, holder, r)
-		res.NotJudged = fmt.Sprintf("the address had moved before anything was done, the machine stood still for %s ms within a second", lab.Milliseconds(stood))
-		return res, nil
+	if r.Blind != nil {
+		return nil, fmt.Errorf("trial: %s: %w", name, r.Blind)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("trial: %s: %w", name, err)

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"net"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/keepvip/keepvip/members"
@@ -19,11 +18,6 @@ type Flood struct {
 	begin  func(g *Group, holder *lab.Node) (stop func() int, err error)
 }
 
-func (f Flood) realtime() bool {
-	k, ok := f.Config.Product.(Keepvip)
-	return ok && slices.Contains(k.Args, "--realtime")
-}
-
 // Flooded is what a flood has cost.
 type Flooded struct {
 	Rate        float64 // in a second
@@ -33,12 +27,8 @@ type Flooded struct {
 	Transitions int     // changes of state on all nodes, and moves of the address
 	Silent      time.Duration
 	Two         time.Duration // two answered
-	SilentRoom  time.Duration // of Silent, what the machine itself may have added: it stood still meanwhile, or shortly before
-	TwoRoom     time.Duration // of Two, likewise
-	Room        time.Duration // how long the machine stood still within a second
-	Judged      bool          // the machine ran well enough for transitions to be the product's
+	BySilence   int           // moves, because the holder had ceased to advertise
 	Late        time.Duration // how late a daemon served a timer, at most
-	Machine     time.Duration // how late the machine ran any other process, at most
 }
 
 // Limits of a flood: wide bounds, which a machine with two cores and other work keeps.

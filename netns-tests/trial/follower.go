@@ -176,7 +176,6 @@ type Death struct {
 	Kept    Kept          // of the connections that it held
 	At      time.Duration // when it died
 	Noticed time.Duration // from then until the last connection began that failed; 0 if none did
-	Room    time.Duration // how long the machine stood still meanwhile
 }
 
 const (
@@ -201,25 +200,20 @@ func (f *Follower) EndNode(n *lab.Node) (Death, error) {
 }
 
 func (f *Follower) watchDeath(n *lab.Node, every time.Duration, hold int, die func() (time.Duration, error)) (d Death, err error) {
-	var held []lab.HeldReport
-	r, err := f.Lab.Beside(func() error {
-		s, err := f.Lab.StartSampling(f.Worker.Namespace, f.Target(), every)
-		if err != nil {
-			return err
-		}
-		h, err := f.HoldFrom(hold)
-		if err != nil {
-			return err
-		}
-		time.Sleep(300*time.Millisecond + rand.N(f.Settings[0].Interval)) // some are served before
-		d.At, err = die()
-		time.Sleep(afterDeath)
-		d.Sampled, held = s.Stop(), append(held, h.Stop())
-		return err
-	})
+	s, err := f.Lab.StartSampling(f.Worker.Namespace, f.Target(), every)
+	if err != nil {
+		return d, err
+	}
+	h, err := f.HoldFrom(hold)
+	if err != nil {
+		return d, err
+	}
+	time.Sleep(300*time.Millisecond + rand.N(f.Settings[0].Interval)) // some are served before
+	d.At, err = die()
+	time.Sleep(afterDeath)
+	d.Sampled = s.Stop()
 	d.Noticed = max(d.LastFailed()-d.At, 0)
-	d.Room = r.Stood(d.At, d.At+d.Noticed)
-	d.Kept = keptOf(held, n, d.At, r)
+	d.Kept = keptOf([]lab.HeldReport{h.Stop()}, n, d.At)
 	return d, err
 }
 

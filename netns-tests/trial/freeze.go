@@ -102,15 +102,16 @@ type standstill struct{ began, stood, woken time.Duration }
 
 // silenced measures around a fault after which the holder has to be silent.
 func (g *Group) silenced(name string, fault func(*lab.Measurement, *lab.Node) (standstill, error)) (*Result, error) {
-	holder, err := g.Settle()
-	if err != nil {
+	if _, err := g.Settle(); err != nil {
 		return nil, err
 	}
-	ticker, err := holder.StartTicker()
-	if err != nil {
-		return nil, err
+	for _, n := range g.Lab.Nodes { // a busy machine may move the address meanwhile
+		ticker, err := n.StartTicker()
+		if err != nil {
+			return nil, err
+		}
+		defer ticker.Close()
 	}
-	defer ticker.Close()
 	for _, a := range g.Addresses {
 		stop, err := g.Lab.Follow(g.Lab.Client.Namespace, a)
 		if err != nil {
@@ -123,17 +124,16 @@ func (g *Group) silenced(name string, fault func(*lab.Measurement, *lab.Node) (s
 		return nil, err
 	}
 	var f standstill
+	var holder *lab.Node
 	res, err := g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, h *lab.Node) (time.Duration, error) {
-		if h != holder {
-			return 0, errMoved
-		}
 		var err error
+		holder = h
 		f, err = fault(m, h)
 		return f.began, err
 	})
 	frames := watch.Stop()
-	if err != nil || res.NotJudged != "" {
-		return res, err
+	if err != nil {
+		return nil, err
 	}
 	return res, g.judge(res, holder, frames, f.began, f.stood, f.woken)
 }

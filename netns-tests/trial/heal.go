@@ -66,7 +66,7 @@ func (g *Group) makeHolder(id int) error {
 // for a while.
 func Lossy(percent int, length time.Duration) Fault {
 	return func(g *Group) (*Result, error) {
-		res, err := g.run("loss of advertisements", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		return g.run("loss of advertisements", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
 			at := m.Mark("%d %% of protocol 112 lost at %s", percent, holder.Label)
 			if err := holder.LoseVRRP(percent, lab.Both); err != nil {
 				return at, err
@@ -77,9 +77,5 @@ func Lossy(percent int, length time.Duration) Fault {
 			time.Sleep(g.span())
 			return at, err
 		})
-		if err == nil {
-			g.discount(res)
-		}
-		return res, err
 	}
 }

@@ -59,7 +59,7 @@ func (Keepalived) Start(n *lab.Node, s Settings) (*lab.Process, error) {
 			return nil, err
 		}
 	}
-	return n.StartCommand(lab.Command{Name: "keepalived", UnderTest: true, Args: []string{
+	return n.StartCommand(lab.Command{Name: "keepalived", Args: []string{
 		"keepalived", "--dont-fork", "--log-console", "--vrrp", "--use-file", conf,
 		"--pid", n.Path("keepalived.pid"), "--vrrp_pid", n.Path("vrrp.pid"), "--checkers_pid", n.Path("checkers.pid"), "--config-id", id,
 	}})

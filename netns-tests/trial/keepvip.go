@@ -50,7 +50,7 @@ func (k Keepvip) Run(n *lab.Node, args ...string) (*lab.Process, error) {
 	}
 	argv := append([]string{path, "run"}, k.Paths(n)...)
 	argv = append(append(argv, args...), k.Args...)
-	command := lab.Command{Name: "keepvip", Args: argv, Capabilities: k.Capabilities, UnderTest: true}
+	command := lab.Command{Name: "keepvip", Args: argv, Capabilities: k.Capabilities}
 	if k.Ahead != nil {
 		command.Clock = &lab.Clock{Ahead: k.Ahead[n.ID-1]}
 	}
@@ -132,15 +132,18 @@ type VIPStatus struct {
 	Conflicts []Conflict  `json:"conflicts"`
 	Fence     FenceStatus `json:"fence"`
 	Splits    []Split     `json:"splits"`
-	Members   []struct {
-		Address string `json:"address"`
-		Self    bool   `json:"self"`
-		State   string `json:"state"`
-		Was     string `json:"was"`
-		Node    string `json:"node"`
-		Unfit   string `json:"unfit"`
-		Version string `json:"version"` // of its software; empty while it has not said anything itself
-	} `json:"members"`
+	Members   []Member    `json:"members"`
+}
+
+// Member is another node, or this one, as a node sees it.
+type Member struct {
+	Address string `json:"address"`
+	Self    bool   `json:"self"`
+	State   string `json:"state"`
+	Was     string `json:"was"`
+	Node    string `json:"node"`
+	Unfit   string `json:"unfit"`
+	Version string `json:"version"` // of its software; empty while it has not said anything itself
 }
 
 // Split is a member that holds the address as far as it says, and of which the node hears no advertisement.

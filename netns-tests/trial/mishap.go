@@ -95,8 +95,7 @@ type passing struct {
 	healed time.Duration
 }
 
-// errMoved: the address was elsewhere when it was to be handed over. On a machine that stood still that says nothing; on any other
-// the address has moved for no reason.
+// errMoved: the address was elsewhere when it was to be handed over.
 var errMoved = errors.New("trial: the holder does not hold the address any more")
 
 // Fault hands the address over, to a node that is named, and lets it go wrong. The result counts from the mishap on.
@@ -116,19 +115,16 @@ func (m Mishap) Fault(g *Group) (*Result, error) {
 		end = x.healed
 	}
 	res.Recovered = res.recovered(end, m.Plain)
-	res.RecoveredRoom = res.StoodFor(res.Recovered)
-	res.Finders = res.Report.Direct.DiscoveryTwoIn(res.FaultAt, end)
-	res.Healing = res.Report.Direct.DiscoveryTwoIn(end, res.Report.Ended)
-	res.twoRooms(g.Settings[0], end)
+	res.Finders = res.Report.DiscoveryTwoIn(res.FaultAt, end)
+	res.Healing = res.Report.DiscoveryTwoIn(end, res.Report.Ended)
 	// From the mishap to the end, whatever happens in between.
 	res.Stall = res.Report.StallIn(res.FaultAt-100*time.Millisecond, res.Report.Ended)
 	return res, nil
 }
 
 // recovered is how long it took until the clients were answered for good, as far as they asked before the end. A short outage is that
-// of a node which takes the address from one that lives; it is only logged. It is longer by what the machine stood still in it.
+// of a node which takes the address from one that lives; it is only logged.
 func (r *Result) recovered(end time.Duration, plain bool) time.Duration {
-	const before = 20 * time.Millisecond
 	short := 20 * time.Millisecond
 	if plain {
 		// The holder hears, the taker binds and announces, the clients learn: none of the four is reported below 10 ms.
@@ -137,7 +133,7 @@ func (r *Result) recovered(end time.Duration, plain bool) time.Duration {
 	var last time.Duration
 	for _, s := range r.Report.Streams {
 		for _, o := range s.Outages {
-			if o.End > r.FaultAt && o.At < end && o.Length > short+r.Report.Stood(o.At-before, o.End) {
+			if o.End > r.FaultAt && o.At < end && o.Length > short {
 				last = max(last, o.End-r.FaultAt)
 			}
 		}

@@ -31,9 +31,7 @@ func raftReloads() []Case {
 type raftReloaded struct {
 	two, beside, outage time.Duration
 	lost                float64 // per cent, of the run that lost most
-	starved             int     // times of watching in which a starved machine moved the address, or kept it from answering
-	stood               time.Duration
-	left                int // nodes that Raft goes on at when VRRP elects again
+	left                int     // nodes that Raft goes on at when VRRP elects again
 }
 
 func (r *raftReloaded) findings() Findings {
@@ -41,8 +39,6 @@ func (r *raftReloaded) findings() Findings {
 		took("two nodes answering", r.two, 0), took("a killed leader beside another", r.beside, 0), told("longest outage", r.outage),
 		// A lease that is too short ends between every two calls of the leader: a quarter of the time. A starved machine costs less.
 		{What: "time without an answer", Got: r.lost, Limit: 4, Unit: "%"},
-		{What: "times without a verdict on that, for the machine stood still", Got: float64(r.starved), Limit: -1, Unit: "times"},
-		told("within a second, for", r.stood),
 		none("nodes that still listen for Raft", r.left),
 	}
 }
@@ -94,12 +90,7 @@ func (r *raftReloaded) watch(g *Group, lease time.Duration) error {
 	from := g.Lab.Now()
 	time.Sleep(max(3*lease, time.Second))
 	rep := m.Stop()
-	r.two = max(r.two, rep.Direct.TwoAfter(from))
-	if rep.Starving(from-lease, rep.Ended, max(lease/10, 50*time.Millisecond)) {
-		r.starved++
-		r.stood = max(r.stood, rep.Standstill(from-lease, rep.Ended))
-		return nil
-	}
+	r.two = max(r.two, rep.TwoIn(from, rep.Ended))
 	r.lost = max(r.lost, lostShare(rep))
 	r.outage = max(r.outage, rep.LongestAfter(from))
 	return nil
@@ -121,7 +112,7 @@ func (r *raftReloaded) kill(g *Group, p Filed) error {
 	}
 	time.Sleep(2*p.Heartbeat + time.Second)
 	rep := m.Stop()
-	r.beside = max(r.beside, rep.Direct.Beside(holder.ID, at, rep.Ended))
+	r.beside = max(r.beside, rep.Beside(holder.ID, at, rep.Ended))
 	if g.Daemons[holder.ID-1], err = p.Start(holder, g.Settings[holder.ID-1]); err != nil {
 		return err
 	}

@@ -223,6 +223,3 @@ func (w *walk) longest(r *lab.Report) (worst walkStep, outage time.Duration, mov
 	}
 	return worst, outage, moves
 }
-
-// stall is what the machine may have added to the outage in a step.
-func (s walkStep) stall(r *lab.Report) time.Duration { return r.Standstill(s.from, s.to) }

@@ -96,9 +96,7 @@ func ReplaceAll(g *Group) (*Result, error) {
 				sum = res
 				continue
 			}
-			beyond, away := max(sum.Two-sum.TwoRoom, res.Two-res.TwoRoom), max(sum.Outage-sum.OutageRoom, res.Outage-res.OutageRoom)
 			sum.Outage, sum.Two, sum.Stall = max(sum.Outage, res.Outage), max(sum.Two, res.Two), max(sum.Stall, res.Stall)
-			sum.TwoRoom, sum.OutageRoom = sum.Two-beyond, sum.Outage-away
 			sum.Takeovers += res.Takeovers
 			sum.Lost += res.Lost
 		}

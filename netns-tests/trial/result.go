@@ -1,7 +1,7 @@
 package trial
 
 import (
-	"math"
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -32,46 +32,26 @@ type Result struct {
 	// Active_Down_Interval.
 	Excess    time.Duration `json:"excess"`
 	Takeovers int           `json:"takeovers"`           // binds after the fault
-	Explained int           `json:"explained,omitempty"` // those that came while the machine, or an ordinary process on it, stood still
+	BySilence int           `json:"bySilence,omitempty"` // moves, because the one that advertised had ceased to: see [lab.Report.BySilence]
+	Overdue   int           `json:"overdue,omitempty"`   // answers of nodes after their lease: see [lab.Report.Overdue]
 	Two       time.Duration `json:"two"`                 // time with two nodes answering
 	Finders   time.Duration `json:"finders"`             // time with two nodes answering ARP or neighbour discovery
-	// TwoRoom, FindersRoom and HealingRoom are what the machine itself may have added to Two, Finders and Healing: what it stood
-	// still from an Active_Down_Interval before until they ceased to answer.
-	TwoRoom     time.Duration `json:"twoRoom,omitempty"`
-	FindersRoom time.Duration `json:"findersRoom,omitempty"`
-	HealingRoom time.Duration `json:"healingRoom,omitempty"`
-	// OutageRoom, HTTPSRoom, LostRoom and LostMostRoom are the same for Outage, HTTPS, Lost and LostMost: what the machine stood
-	// still around each outage, from as long before as a takeover is watched. RecoveredRoom counts from there, too, until Recovered.
-	OutageRoom    time.Duration `json:"outageRoom,omitempty"`
-	HTTPSRoom     time.Duration `json:"httpsRoom,omitempty"`
-	LostRoom      int           `json:"lostRoom,omitempty"`
-	LostMostRoom  int           `json:"lostMostRoom,omitempty"`
-	RecoveredRoom time.Duration `json:"recoveredRoom,omitempty"`
-	Recovered     time.Duration `json:"recovered,omitempty"` // from the fault until clients were answered for good, where a fault looks for it
-	Healing       time.Duration `json:"healing,omitempty"`   // Finders after the network was whole again, likewise
-	Seen          time.Duration `json:"seen"`                // from the fault until the product saw it, -1 if it did not: see [Group.seen]
-	Announce      time.Duration `json:"announce"`            // longest time from a bind to its first announcement, -1 if none was seen
-	HTTPS         time.Duration `json:"https"`               // longest time with failing requests
-	Failed        int           `json:"failed,omitempty"`    // requests refused or timed out, where a fault counts them
-	Resets        int           `json:"resets,omitempty"`    // requests whose connection was reset, likewise
-	MovesMost     int           `json:"movesMost,omitempty"` // takeovers while it was one node's turn, at most, likewise
+	Recovered time.Duration `json:"recovered,omitempty"` // from the fault until clients were answered for good, where a fault looks for it
+	Healing   time.Duration `json:"healing,omitempty"`   // Finders after the network was whole again, likewise
+	Seen      time.Duration `json:"seen"`                // from the fault until the product saw it, -1 if it did not: see [Group.seen]
+	Announce  time.Duration `json:"announce"`            // longest time from a bind to its first announcement, -1 if none was seen
+	HTTPS     time.Duration `json:"https"`               // longest time with failing requests
+	Failed    int           `json:"failed,omitempty"`    // requests refused or timed out, where a fault counts them
+	Resets    int           `json:"resets,omitempty"`    // requests whose connection was reset, likewise
+	MovesMost int           `json:"movesMost,omitempty"` // takeovers while it was one node's turn, at most, likewise
 	// FailedTwice are those of both that failed again when they were made once more.
 	FailedTwice int           `json:"failedTwice,omitempty"`
-	FailedRoom  int           `json:"failedRoom,omitempty"` // of all these, how many were due while the machine stood still around them
-	Stall       time.Duration `json:"stall"`                // longest stall of the machine around the fault
-	// Standstill is how long the machine, or an ordinary process on it, stood still within any one second from the fault to the
-	// end: what it may have added to any figure.
-	Standstill time.Duration `json:"standstill,omitempty"`
-	CPU        float64       `json:"cpu,omitempty"`     // per cent of one core, where a fault measures it
-	RSS        int64         `json:"rss,omitempty"`     // octets, likewise
-	Note       string        `json:"note,omitempty"`    // a figure that has no column
-	LeftOut    int           `json:"leftOut,omitempty"` // outages and takeovers that a starved machine explains, and that no figure has
-	// NotJudged says why nothing can be told of this run, "" if something can.
-	NotJudged string      `json:"notJudged,omitempty"`
-	Silence   *Silence    `json:"silence,omitempty"` // where a fault looks for it
-	Report    *lab.Report `json:"report,omitempty"`
-
-	before time.Duration // how long before something happened a standstill may have begun it
+	Stall       time.Duration `json:"stall"`             // longest stall of the machine around the fault
+	CPU         float64       `json:"cpu,omitempty"`     // per cent of one core, where a fault measures it
+	RSS         int64         `json:"rss,omitempty"`     // octets, likewise
+	Note        string        `json:"note,omitempty"`    // a figure that has no column
+	Silence     *Silence      `json:"silence,omitempty"` // where a fault looks for it
+	Report      *lab.Report   `json:"report,omitempty"`
 }
 
 // watch starts a measurement for a fault on this group.
@@ -82,14 +62,14 @@ func (g *Group) watch(name string, cfg lab.MeasureConfig) (*lab.Measurement, err
 
 // result reduces a report.
 func (g *Group) result(fault string, at time.Duration, victim *lab.Node, r *lab.Report) *Result {
-	res := &Result{Fault: fault, Product: g.Product.Name(), FaultAt: at, Report: r, Announce: -1, before: g.span()}
+	res := &Result{Fault: fault, Product: g.Product.Name(), FaultAt: at, Report: r, Announce: -1}
 	if victim != nil {
 		res.Victim = victim.ID
 	}
 	vip := g.Addresses[0]
 	res.Taker = r.Taker(vip, at)
 	res.Takeovers = r.Takeovers(vip, at)
-	res.Explained = g.explained(vip, at, r)
+	res.BySilence = r.BySilence(at)
 	if announced := r.AnnouncementsAfter(vip, at); len(announced) > 0 {
 		res.Announcer = announced[len(announced)-1].Node
 	}
@@ -97,8 +77,12 @@ func (g *Group) result(fault string, at time.Duration, victim *lab.Node, r *lab.
 	for _, s := range r.Streams {
 		res.LostMost = max(res.LostMost, s.Lost)
 	}
-	res.Two, res.Finders = r.Direct.TwoAfter(at), r.Direct.DiscoveryTwoAfter(at)
-	res.twoRooms(g.Settings[0], math.MaxInt64)
+	res.Two, res.Finders = r.TwoIn(at, r.Ended), r.DiscoveryTwoIn(at, r.Ended)
+	for _, n := range g.Lab.Nodes {
+		for _, a := range g.Addresses {
+			res.Overdue += len(r.Overdue(n.ID, a))
+		}
+	}
 	for _, s := range r.HTTPS {
 		res.HTTPS = max(res.HTTPS, s.LongestAfter(at))
 	}
@@ -107,11 +91,9 @@ func (g *Group) result(fault string, at time.Duration, victim *lab.Node, r *lab.
 			res.Announce = max(res.Announce, d)
 		}
 	}
-	res.awayRooms()
 	g.takeover(res, vip)
 	res.Seen = g.seen(res, victim)
 	res.Stall = r.StallIn(at-100*time.Millisecond, at+max(res.Answered, res.Outage)+100*time.Millisecond)
-	res.Standstill = r.Standstill(at-g.Settings[0].downInterval(), r.Ended)
 	return res
 }
 
@@ -130,6 +112,15 @@ func (g *Group) takeover(res *Result, vip netip.Addr) {
 	}
 }
 
-// Disturbed reports whether the machine stood still long enough to spoil the figures: then they are left out, and that is told. What
-// must never be is judged all the same.
-func (r *Result) Disturbed() bool { return r.NotJudged != "" || r.Stall > 20*time.Millisecond }
+// stillLimit is for how long the machine may stand still around a fault whose figures count.
+const stillLimit = 20 * time.Millisecond
+
+// Disturbed reports whether the machine stood still long enough to spoil the figures: the bench leaves such a run out, and says so.
+func (r *Result) Disturbed() bool { return r.Stall > stillLimit }
+
+func (r *Result) addNote(format string, args ...any) {
+	if r.Note != "" {
+		r.Note += ", "
+	}
+	r.Note += fmt.Sprintf(format, args...)
+}

@@ -8,7 +8,7 @@ type rivals struct{ beside, two, outage time.Duration }
 
 // add takes in a run, in which the old holder had to be silent up to the instant of that name.
 func (r *rivals) add(res *Result, until time.Duration) {
-	r.beside = max(r.beside, res.Report.Direct.Beside(res.Victim, res.FaultAt, until))
+	r.beside = max(r.beside, res.Report.Beside(res.Victim, res.FaultAt, until))
 	r.two, r.outage = max(r.two, res.Two), max(r.outage, res.Outage)
 }
 

@@ -76,7 +76,6 @@ func (g *Group) rolling(name string, retry time.Duration, restart func(*lab.Node
 	}
 	for _, s := range res.Report.HTTPS {
 		res.Failed, res.Resets, res.FailedTwice = res.Failed+s.Lost-s.Resets, res.Resets+s.Resets, res.FailedTwice+s.Twice
-		res.FailedRoom += s.Lost - res.Report.LostBeyond(s, res.before)
 		res.addNote("%d requests, %d refused or timed out, %d reset, %d failed again %v", s.Sent, s.Lost-s.Resets, s.Resets, s.Twice, s.Failures)
 	}
 	return res, nil

@@ -171,7 +171,7 @@ func startKeepalived(n *lab.Node, conf string, c lab.Command) (*lab.Process, err
 		return nil, err
 	}
 	c.Args = append(append(c.Args, "--dont-fork", "--log-console", "--vrrp", "--use-file", conf), pids...)
-	c.Args, c.UnderTest = append(c.Args, "--config-id", n.Label), true
+	c.Args = append(c.Args, "--config-id", n.Label)
 	return n.StartCommand(c)
 }
 

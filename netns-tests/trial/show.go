@@ -2,6 +2,7 @@ package trial
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,14 +29,6 @@ type Measured struct {
 	What       string
 	Got, Limit float64
 	Unit       string
-	// Unjudged says why there is no verdict although Got is over Limit: that the machine stood still. "" if there is one.
-	Unjudged string
-}
-
-// unjudged is a figure of which there is no verdict.
-func (m Measured) unjudged(why string) Measured {
-	m.Unjudged = why
-	return m
 }
 
 func took(what string, got, limit time.Duration) Measured {
@@ -59,22 +52,17 @@ func told(what string, got time.Duration) Measured {
 func (o Findings) Over(slack float64) []string {
 	var over []string
 	for _, m := range o {
-		if m.Unjudged == "" && m.Limit >= 0 && m.Got > m.Limit*slack {
+		if m.Limit >= 0 && m.Got > m.Limit*slack {
 			over = append(over, fmt.Sprintf("%s %s, limit %s", m.What, m.number(m.Got), m.number(m.Limit)))
 		}
 	}
 	return over
 }
 
-// NotJudged lists what would be over its limit, and has no verdict.
-func (o Findings) NotJudged() []string {
-	var list []string
-	for _, m := range o {
-		if m.Unjudged != "" && m.Limit >= 0 && m.Got > m.Limit {
-			list = append(list, fmt.Sprintf("%s %s, limit %s: %s", m.What, m.number(m.Got), m.number(m.Limit), m.Unjudged))
-		}
-	}
-	return list
+// Broken lists what is wrong on any machine: counts over their limits, and anything of which there must be none. How long something took is
+// not among them.
+func (o Findings) Broken() []string {
+	return slices.DeleteFunc(o, func(m Measured) bool { return m.Limit != 0 && m.Unit != "times" }).Over(1)
 }
 
 func (m Measured) number(v float64) string {

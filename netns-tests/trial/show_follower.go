@@ -49,14 +49,11 @@ func followerShares(host *lab.Host, times int) (out Findings, err error) {
 	for _, follows := range []bool{true, false} {
 		err = follow(host, follows, func(f *Follower) error {
 			var most, failed float64
-			room := time.Duration(0)
 			for range times {
-				var got lab.Sampled
-				r, err := f.Lab.Beside(func() (err error) { got, err = f.SampleFrom(count); return err })
+				got, err := f.SampleFrom(count)
 				if err != nil {
 					return err
 				}
-				room = max(room, r.Standstill(r.Began, r.Ended))
 				failed += float64(count - got.Served())
 				for _, n := range f.Members() {
 					most = max(most, math.Abs(float64(got.ByNode[n.Label])-count/3))
@@ -67,11 +64,8 @@ func followerShares(host *lab.Host, times int) (out Findings, err error) {
 				{What: "failed", Got: failed, Unit: "connections"},
 			}
 			for i := range found {
-				switch {
-				case !follows:
+				if !follows {
 					found[i].What, found[i].Limit = "without: "+found[i].What, -1
-				case room >= Shaken:
-					found[i] = found[i].unjudged(stoodStill(room))
 				}
 			}
 			out = append(out, found...)
@@ -84,45 +78,22 @@ func followerShares(host *lab.Host, times int) (out Findings, err error) {
 	return out, nil
 }
 
-// deaths are what several of them came to. Those of a machine that stood still are left out: members are silent to each other then.
+// deaths are what several of them came to.
 type deaths struct {
-	count, leftOut int
-	room           time.Duration // of those that are left out
-	refused        int
-	noticed, told  worst
+	count, refused int
+	noticed        time.Duration
 	kept           Kept
 }
 
 func (s *deaths) add(d Death) {
 	s.count++
-	if d.Kept.Room >= Shaken {
-		s.leftOut, s.room = s.leftOut+1, max(s.room, d.Kept.Room)
-		return
-	}
 	s.refused += len(d.FailedAt)
-	s.noticed.add(d.Noticed, d.Room)
-	s.told.add(d.Kept.Told, d.Kept.Told-d.Kept.ToldBeyond)
+	s.noticed = max(s.noticed, d.Noticed)
 	s.kept.add(d.Kept)
 }
 
 func (s *deaths) findings(limit time.Duration) Findings {
-	return Findings{
-		s.noticed.figure("new connections go to the others after", limit),
-		none(fmt.Sprintf("of %d left out", s.count), s.leftOut).unjudged(stoodStill(s.room)),
-	}
-}
-
-// worst is the one of several figures that is furthest beyond what the machine explains, with a limit that this moves.
-type worst struct{ got, room time.Duration }
-
-func (w *worst) add(got, room time.Duration) {
-	if got-room >= w.got-w.room {
-		w.got, w.room = got, room
-	}
-}
-
-func (w worst) figure(what string, limit time.Duration) Measured {
-	return took(what, w.got, limit+w.room)
+	return Findings{took("new connections go to the others after", s.noticed, limit)}
 }
 
 // deathWithout is what a worker sees of a member's death that does not follow.
@@ -157,9 +128,9 @@ func followerServerDeath(host *lab.Host, times int) (out Findings, err error) {
 		}
 	}
 	without, err := deathWithout(host, (*Follower).EndServer)
-	each := float64(with.refused) / float64(max(with.count-with.leftOut, 1))
+	each := float64(with.refused) / float64(max(with.count, 1))
 	return append(with.findings(serverDeath),
-		Measured{What: "refused until then, on average", Got: each, Limit: -1, Unit: "connections"}, told("without: after", without.noticed.got)), err
+		Measured{What: "refused until then, on average", Got: each, Limit: -1, Unit: "connections"}, told("without: after", without.noticed)), err
 }
 
 // followerNodeDeath has the node of a member die.
@@ -176,48 +147,32 @@ func followerNodeDeath(host *lab.Host, times int) (out Findings, err error) {
 		}
 	}
 	without, err := deathWithout(host, (*Follower).EndNode)
-	return append(with.findings(nodeDeath), with.told.figure("connections to it are ended after", nodeDeath),
-		none("of these never", with.kept.Silent), none("of the others lost", with.kept.Lost+with.kept.Excused),
-		told("without: after", without.noticed.got)), err
+	return append(with.findings(nodeDeath), took("connections to it are ended after", with.kept.Told, nodeDeath),
+		none("of these never", with.kept.Silent), none("of the others lost", with.kept.Lost),
+		told("without: after", without.noticed)), err
 }
 
 // followerKilled kills keepvip on the worker: connections go on, and new ones go to the virtual address when the kernel has forgotten the members.
 func followerKilled(host *lab.Host, times int) (out Findings, err error) {
 	var kept Kept
-	failed, unjudged := 0, 0
+	failed := 0
 	for range max(times/10, 1) {
 		err = follow(host, true, func(f *Follower) error {
-			var held lab.HeldReport
-			var got lab.Sampled
-			at := time.Duration(0)
-			r, err := f.Lab.Beside(func() error {
-				h, err := f.HoldFrom(30)
-				if err != nil {
-					return err
-				}
-				s, err := f.Lab.StartSampling(f.Worker.Namespace, f.Target(), eachLost)
-				if err != nil {
-					return err
-				}
-				at = f.Lab.Now()
-				if err := sequence(f.Process.Kill9, f.FallenThrough); err != nil {
-					return err
-				}
-				time.Sleep(time.Second) // by the wire
-				got, held = s.Stop(), h.Stop()
-				return nil
-			})
+			h, err := f.HoldFrom(30)
 			if err != nil {
 				return err
 			}
-			kept.add(keptOf([]lab.HeldReport{held}, nil, at, r))
-			for _, began := range got.FailedAt {
-				if r.Excuses(began+time.Second, Shaken) {
-					unjudged++
-				} else {
-					failed++
-				}
+			s, err := f.Lab.StartSampling(f.Worker.Namespace, f.Target(), eachLost)
+			if err != nil {
+				return err
 			}
+			at := f.Lab.Now()
+			if err := sequence(f.Process.Kill9, f.FallenThrough); err != nil {
+				return err
+			}
+			time.Sleep(time.Second) // by the wire
+			failed += len(s.Stop().FailedAt)
+			kept.add(keptOf([]lab.HeldReport{h.Stop()}, nil, at))
 			return nil
 		})
 		if err != nil {
@@ -225,8 +180,6 @@ func followerKilled(host *lab.Host, times int) (out Findings, err error) {
 		}
 	}
 	return Findings{
-		none("lost", kept.Lost), none("lost shortly after", kept.Excused).unjudged(stoodStill(kept.Room)),
-		none("new connections failed", failed), none("new connections failed shortly after", unjudged).unjudged(stoodStill(kept.Room)),
-		told("longest stall", kept.Stall),
+		none("lost", kept.Lost), none("new connections failed", failed), told("longest stall", kept.Stall),
 	}, nil
 }

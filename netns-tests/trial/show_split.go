@@ -3,7 +3,6 @@ package trial
 import (
 	"errors"
 	"fmt"
-	"math"
 	"net/netip"
 	"strings"
 	"time"
@@ -123,15 +122,14 @@ func (c splitCase) run(host *lab.Host, times int) (Findings, error) {
 		if err != nil {
 			return nil, err
 		}
-		if seen.beyond() >= worst.beyond() {
+		if seen.two >= worst.two {
 			worst = seen
 		}
 		several += count(seen.holders != 1)
 		mute += seen.silent
 	}
 	return Findings{
-		took("two answered for longer than a process stood still, by", worst.beyond(), twoOfAll), told("in all for", worst.two),
-		told("a process stood still meanwhile for", worst.stood),
+		took("two answered for", worst.two, twoOfAll),
 		none("not one holder", several),
 		none("nodes that do not say SPLIT", mute),
 	}, nil
@@ -140,13 +138,9 @@ func (c splitCase) run(host *lab.Host, times int) (Findings, error) {
 // splitSeen is what one run has shown.
 type splitSeen struct {
 	two     time.Duration // two answered
-	stood   time.Duration // an ordinary process stood still around that time
 	holders int           // at the end
 	silent  int           // nodes that hear of a holder by its messages alone and do not say so
 }
-
-// beyond is what no standstill of the machine explains.
-func (s splitSeen) beyond() time.Duration { return max(s.two-s.stood, 0) }
 
 // once starts the nodes in a lab of their own.
 func (c splitCase) once(host *lab.Host) (seen splitSeen, err error) {
@@ -161,7 +155,7 @@ func (c splitCase) once(host *lab.Host) (seen splitSeen, err error) {
 	}
 	err = c.happen(g)
 	r := m.Stop()
-	seen.twice(r, c.interval)
+	seen.two = r.Two()
 	if err != nil {
 		return seen, fmt.Errorf("%w\n%s", err, g.Logs())
 	}
@@ -172,12 +166,6 @@ func (c splitCase) once(host *lab.Host) (seen splitSeen, err error) {
 			return seen, err
 		}
 	}
-}
-
-// twice looks for the longest time in which two answered, and for how long of that a process stood still, from an interval before.
-func (s *splitSeen) twice(r *lab.Report, interval time.Duration) {
-	s.two = r.Direct.Two()
-	s.stood = s.two - r.TwoBeyond(r.Direct, interval, 0, math.MaxInt64)
 }
 
 func (c splitCase) happen(g *Group) error {

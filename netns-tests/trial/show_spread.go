@@ -124,7 +124,7 @@ func kept(host *lab.Host, e SpreadEvent, times int, off bool) (Kept, error) {
 			return sum, fmt.Errorf("%w\n%s", err, s.Logs())
 		}
 		sum.add(k)
-		if e.Running > 0 || k.NotJudged != "" { // it happens once to a group, or the group is not whole
+		if e.Running > 0 { // it happens once to a group
 			s.Close()
 			s = nil
 		}
@@ -134,9 +134,7 @@ func kept(host *lab.Host, e SpreadEvent, times int, off bool) (Kept, error) {
 
 func (k *Kept) add(o Kept) {
 	k.Count, k.Lost, k.Disguised, k.Dead, k.Silent = k.Count+o.Count, k.Lost+o.Lost, k.Disguised+o.Disguised, k.Dead+o.Dead, k.Silent+o.Silent
-	k.Stall, k.Told, k.Room = max(k.Stall, o.Stall), max(k.Told, o.Told), max(k.Room, o.Room)
-	k.Excused, k.StallBeyond, k.ToldBeyond = k.Excused+o.Excused, max(k.StallBeyond, o.StallBeyond), max(k.ToldBeyond, o.ToldBeyond)
-	k.How, k.NotJudged = cmp.Or(o.How, k.How), cmp.Or(o.NotJudged, k.NotJudged)
+	k.Stall, k.Told, k.How = max(k.Stall, o.Stall), max(k.Told, o.Told), cmp.Or(o.How, k.How)
 }
 
 // sharesConnections are groups of all sizes whose members share new connections.
@@ -320,16 +318,12 @@ func (s *Spreading) flooded(rate int, length time.Duration) (Findings, error) {
 	for i, after := range s.said() {
 		transitions += after.changes - before[i].changes
 	}
-	moved, lost := none("transitions", transitions), none("lost", k.Lost+k.Excused)
-	if k.Room >= Shaken { // the machine is the switch, the router and all nodes, and the flood is all the time
-		moved, lost = moved.unjudged(stoodStill(k.Room)), lost.unjudged(stoodStill(k.Room))
-	}
 	each := (busy.Seconds()/took.Seconds() - idle.Seconds()) * took.Seconds() / float64(max(sent, 1)) * 1e6
 	return Findings{
 		{What: fmt.Sprintf("of %d SYNs a second", rate), Got: float64(sent) / took.Seconds(), Limit: -1, Unit: "sent"},
 		{What: "each costs all hosts together", Got: each, Limit: -1, Unit: "us of a core"},
 		{What: "the machine was busy", Got: 100 * busy.Seconds() / took.Seconds() / float64(runtime.NumCPU()), Limit: -1, Unit: "%"},
-		moved, lost, told("longest stall", k.Stall), told("still in a second", k.Room),
+		none("transitions", transitions), none("lost", k.Lost), told("longest stall", k.Stall),
 	}, nil
 }
 

@@ -36,7 +36,7 @@ func (s *Spreading) clientsAreKnown(count int) error {
 			return nil
 		}
 		if time.Now().After(end) {
-			return &movedError{fmt.Errorf("trial: the members do not know of %d connections\n%s", count, s.Tables())}
+			return fmt.Errorf("trial: the members do not know of %d connections\n%s", count, s.Tables())
 		}
 	}
 }

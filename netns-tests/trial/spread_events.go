@@ -153,7 +153,7 @@ func (x *SpreadMove) verb(n *lab.Node, args ...string) func() error {
 		x.mark("keepvip %v on %s", args, n.Label)
 		p, code, err := x.product.Command(n, append(args, "--socket", Socket(n))...)
 		if err == nil && code != 0 {
-			err = &movedError{fmt.Errorf("keepvip %v on %s: exit status %d: %s", args, n.Label, code, p.Log())}
+			err = fmt.Errorf("keepvip %v on %s: exit status %d: %s", args, n.Label, code, p.Log())
 		}
 		return err
 	}

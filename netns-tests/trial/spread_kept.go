@@ -2,7 +2,6 @@ package trial
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -55,55 +54,19 @@ func (x *SpreadMove) mark(format string, args ...any) {
 // Kept is what an event did to connections.
 type Kept struct {
 	Count     int           // all connections
-	Lost      int           // those that could have been kept, and that no standstill of the machine explains
+	Lost      int           // those that could have been kept
 	How       string        // how these were lost
-	Excused   int           // those that were lost shortly after the machine had stood still
 	Stall     time.Duration // the longest of those that live
 	Disguised int           // connections whose client the server saw under another address
 	Dead      int           // connections of the node that died
 	Told      time.Duration // from its death until the client of the last of them was told; 0 without
 	Silent    int           // of these, those that were never told
-	// StallBeyond and ToldBeyond are the same less what the machine itself may have added to each.
-	StallBeyond, ToldBeyond time.Duration
-	// Room is how long the machine stood still within a second.
-	Room time.Duration
-	// NotJudged says why nothing can be told of the event; the group is not whole then. "" if something can.
-	NotJudged string
 }
 
 // toldLimit is when a client has been told at the latest that the server of its connection is dead: the others have decided so 350 ms after they heard it
 // last, and the holder asks the clients that they know from 20 ms later on. Of a connection that no other member knows it is TCP that asks:
 // the client retransmits 200 ms after a ping that was not answered, when nobody knows yet of the death, and 400 ms later.
 const toldLimit, unknownToldLimit = 450 * time.Millisecond, 750 * time.Millisecond
-
-// Shaken is for how long within a second the machine must have stood still to be why a member is taken for dead, or an address moves. A
-// member is silent to the others after three and a half of its messages, and three questions to its host, of 50 ms each, are to be lost.
-const Shaken = 200 * time.Millisecond
-
-// stoodStill says that the machine is why there is no verdict.
-func stoodStill(room time.Duration) string {
-	return fmt.Sprintf("the machine stood still for %s ms within a second", lab.Milliseconds(room))
-}
-
-// movedError is an error that has a cause where the address has moved meanwhile: of a command that is for its holder, or of waiting for
-// connections that are by way of the holder.
-type movedError struct{ err error }
-
-func (e *movedError) Error() string { return e.err.Error() }
-
-// excused says why an error tells nothing of keepvip: it is what comes of a move, and the machine stood still before or meanwhile. "" if it
-// does.
-func excused(err error, r *lab.Report) string {
-	var moved *movedError
-	if !errors.As(err, &moved) {
-		return ""
-	}
-	room := r.Standstill(r.Began, r.Ended)
-	if room < Shaken {
-		return ""
-	}
-	return fmt.Sprintf("%s: %v", stoodStill(room), err)
-}
 
 // Keep holds connections, has the event happen, and makes the group whole again.
 func (s *Spreading) Keep(e SpreadEvent, count int) (Kept, error) {
@@ -131,13 +94,10 @@ func (s *Spreading) Keep(e SpreadEvent, count int) (Kept, error) {
 	}
 	reports := s.Release()
 	r := x.Measurement.Stop()
-	if why := excused(err, r); why != "" {
-		return Kept{NotJudged: why}, nil
-	}
 	if err != nil {
 		return Kept{}, fmt.Errorf("trial: %s: %w", e.Name, err)
 	}
-	kept := keptOf(reports, dead, x.At, r)
+	kept := keptOf(reports, dead, x.At)
 	if kept.Lost > 0 && !s.product.Off && !e.Ends {
 		r.Timeline(os.Stdout, x.At)
 		fmt.Println(lostOf(reports, x.At))
@@ -178,8 +138,7 @@ func lostOf(reports []lab.HeldReport, at time.Duration) string {
 }
 
 // keptOf counts.
-func keptOf(reports []lab.HeldReport, dead *lab.Node, at time.Duration, machine *lab.Report) Kept {
-	k := Kept{Room: machine.Standstill(at-time.Second, machine.Ended)}
+func keptOf(reports []lab.HeldReport, dead *lab.Node, at time.Duration) (k Kept) {
 	var how []string
 	for _, r := range reports {
 		k.Count += len(r.Conns)
@@ -187,12 +146,11 @@ func keptOf(reports []lab.HeldReport, dead *lab.Node, at time.Duration, machine 
 		could := r
 		if dead != nil {
 			could = r.Without(dead)
-			k.died(r.Of(dead), at, machine)
+			k.died(r.Of(dead), at)
 		}
-		k.Stall, k.StallBeyond = max(k.Stall, could.Longest().Stall), max(k.StallBeyond, could.StallBeyond(machine, time.Second))
+		k.Stall = max(k.Stall, could.Longest().Stall)
 		if lost := could.Lost(); lost > 0 {
-			excused := len(could.Excused(machine, Shaken).Conns)
-			k.Lost, k.Excused = k.Lost+lost-excused, k.Excused+excused
+			k.Lost += lost
 			how = append(how, fmt.Sprintf("%s to %s: %s", r.Client, r.Target, could.Failures()))
 		}
 	}
@@ -201,19 +159,18 @@ func keptOf(reports []lab.HeldReport, dead *lab.Node, at time.Duration, machine 
 }
 
 // died counts the connections of a node that is no more.
-func (k *Kept) died(r lab.HeldReport, at time.Duration, machine *lab.Report) {
+func (k *Kept) died(r lab.HeldReport, at time.Duration) {
 	k.Dead += len(r.Conns)
 	for _, c := range r.Conns {
 		if c.Lost == 0 || c.How == lab.NoAnswer {
 			k.Silent++
 			continue
 		}
-		k.Told, k.ToldBeyond = max(k.Told, c.Lost-at), max(k.ToldBeyond, c.Lost-at-machine.Stood(at-time.Second, c.Lost))
+		k.Told = max(k.Told, c.Lost-at)
 	}
 }
 
-// Findings compares with what is promised of the event. Of connections that were lost shortly after the machine had stood still there is no
-// verdict.
+// Findings compares with what is promised of the event.
 func (k Kept) Findings(e SpreadEvent) Findings {
 	stall := e.Stall
 	if stall == 0 {
@@ -224,18 +181,12 @@ func (k Kept) Findings(e SpreadEvent) Findings {
 		what += " (" + k.How + ")"
 	}
 	out := Findings{none(what, k.Lost)}
-	if k.Excused > 0 {
-		out = append(out, none("lost shortly after", k.Excused).unjudged(stoodStill(k.Room)))
-	}
-	if k.NotJudged != "" {
-		out = append(out, none("runs that are left out", 1).unjudged(k.NotJudged))
-	}
-	out = append(out, took("longest stall", k.Stall, stall+k.Stall-k.StallBeyond))
+	out = append(out, took("longest stall", k.Stall, stall))
 	if e.From == nil { // a member that holds the address has more than one of its own
 		out = append(out, none("under another address", k.Disguised))
 	}
 	if k.Dead > 0 {
-		out = append(out, took("the rest is told after", k.Told, cmp.Or(e.Told, toldLimit)+k.Told-k.ToldBeyond), none("of the rest never told", k.Silent))
+		out = append(out, took("the rest is told after", k.Told, cmp.Or(e.Told, toldLimit)), none("of the rest never told", k.Silent))
 	}
 	return out
 }
@@ -243,7 +194,7 @@ func (k Kept) Findings(e SpreadEvent) Findings {
 // told are the same figures of the run without spread, which promises nothing.
 func (k Kept) told() Findings {
 	return Findings{
-		{What: "without spread: lost", Got: float64(k.Lost + k.Excused + k.Dead), Limit: -1, Unit: "times"},
+		{What: "without spread: lost", Got: float64(k.Lost + k.Dead), Limit: -1, Unit: "times"},
 		told("longest stall of the others", k.Stall),
 	}
 }

@@ -3,7 +3,6 @@ package trial
 import (
 	"fmt"
 	"net/netip"
-	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
 )
@@ -12,9 +11,8 @@ import (
 type Shared struct {
 	lab.Sampled
 	Target netip.AddrPort
-	Count  int           // connections that were begun
-	Room   time.Duration // how long the machine stood still within a second
-	Holder string        // the node that held the address when the last one had ended; "": none, or several
+	Count  int    // connections that were begun
+	Holder string // the node that held the address when the last one had ended; "": none, or several
 }
 
 // Share has a client begin so many connections when all that are to serve do so: these nodes, or, with none, all members that run.
@@ -24,30 +22,20 @@ func (s *Spreading) Share(from *lab.Namespace, target netip.AddrPort, count int,
 		ready = func() error { return s.ServedBy(serving...) }
 	}
 	got := Shared{Target: target, Count: count}
-	r, err := s.Lab.Beside(func() (err error) {
-		if err = ready(); err == nil {
-			got.Sampled, err = s.Lab.Sample(from, target, count)
-		}
-		if holders := s.Holders(); len(holders) == 1 {
-			got.Holder = holders[0].Label
-		}
-		return err
-	})
-	got.Room = r.Standstill(r.Began, r.Ended)
+	err := ready()
+	if err == nil {
+		got.Sampled, err = s.Lab.Sample(from, target, count)
+	}
+	if holders := s.Holders(); len(holders) == 1 {
+		got.Holder = holders[0].Label
+	}
 	return got, err
 }
 
-// Findings compares with how far off its even share a member may be, in per cent. A member that did not run for a moment gets nothing new
-// meanwhile: then there is no verdict.
+// Findings compares with how far off its even share a member may be, in per cent.
 func (s Shared) Findings(members int, limit float64) Findings {
-	out := Findings{
+	return Findings{
 		{What: fmt.Sprintf("%d to %s (%s): worst off by", s.Count, s.Target, s.Sampled), Got: s.Worst(members), Limit: limit, Unit: "%"},
 		none("failed", s.Count-s.Served()),
 	}
-	if s.Room >= Shaken {
-		for i := range out {
-			out[i] = out[i].unjudged(stoodStill(s.Room))
-		}
-	}
-	return out
 }

@@ -16,15 +16,12 @@ import (
 type KeptWatches struct {
 	Count    int // all watches
 	ByNode   map[string]int
-	Restarts []lab.WatchEnd // of watches that had to begin again, and that no standstill of the machine explains
-	Excused  int            // those that had to shortly after the machine had stood still
+	Restarts []lab.WatchEnd // of watches that had to begin again
 	Again    int            // connections that clients had to open again
 	Missed   int            // events that a watch was not told of
 	Silence  time.Duration
 	// Strangers are requests whose client is another one to the server than it is to itself.
 	Strangers int
-	Room      time.Duration // how long the machine stood still within a second
-	NotJudged string        // that of [Kept]
 }
 
 // KeepWatches has an event happen while clients on the link and behind the router watch, over as many connections of each in each family, with
@@ -58,18 +55,11 @@ func (s *Spreading) KeepWatches(e SpreadEvent, connections, each int) (KeptWatch
 	for _, w := range all {
 		reports = append(reports, w.Stop())
 	}
-	r := x.Measurement.Stop()
-	if why := excused(err, r); why != "" {
-		return KeptWatches{NotJudged: why}, nil
-	}
+	x.Measurement.Stop()
 	if err != nil {
 		return KeptWatches{}, fmt.Errorf("trial: %s: %w", e.Name, err)
 	}
 	got := watchedOf(reports, connections, servers)
-	got.Room = r.Standstill(x.At-time.Second, r.Ended)
-	restarts := len(got.Restarts)
-	got.Restarts = slices.DeleteFunc(got.Restarts, func(w lab.WatchEnd) bool { return r.Excuses(w.At, Shaken) })
-	got.Excused = restarts - len(got.Restarts)
 	if e.Undo != nil {
 		err = e.Undo(x)
 	}
@@ -113,7 +103,7 @@ func watchedOf(reports []lab.WatchesReport, connections int, servers []*lab.Watc
 	return got
 }
 
-// Findings compares with what is promised. Of watches that began again shortly after the machine had stood still, there is no verdict.
+// Findings compares with what is promised.
 func (w KeptWatches) Findings() Findings {
 	what := "restarts"
 	if len(w.Restarts) > 0 {
@@ -123,24 +113,15 @@ func (w KeptWatches) Findings() Findings {
 		}
 		what = strings.TrimSuffix(what, "; ") + ")"
 	}
-	again := none("connections opened again", w.Again)
-	var left Findings
-	if w.Excused > 0 {
-		again = again.unjudged(stoodStill(w.Room))
-		left = append(left, none("restarts shortly after", w.Excused).unjudged(stoodStill(w.Room)))
-	}
-	if w.NotJudged != "" {
-		left = append(left, none("runs that are left out", 1).unjudged(w.NotJudged))
-	}
 	shares := ""
 	for _, node := range slices.Sorted(maps.Keys(w.ByNode)) {
 		shares += fmt.Sprintf(" %s %d", node, w.ByNode[node])
 	}
-	return append(left, Findings{
+	return Findings{
 		{What: "watches:" + shares + ", in all", Got: float64(w.Count), Limit: -1},
-		none(what, len(w.Restarts)), again, none("events missed", w.Missed), none("another client in the audit log", w.Strangers),
+		none(what, len(w.Restarts)), none("connections opened again", w.Again), none("events missed", w.Missed), none("another client in the audit log", w.Strangers),
 		told("longest silence, of events each 50 ms", w.Silence),
-	}...)
+	}
 }
 
 // keepsWatches are the events that no watch may be lost by.

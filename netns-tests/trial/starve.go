@@ -46,7 +46,7 @@ func Starved(perCPU int, length time.Duration) Fault {
 		if err != nil {
 			return nil, err
 		}
-		res.Note = fmt.Sprintf("keepalived beside it: %d takeovers; ordinary process late by up to %s ms", res.Report.Takeovers(besideVIP, res.FaultAt), lab.Milliseconds(res.Report.OrdinaryStall))
+		res.Note = fmt.Sprintf("keepalived beside it: %d takeovers; the machine stood still for up to %s ms within a second", res.Report.Takeovers(besideVIP, res.FaultAt), lab.Milliseconds(res.Report.StoodStill()))
 		res.Stall = 0 // the load is the point
 		return res, nil
 	}

@@ -100,13 +100,9 @@ func (r Row) Omitted() string {
 	}
 	parts := make([]string, len(r.LeftOut))
 	for i, res := range r.LeftOut {
-		why := res.NotJudged
-		if why == "" {
-			why = "the machine stood still for " + lab.Milliseconds(res.Stall) + " ms"
-		}
-		parts[i] = fmt.Sprintf("outage %s ms, two answering %s ms, takeovers %d (%s)", lab.Milliseconds(res.Outage), lab.Milliseconds(res.Two), res.Takeovers, why)
+		parts[i] = fmt.Sprintf("outage %s ms, two answering %s ms, takeovers %d (%s ms)", lab.Milliseconds(res.Outage), lab.Milliseconds(res.Two), res.Takeovers, lab.Milliseconds(res.Stall))
 	}
-	return fmt.Sprintf("%d runs left out: %s", len(parts), strings.Join(parts, ", "))
+	return fmt.Sprintf("%d runs left out, because the machine stood still for more than %s ms: %s", len(parts), lab.Milliseconds(stillLimit), strings.Join(parts, ", "))
 }
 
 // Takeovers counts results by number of takeovers: "1" or "18 x 1, 2 x 2".

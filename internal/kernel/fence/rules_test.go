@@ -115,12 +115,15 @@ func TestFenceRenewalMatchesOneAdvertiser(t *testing.T) {
 	assert.Nil(t, renewal(Group{ID: 7}), "without an advertisement there is nothing to match")
 	for source, want := range map[string][]byte{"10.1.0.5": {10, 1, 0, 5}, "fe80::5": netip.MustParseAddr("fe80::5").AsSlice()} {
 		g.Advert.Source = netip.MustParseAddr(source)
-		var compared [][]byte
+		var compared, not [][]byte
 		var update *expr.Dynset
 		for _, e := range renewal(g) {
 			switch e := e.(type) {
 			case *expr.Cmp:
 				compared = append(compared, e.Data)
+				if e.Op == expr.CmpOpNeq {
+					not = append(not, e.Data)
+				}
 			case *expr.Dynset:
 				update = e
 			case *expr.Verdict:
@@ -129,6 +132,7 @@ func TestFenceRenewalMatchesOneAdvertiser(t *testing.T) {
 		}
 		assert.Contains(t, compared, want, "source")
 		assert.Contains(t, compared, []byte{51}, "VRID")
+		assert.Equal(t, [][]byte{{0}}, not, "priority 0 invites another node to take over")
 		require.NotNil(t, update)
 		assert.Equal(t, leaseOf(7), update.SetName)
 		assert.Equal(t, g.Lease, update.Timeout)

@@ -160,6 +160,25 @@ func TestAddedInstanceBeginsAfterTheOthersHaveTakenTheirConfigurationsOver(t *te
 	})
 }
 
+// The new one may serve what the old one still has.
+func TestReloadBeginsTheNewAfterTheOldHasEnded(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		<-b.electors
+		first := <-b.services
+		first.take()
+		again := b.instance(func(in *Config) {
+			serve := in.Serve
+			in.Serve = func(blocked func(Blocked)) Service {
+				first.note("the new one serves")
+				return serve(blocked)
+			}
+		})
+		b.Apply(Delta{Remove: []string{"apiserver"}, Add: []Config{again}})
+		<-b.electors
+		assert.Equal(t, []string{"off", "end", "close", "the new one serves"}, first.take())
+	})
+}
+
 func TestReloadDoesNotWaitForAnInstanceThatEnds(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		<-b.electors

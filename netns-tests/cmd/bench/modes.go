@@ -56,12 +56,12 @@ func noises() []benchCase {
 	stays := limits{takeovers: noTakeover}
 	return []benchCase{
 		{name: "apiserver 200 ms slower", mode: "it answers 200 ms late", runs: 5, fault: trial.APIIll(lab.APISlow, "200ms", 5*time.Second), limits: stays, config: api},
-		{name: "all apiservers 200 ms slower", mode: "the apiservers of all nodes answer 200 ms late", runs: 2, fault: trial.Long(trial.APIsIll(lab.APISlow, "200ms", 30*time.Second)), limits: stays, config: api},
-		{name: "apiserver noise 30 %", mode: noise, runs: 1, fault: trial.Long(trial.APIIll(lab.APINoise, "30", length)), limits: limits{takeovers: 1}, config: api},
-		{name: "noise 30 % on all nodes", mode: noise + ", on all nodes", runs: 1, fault: trial.Long(trial.APIsIll(lab.APINoise, "30", length)), limits: limits{takeovers: 6}, config: api},
+		{name: "all apiservers 200 ms slower", mode: "the apiservers of all nodes answer 200 ms late", runs: 2, fault: trial.APIsIll(lab.APISlow, "200ms", 30*time.Second), limits: stays, config: api},
+		{name: "apiserver noise 30 %", mode: noise, runs: 1, fault: trial.APIIll(lab.APINoise, "30", length), limits: limits{takeovers: 1}, config: api},
+		{name: "noise 30 % on all nodes", mode: noise + ", on all nodes", runs: 1, fault: trial.APIsIll(lab.APINoise, "30", length), limits: limits{takeovers: 6}, config: api},
 		{
 			name: "apiserver restarts in a loop", mode: "it restarts in a loop (5 s up, 5 s down, for 2 minutes)", runs: 1,
-			fault: trial.Long(trial.APILoop(2*time.Minute, 5*time.Second, 5*time.Second)), limits: limits{takeovers: 2}, config: api,
+			fault: trial.APILoop(2*time.Minute, 5*time.Second, 5*time.Second), limits: limits{takeovers: 2}, config: api,
 		},
 	}
 }

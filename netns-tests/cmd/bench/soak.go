@@ -27,7 +27,7 @@ func runSoak(host *lab.Host, s soak, out io.Writer) error {
 	err := s.run(host, &tally, out)
 	tally.Print(out)
 	if err == nil && tally.Wrong == 0 && !tally.Decides() {
-		err = errors.New("bench: -soak: most episodes are undecided: the machine stood still")
+		err = errors.New("bench: -soak: most episodes are left out: the machine stood still")
 	}
 	return err
 }
@@ -85,11 +85,11 @@ func runChaos(host *lab.Host, seed uint64, span episodes, end time.Time, tally *
 		}
 		fmt.Fprintf(out, "%s  %s\n", time.Now().Format(time.TimeOnly), res)
 		tally.Add(res)
-		if len(res.Wrong)+len(res.Undecided) > 0 || span.whole {
+		if len(res.Wrong)+len(res.Slow) > 0 || span.whole {
 			if span.plan == nil {
 				fmt.Fprintf(out, "again: bin/lab-bench -soak 1m -seed %d -episode %d\n", seed, i)
 			}
-			fmt.Fprintf(out, "  plan: %s\n  %s\n", res.What, strings.Join(slices.Concat(res.Wrong, res.Undecided), "\n  "))
+			fmt.Fprintf(out, "  plan: %s\n  %s\n", res.What, strings.Join(slices.Concat(res.Wrong, res.Slow), "\n  "))
 		}
 		if len(res.Wrong) > 0 || span.whole {
 			res.Report.Timeline(out, 0)

@@ -1,0 +1,249 @@
+package lab
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"net/netip"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Way is how a node answers for an address.
+type Way int
+
+// The ways.
+const (
+	ByUDP Way = iota // an answer of the echo
+	ByARP
+	ByNS // a neighbour advertisement that was asked for
+)
+
+// Answer is a frame by which a node answers for an address. At is when the kernel of the switch received it, whenever it was read.
+type Answer struct {
+	At      time.Duration
+	Node    int // whose port it came in by
+	Address netip.Addr
+	Way     Way
+}
+
+// Two is a time in which two nodes answered for an address: one of them answered before, meanwhile and after, and did not take the address
+// anew in between. To is the moment behind the last answer that shows it.
+type Two struct {
+	Address  netip.Addr
+	Nodes    [2]int
+	From, To time.Duration
+}
+
+// parseAnswer reads an answer out of a frame that came out of a node.
+func parseAnswer(frame []byte) (Answer, bool) {
+	if a, ok := parseAnnouncement(frame); ok {
+		way := ByARP
+		if a.kind == KindNA {
+			way = ByNS
+		}
+		return Answer{Address: a.address, Way: way}, !a.unsolicited
+	}
+	from, content := echoed(frame)
+	if p, ok := parsePayload(content); !ok || p.node == 0 {
+		return Answer{}, false
+	}
+	return Answer{Address: from, Way: ByUDP}, true
+}
+
+// echoed is the sender and the content of a UDP datagram from the port of the echoes.
+func echoed(frame []byte) (from netip.Addr, content []byte) {
+	if len(frame) < etherHeader+ipv4Header {
+		return from, nil
+	}
+	ip := frame[etherHeader:]
+	var udp []byte
+	switch size := int(ip[0]&0xf) * 4; binary.BigEndian.Uint16(frame[12:]) {
+	case unix.ETH_P_IP:
+		if ip[9] == unix.IPPROTO_UDP && len(ip) >= size {
+			from, udp = netip.AddrFrom4([4]byte(ip[12:16])), ip[size:]
+		}
+	case unix.ETH_P_IPV6:
+		if len(ip) >= ipv6Header && ip[6] == unix.IPPROTO_UDP {
+			from, udp = netip.AddrFrom16([16]byte(ip[8:24])), ip[ipv6Header:]
+		}
+	}
+	if len(udp) < udpHeader || binary.BigEndian.Uint16(udp) != echoPort {
+		return from, nil
+	}
+	end := min(max(int(binary.BigEndian.Uint16(udp[4:])), udpHeader), len(udp)) // a short frame is padded
+	return from, udp[udpHeader:end]
+}
+
+// Answered tells whether the node answered for the address, any of them if it is the zero one, in [from, to).
+func (r *Report) Answered(node int, address netip.Addr, from, to time.Duration) bool {
+	return slices.ContainsFunc(r.Answers, func(a Answer) bool {
+		return a.Node == node && a.At >= from && a.At < to && (!address.IsValid() || a.Address == address)
+	})
+}
+
+// Two is for how long two nodes answered for one address: the longest over the addresses that were measured.
+func (r *Report) Two() time.Duration { return r.TwoIn(0, math.MaxInt64) }
+
+// TwoIn is the same in [from, to), for one of these addresses or, without any, for all.
+func (r *Report) TwoIn(from, to time.Duration, of ...netip.Addr) time.Duration {
+	return lengthOf(r.Twos(from, to, true), of)
+}
+
+// DiscoveryTwoIn is [Report.TwoIn] for ARP and neighbour discovery alone.
+func (r *Report) DiscoveryTwoIn(from, to time.Duration, of ...netip.Addr) time.Duration {
+	return lengthOf(r.Twos(from, to, false), of)
+}
+
+// Beside is for how long the node answered, and another one, too.
+func (r *Report) Beside(node int, from, to time.Duration) time.Duration {
+	return lengthOf(slices.DeleteFunc(r.Twos(from, to, true), func(t Two) bool { return r.Blind == nil && !slices.Contains(t.Nodes[:], node) }), nil)
+}
+
+// lengthOf is how long two answered: what overlaps counts once, of several addresses the longest counts.
+func lengthOf(twos []Two, of []netip.Addr) time.Duration {
+	by := map[netip.Addr][]Stall{}
+	for _, t := range twos {
+		if len(of) == 0 || slices.Contains(of, t.Address) {
+			by[t.Address] = append(by[t.Address], Stall{At: t.From, Length: t.To - t.From})
+		}
+	}
+	var longest time.Duration
+	for _, spans := range by {
+		var sum time.Duration
+		for _, s := range joined(spans) {
+			sum += s.Length
+		}
+		longest = max(longest, sum)
+	}
+	return longest
+}
+
+// Twos judges who answered for each of the measured addresses in [from, to), by ARP and neighbour discovery and, if it is asked for, by
+// UDP. It goes by the kernel's timestamps alone: nothing is wrong because somebody looked late.
+func (r *Report) Twos(from, to time.Duration, udp bool) []Two {
+	var found []Two
+	if r.Blind != nil {
+		for _, address := range r.targets {
+			found = append(found, Two{Address: address, From: from, To: min(to, max(r.Ended, from+1))})
+		}
+		return found
+	}
+	for _, address := range r.targets {
+		tenures := r.tenures(address, from, to, udp)
+		for i, a := range tenures {
+			for _, b := range tenures[i+1:] {
+				// Neither is known to have answered at the same moment, unless one of them did before and after.
+				if begin, end := max(a.first, b.first), min(a.last, b.last); a.node != b.node && begin <= end {
+					found = append(found, Two{Address: address, Nodes: [2]int{a.node, b.node}, From: begin, To: end + 1})
+				}
+			}
+		}
+	}
+	return found
+}
+
+// tenure is a time in which a node went on answering.
+type tenure struct {
+	node        int
+	first, last time.Duration
+}
+
+// tenures are those of an address. One ends where somebody else has answered or announced and the node announces after that: it has taken
+// the address anew.
+func (r *Report) tenures(address netip.Addr, from, to time.Duration, udp bool) []tenure {
+	type sign struct {
+		at        time.Duration
+		node      int
+		announces bool
+	}
+	var signs []sign
+	for _, a := range r.Answers {
+		if a.Address == address && a.At >= from && a.At < to && (udp || a.Way != ByUDP) {
+			signs = append(signs, sign{at: a.At, node: a.Node})
+		}
+	}
+	for _, a := range r.Announcements {
+		if a.Address == address && a.At >= from && a.At < to {
+			signs = append(signs, sign{at: a.At, node: a.Node, announces: true})
+		}
+	}
+	slices.SortStableFunc(signs, func(a, b sign) int { return cmp.Compare(a.at, b.at) })
+	var all []tenure
+	open := map[int]int{}      // the tenure of each node
+	rivalled := map[int]bool{} // somebody else was seen since the node's last answer
+	for _, s := range signs {
+		for n := range open {
+			rivalled[n] = rivalled[n] || n != s.node
+		}
+		i, known := open[s.node]
+		switch {
+		case s.announces && known && rivalled[s.node]:
+			delete(open, s.node)
+		case s.announces:
+		case !known:
+			open[s.node] = len(all)
+			all = append(all, tenure{s.node, s.at, s.at})
+			rivalled[s.node] = false
+		default:
+			all[i].last = s.at
+			rivalled[s.node] = false
+		}
+	}
+	return all
+}
+
+// Overdue are the answers of a node for an address that came after its lease: later than three intervals after the last advertisement in
+// which it named the address. They are wrong on any machine, because the kernel ends the lease. A node that has not named the address since
+// the measurement began is left out for as long.
+func (r *Report) Overdue(node int, address netip.Addr) (late []Answer) {
+	var named []Advert
+	for _, a := range r.Adverts {
+		if a.Node == node && a.Priority > 0 && slices.Contains(a.names, address) {
+			named = append(named, a)
+		}
+	}
+	next := 0
+	for _, answer := range r.Answers {
+		for next < len(named) && named[next].At <= answer.At {
+			next++
+		}
+		if answer.Node != node || answer.Address != address || next == 0 {
+			continue
+		}
+		if last := named[next-1]; answer.At > last.At+3*last.Interval {
+			late = append(late, answer)
+		}
+	}
+	return late
+}
+
+// Rivalry is how often two nodes advertised the same addresses in turn, at most: none of them more than twice before the other did again.
+// One yields as soon as it hears a better one, so it is little on any machine: who is late to hear is late to advertise.
+func (r *Report) Rivalry(from, to time.Duration) int {
+	type router struct {
+		vrid int
+		v6   bool
+	}
+	type stretch struct{ node, adverts, turns int }
+	last, most := map[router]stretch{}, 0
+	for _, a := range r.Adverts {
+		if a.At < from || a.At >= to || a.Priority <= 1 { // with 1 a holder offers the addresses
+			continue
+		}
+		k := router{a.VRID, a.Source.Is6()}
+		s := last[k]
+		switch {
+		case s.node == a.Node:
+			s.adverts++
+		case s.node == 0 || s.adverts > 2:
+			s = stretch{node: a.Node, adverts: 1}
+		default:
+			s = stretch{node: a.Node, adverts: 1, turns: s.turns + 1}
+		}
+		last[k], most = s, max(most, s.turns)
+	}
+	return most
+}

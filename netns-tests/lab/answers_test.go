@@ -1,0 +1,219 @@
+package lab
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/bpf"
+)
+
+// spoken is a report of a script: "1 2 1" are answers of these nodes, one each 10 ms, "1! 1" an announcement and an answer of node 1.
+func spoken(script ...string) *Report {
+	r := &Report{targets: []netip.Addr{VIP4}, Ended: time.Second}
+	for i, s := range script {
+		at, node := time.Duration(i)*10*time.Millisecond, int(s[0]-'0')
+		if len(s) > 1 {
+			r.Announcements = append(r.Announcements, Announcement{At: at, Node: node, Address: VIP4})
+			continue
+		}
+		r.Answers = append(r.Answers, Answer{At: at, Node: node, Address: VIP4, Way: ByARP})
+	}
+	return r
+}
+
+func TestTwoAnswerWhereOneDoesBeforeMeanwhileAndAfter(t *testing.T) {
+	const ms = time.Millisecond
+	for name, tt := range map[string]struct {
+		script []string
+		want   time.Duration // less the moment behind the last answer
+	}{
+		"one alone":                              {[]string{"1", "1", "1"}, -1},
+		"one after the other":                    {[]string{"1", "1", "2!", "2", "2"}, -1},
+		"one after the other, without a word":    {[]string{"1", "1", "2", "2"}, -1},
+		"in between, once":                       {[]string{"1", "2", "1"}, 0},
+		"in between, for a while":                {[]string{"1", "2", "1", "2", "1"}, 20 * ms},
+		"in between, announced":                  {[]string{"1", "2!", "2", "2", "1"}, 10 * ms},
+		"both until the end":                     {[]string{"1", "2", "1", "2", "1", "2"}, 30 * ms},
+		"the address is back":                    {[]string{"1", "2!", "2", "1!", "1"}, -1},
+		"it is back, the other goes on":          {[]string{"1", "2!", "2", "1!", "1", "2"}, 0},
+		"the first repeats what it announced":    {[]string{"1!", "1", "1!", "2", "1!", "1", "2", "1"}, 10 * ms},
+		"announcements without a rival":          {[]string{"1!", "1", "1!", "1", "2"}, -1},
+		"three in turn":                          {[]string{"1", "2", "3", "1"}, 1},
+		"the second answers before it announces": {[]string{"1", "2", "2!", "1"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := spoken(tt.script...)
+			assert.Equal(t, tt.want+1, r.Two(), "%+v", r.Twos(0, math.MaxInt64, true))
+			assert.Equal(t, r.Two(), r.DiscoveryTwoIn(0, math.MaxInt64))
+			assert.Zero(t, r.TwoIn(0, math.MaxInt64, VIP6), "another address")
+		})
+	}
+}
+
+func TestTwoAreJudgedByAddressTimeAndWay(t *testing.T) {
+	const ms = time.Millisecond
+	r := spoken("1", "2", "1", "2", "1", "3", "3")
+	assert.Equal(t, 20*ms+1, r.Two())
+	assert.Equal(t, 20*ms+1, r.Beside(2, 0, time.Second))
+	assert.Zero(t, r.Beside(3, 0, time.Second))
+	assert.Equal(t, time.Duration(1), r.TwoIn(0, 25*ms), "until then node 2 answered once")
+	assert.Zero(t, r.TwoIn(40*ms, time.Second))
+	assert.True(t, r.Answered(3, VIP4, 50*ms, 51*ms))
+	assert.False(t, r.Answered(3, VIP6, 0, time.Second))
+	assert.True(t, r.Answered(3, netip.Addr{}, 0, time.Second), "for any address")
+
+	for i := range r.Answers {
+		r.Answers[i].Way = ByUDP
+	}
+	assert.Zero(t, r.DiscoveryTwoIn(0, time.Second))
+	assert.NotZero(t, r.TwoIn(0, time.Second))
+
+	r.Answers[1].Address, r.Answers[3].Address = VIP6, VIP6
+	assert.Zero(t, r.Two(), "of another address")
+}
+
+// Whoever has not seen all says nothing of safety, and never that all was well.
+func TestTwoAnswerWhereTheCaptureIsBlind(t *testing.T) {
+	r := &Report{targets: []netip.Addr{VIP4}, Began: 0, Ended: time.Second, Blind: errors.New("frames were dropped")}
+	assert.Equal(t, time.Second, r.TwoIn(0, r.Ended))
+	assert.NotZero(t, r.DiscoveryTwoIn(0, r.Ended))
+	assert.NotZero(t, r.Beside(1, 0, r.Ended))
+}
+
+func TestAnswersAfterTheLeaseAreOverdue(t *testing.T) {
+	const ms = time.Millisecond
+	named := []netip.Addr{VIP4}
+	r := &Report{Adverts: []Advert{
+		{At: 100 * ms, Node: 1, Priority: 100, Interval: 100 * ms, names: named},
+		{At: 200 * ms, Node: 1, Priority: 100, Interval: 100 * ms, names: named},
+		{At: 250 * ms, Node: 1, Priority: 0, Interval: 100 * ms, names: named},
+		{At: 260 * ms, Node: 1, Priority: 100, Interval: 100 * ms, names: []netip.Addr{VIP6}},
+		{At: 300 * ms, Node: 2, Priority: 100, Interval: 100 * ms, names: named},
+		{At: 900 * ms, Node: 1, Priority: 100, Interval: 100 * ms, names: named},
+	}}
+	for _, at := range []time.Duration{50 * ms, 390 * ms, 499 * ms, 500 * ms, 501 * ms, 800 * ms, 950 * ms} {
+		r.Answers = append(r.Answers, Answer{At: at, Node: 1, Address: VIP4})
+	}
+	var late []time.Duration
+	for _, a := range r.Overdue(1, VIP4) {
+		late = append(late, a.At)
+	}
+	assert.Equal(t, []time.Duration{501 * ms, 800 * ms}, late)
+	assert.Empty(t, r.Overdue(2, VIP4))
+	assert.Empty(t, r.Overdue(1, VIP6))
+}
+
+func TestRivalryIsHowOftenTwoAdvertiseInTurn(t *testing.T) {
+	for nodes, want := range map[string]int{
+		"1111": 0, "1112222": 0, "11121222": 2, "111212121222": 6, "1112111": 1, "111222111222": 0, "12": 1, "": 0,
+	} {
+		r := &Report{}
+		for i, n := range nodes {
+			r.Adverts = append(r.Adverts, Advert{At: time.Duration(i), Node: int(n - '0'), Priority: 100})
+		}
+		assert.Equal(t, want, r.Rivalry(0, 100), nodes)
+	}
+}
+
+func TestCaptureKeepsWhatAnswersAndPassesQuestionsOver(t *testing.T) {
+	raw, err := bpf.Assemble(nodesSpeak())
+	require.NoError(t, err)
+	instructions, _ := bpf.Disassemble(raw)
+	filter, err := bpf.NewVM(instructions)
+	require.NoError(t, err)
+
+	own, other := net.HardwareAddr{2, 0, 0, 0, 0, 1}, net.HardwareAddr{2, 0, 0, 0, 0, 9}
+	client4, client6 := netip.MustParseAddr("10.77.0.201"), netip.MustParseAddr("fd77::201")
+	echo := func(from, to netip.Addr, port, toPort uint16, node byte) []byte {
+		b := make([]byte, payloadSize)
+		payload{node: node, seq: 7}.put(b)
+		return udpFrame(ends{fromMAC: own, toMAC: other, from: netip.AddrPortFrom(from, port), to: netip.AddrPortFrom(to, toPort)}, b)
+	}
+	question := arpRequest(ends{fromMAC: own, toMAC: other, from: netip.AddrPortFrom(VIP4, 0), to: netip.AddrPortFrom(client4, 0)})
+	reply := append([]byte(nil), question...)
+	binary.BigEndian.PutUint16(reply[etherHeader+6:], 2)
+	advertised := gratuitous(own, VIP6)
+	solicited := append([]byte(nil), advertised...)
+	solicited[etherHeader+ipv6Header+4] |= 0x40
+
+	for name, tt := range map[string]struct {
+		frame []byte
+		want  Answer
+	}{
+		"ARP reply":                  {reply, Answer{Address: VIP4, Way: ByARP}},
+		"ARP question":               {question, Answer{}},
+		"gratuitous ARP":             {gratuitous(own, VIP4), Answer{}},
+		"neighbour advertisement":    {solicited, Answer{Address: VIP6, Way: ByNS}},
+		"the same, not asked for":    {advertised, Answer{}},
+		"echo over IPv4":             {echo(VIP4, client4, echoPort, 9, 1), Answer{Address: VIP4, Way: ByUDP}},
+		"echo over IPv6":             {echo(VIP6, client6, echoPort, 9, 1), Answer{Address: VIP6, Way: ByUDP}},
+		"a probe":                    {echo(client4, VIP4, 9, echoPort, 0), Answer{}},
+		"a probe from the same port": {echo(client4, VIP4, echoPort, echoPort, 0), Answer{}},
+		"cut short":                  {reply[:20], Answer{}},
+	} {
+		got, ok := parseAnswer(tt.frame)
+		if !ok {
+			got = Answer{}
+		}
+		assert.Equal(t, tt.want, got, name)
+		if tt.want.Address.IsValid() {
+			n, err := filter.Run(tt.frame)
+			require.NoError(t, err)
+			assert.NotZero(t, n, "the filter passes: "+name)
+		}
+	}
+	for name, tt := range map[string]struct {
+		frame []byte
+		want  bool
+	}{
+		"a message":           {echo(client4, VIP4, 9, membersPort, 0), true},
+		"a message over IPv6": {echo(client6, VIP6, 9, membersPort, 0), true},
+		"of another port":     {echo(client4, VIP4, membersPort, 9, 0), false},
+	} {
+		assert.Equal(t, tt.want, toMembers(tt.frame), name)
+		n, err := filter.Run(tt.frame)
+		require.NoError(t, err)
+		assert.Equal(t, tt.want, n > 0, name)
+	}
+	n, err := filter.Run(echo(client4, VIP4, 9, 10, 0))
+	require.NoError(t, err)
+	assert.Zero(t, n, "the filter drops other datagrams")
+	_, stamped := stampOf(nil)
+	assert.False(t, stamped, "without a time of the kernel there is none")
+}
+
+func TestSilenceIsWhatNobodyHeard(t *testing.T) {
+	const ms = time.Millisecond
+	r := &Report{Ended: 1000 * ms, Heard: []Heard{{0, 1}, {100 * ms, 1}, {400 * ms, 1}, {100 * ms, 2}, {150 * ms, 2}}, Adverts: []Advert{{At: 250 * ms, Node: 1}}}
+	assert.Equal(t, 600*ms, r.Silent(0, r.Ended, 1))
+	assert.Equal(t, 150*ms, r.Silent(0, 401*ms, 1))
+	assert.Equal(t, 850*ms, r.Silent(0, r.Ended))
+	assert.Zero(t, r.Silent(0, r.Ended, 3))
+}
+
+func TestMoveBySilenceIsOneAfterThreeIntervals(t *testing.T) {
+	const ms = time.Millisecond
+	said := func(at time.Duration, node, priority int) Advert {
+		return Advert{At: at, Node: node, Priority: priority, Interval: 100 * ms}
+	}
+	for name, tt := range map[string]struct {
+		adverts []Advert
+		want    int
+	}{
+		"it goes on":                 {[]Advert{said(0, 1, 100), said(900*ms, 1, 100)}, 0},
+		"too early":                  {[]Advert{said(0, 1, 100), said(299*ms, 2, 100)}, 0},
+		"when it is due":             {[]Advert{said(0, 1, 100), said(300*ms, 2, 100)}, 1},
+		"a farewell is none":         {[]Advert{said(0, 1, 100), said(250*ms, 1, 0), said(300*ms, 2, 100)}, 1},
+		"there, and back soon":       {[]Advert{said(0, 1, 100), said(300*ms, 2, 100), said(310*ms, 1, 100)}, 1},
+		"there, and back by another": {[]Advert{said(0, 1, 100), said(300*ms, 2, 100), said(700*ms, 1, 100)}, 2},
+	} {
+		assert.Equal(t, tt.want, (&Report{Adverts: tt.adverts}).BySilence(0), name)
+	}
+}

@@ -1,0 +1,41 @@
+package mutations
+
+// elections are defects of who may serve.
+func elections() []Mutation {
+	return []Mutation{
+		{
+			Name: "the lease is a tick too long", File: "election/virtualrouter/lease.go", Test: "TestLeaseIsOverBeforeAnotherRouterMayBegin",
+			Old: `return time.Duration(n)*cfg.Interval - jiffy`, New: `return time.Duration(n)*cfg.Interval + jiffy`,
+		},
+		{
+			Name: "a REQUEST without a fresh probe", File: "election/virtualrouter/probes.go", Test: "TestHandoverProbesFirst",
+			Old: `if fn != nil {`, New: `if false {`,
+		},
+		{
+			Name: "the lease goes on after the Active has yielded", File: "election/virtualrouter/machine_router.go", Test: "TestVRRPLeaseEndsWithTheTerm",
+			Old: `		m.leaseEnd = time.Time{}
+		m.agenda.act(endLease{})
+`, New: ``,
+		},
+		{
+			Name: "a member that left its group takes the others along", File: "election/virtualrouter/group.go", Test: "TestInstanceThatIsTakenOutOfAGroupTakesNobodyWithIt",
+			Old: `to != election.Active && s.group.members[s.name] == s {`, New: `to != election.Active {`,
+		},
+		{
+			Name: "Raft: the lease is as long as the heartbeat timeout", File: "election/raft/lease.go", Test: "TestLeaseEndsBeforeTheVoteLock",
+			Old: `return heartbeat - heartbeat/10 - jiffy }`, New: `return heartbeat }`,
+		},
+		{
+			Name: "Raft: half of the voters are a majority", File: "election/raft/lease.go", Test: "TestAcksQuorum",
+			Old: `need := len(voters)/2 + 1`, New: `need := (len(voters) + 1) / 2`,
+		},
+		{
+			Name: "Raft: no vote lock", File: "election/raft/votelock.go", Test: "TestVoteLockAllows",
+			Old: `return !now.Before(p.until) || candidate == p.leader || p.freed(term, candidate)`, New: `return true`,
+		},
+		{
+			Name: "Raft: a restart forgets its vote lock", File: "election/raft/votelock.go", Test: "TestVoteLockAllows",
+			Old: `p.until = now.Add(max(hold, p.hold))`, New: `p.until = now`,
+		},
+	}
+}

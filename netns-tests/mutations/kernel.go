@@ -1,0 +1,33 @@
+package mutations
+
+// kernel are defects of what the kernel is asked for.
+func kernel() []Mutation {
+	return []Mutation{
+		{
+			Name: "the guard ends before the address", File: "internal/kernel/fence/links.go", Test: "TestGuardOutlastsTheAddress",
+			Old: `return max(valid, lease) + max(guardBeyond, valid/3+guardBeyond/2)`, New: `return max(valid, lease)`,
+		},
+		{
+			Name: "an advertisement with priority 0 renews the lease", File: "internal/kernel/fence/rules.go", Test: "TestFenceRenewalMatchesOneAdvertiser",
+			Old: `		advertPriority.is(expr.CmpOpNeq, 0),
+`, New: ``,
+		},
+		{
+			Name: "cleanup leaves the fence", File: "internal/kernel/fence/cleanup.go", Test: "TestCleanupLeavesOthersAlone", Netns: true,
+			Old: `return ok && !used(index)`, New: `return ok && used(index)`,
+		},
+		{
+			Name: "an IPv4 address is bound as /24", File: "internal/node/daemon/bound.go", Test: "TestAddressesOfIPv4AreBoundAlone",
+			Old: `netip.PrefixFrom(p.Addr(), 32)`, New: `netip.PrefixFrom(p.Addr(), 24)`,
+		},
+		{
+			Name: "a packet of a connection that is not known here is given to nobody", File: "internal/kernel/spreadtables/chance.go",
+			Test: "TestSecondChanceKeepsAConnection", Netns: true,
+			Old: `and(f.slot(f.packet, c.slots(), c.Seed), goOn(mapSeconds)), goTo("first"))`, New: `and(accept()))`,
+		},
+		{
+			Name: "conntrack is not told of connections that a member has reset", File: "internal/kernel/spreadtables/ended.go", Test: "TestMasqueradedPortIsTranslatedAnewAfterAReset", Netns: true,
+			Old: `if applied == nil || !applied.Masquerade || len(members) == 0 {`, New: `if applied == nil || applied.Masquerade || len(members) == 0 {`,
+		},
+	}
+}

@@ -1,0 +1,53 @@
+package mutations
+
+// serving are defects of what a node does for an entry.
+func serving() []Mutation {
+	return []Mutation{
+		{
+			Name: "no announcement after a takeover", File: "internal/serve/service/address/transition.go", Test: "TestActiveBindsThenAnnouncesBeforeAnythingElse",
+			Old: `	s.announcer.restart()
+	s.renewal =`, New: `	s.renewal =`,
+		},
+		{
+			Name: "no reset of connections that come until the address is shut", File: "internal/serve/service/address/telling.go", Test: "TestReleaseResetsAgainWhatCameInDuringTheReset",
+			Old: `if in.isDone() {
+				more`, New: `if !in.isDone() {
+				more`,
+		},
+		{
+			Name: "the address goes before the connections are reset", File: "internal/serve/service/address/addresses.go", Test: "TestReleaseWaitsForResetsWhileTheNodeIsSilent",
+			Old: `	a.bindToTell(in)
+	t := a.reset(a.cfg.hosts(), in)`, New: `	a.bindToTell(in)
+	err := a.gone()
+	t := a.reset(a.cfg.hosts(), in)
+	if err != nil {
+		return err
+	}`,
+		},
+		{
+			Name: "bound without a guard", File: "internal/serve/service/address/addresses.go", Test: "TestTakeoverBindsUnderAGuard",
+			Old: `	a.guard()
+	if err := a.lapsed()`, New: `	if err := a.lapsed()`,
+		},
+		{
+			Name: "bound after the lease is over", File: "internal/serve/service/address/addresses.go", Test: "TestAddressIsNotBoundAfterItsLease",
+			Old: `if end := a.elector.LeaseEnd(); !end.IsZero() && !time.Now().Before(end) {`, New: `if end := a.elector.LeaseEnd(); end.IsZero() && !time.Now().Before(end) {`,
+		},
+		{
+			Name: "a holder whose link is back announces before it has listened", File: "internal/serve/service/address/transition.go", Test: "TestHolderWhoseLinkIsBackInTimeListensBeforeItAnnounces",
+			Old: `		s.announcer.listenFirst()
+`, New: ``,
+		},
+		{
+			Name: "a hold is not kept", File: "internal/serve/instance/hold.go", Test: "TestHoldKeepsTheNodeOutUntilResume",
+			Old: `	return keep()
+`, New: `	_ = keep
+	return nil
+`,
+		},
+		{
+			Name: "a start does not look for a hold", File: "internal/serve/instance/hold.go", Test: "TestHoldOfAnEarlierRunLasts",
+			Old: `if h, held := a.store.Held(name); held {`, New: `if h, held := a.store.Held(name); held && h.Reason == "nobody" {`,
+		},
+	}
+}
