@@ -86,7 +86,7 @@ func TestRemovedAddressComesBack(t *testing.T) {
 	require.NoError(t, holder.RemoveAddress(hostPrefix(lab.VIP4)))
 	settleFor(time.Second)
 	r := m.Stop()
-	reached(t, r)
+	reached(t, g)
 	assert.Equal(t, holder.ID, r.Taker(lab.VIP4, at))
 	assert.Equal(t, 1, r.Takeovers(lab.VIP4, at))
 }

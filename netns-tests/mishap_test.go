@@ -46,6 +46,5 @@ func recovers(t *testing.T, g *trial.Group, fault trial.Fault, plain bool) {
 	if !plain {
 		assert.Zero(t, res.Finders, res.Fault)
 	}
-	reached(t, res.Report)
 	settled(t, g)
 }

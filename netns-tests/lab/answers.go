@@ -145,6 +145,9 @@ func (r *Report) Twos(from, to time.Duration, udp bool) []Two {
 	return found
 }
 
+// announceLimit is how soon after it answers a node announces an address that it has taken.
+const announceLimit = time.Second
+
 // tenure is a time in which a node went on answering.
 type tenure struct {
 	node        int
@@ -152,7 +155,7 @@ type tenure struct {
 }
 
 // tenures are those of an address. One ends where somebody else has answered or announced and the node announces after that: it has taken
-// the address anew.
+// the address anew. It may answer a moment before it announces.
 func (r *Report) tenures(address netip.Addr, from, to time.Duration, udp bool) []tenure {
 	type sign struct {
 		at        time.Duration
@@ -174,6 +177,8 @@ func (r *Report) tenures(address netip.Addr, from, to time.Duration, udp bool) [
 	var all []tenure
 	open := map[int]int{}      // the tenure of each node
 	rivalled := map[int]bool{} // somebody else was seen since the node's last answer
+	anew := map[int]sign{}     // the first answer of a node after somebody else was seen
+	before := map[int]time.Duration{}
 	for _, s := range signs {
 		for n := range open {
 			rivalled[n] = rivalled[n] || n != s.node
@@ -182,12 +187,20 @@ func (r *Report) tenures(address netip.Addr, from, to time.Duration, udp bool) [
 		switch {
 		case s.announces && known && rivalled[s.node]:
 			delete(open, s.node)
+		case s.announces && known && s.at-anew[s.node].at <= announceLimit && before[s.node] >= all[i].first:
+			// It has answered already when it announces that it has taken the address.
+			all = append(all, tenure{s.node, anew[s.node].at, all[i].last})
+			all[i].last, open[s.node] = before[s.node], len(all)-1
+			delete(before, s.node)
 		case s.announces:
 		case !known:
 			open[s.node] = len(all)
 			all = append(all, tenure{s.node, s.at, s.at})
 			rivalled[s.node] = false
 		default:
+			if rivalled[s.node] {
+				anew[s.node], before[s.node] = s, all[i].last
+			}
 			all[i].last = s.at
 			rivalled[s.node] = false
 		}

@@ -111,11 +111,6 @@ func (r *StreamReport) FirstAnswer(after time.Duration, except int) (at time.Dur
 	return 0, 0, false
 }
 
-// Answered tells whether the client is answered at the end: one of its last twenty probes was.
-func (r *StreamReport) Answered() bool {
-	return slices.ContainsFunc(r.samples[max(len(r.samples)-20, 0):], func(s sample) bool { return s.node != 0 })
-}
-
 // LongestAfter is the longest outage that began at or after the instant.
 func (r *StreamReport) LongestAfter(after time.Duration) time.Duration {
 	var longest time.Duration

@@ -3,6 +3,7 @@ package trial
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -73,6 +74,12 @@ func WithConnections(g *Group, count int, fault ConnectionFault) (*Connections, 
 			from, out.CPU = m.At, g.Daemon(holder).UsedInAll()
 		}
 	}
+	// When the last one is told is a figure, and whether it is, is not.
+	_, _ = until(30*time.Second, "all are told", func() bool {
+		open, err := g.Lab.Client.Run("ss", "-Htn", "state", "established", "( dport >= "+fmt.Sprint(connectionsPort)+" and dport < "+fmt.Sprint(connectionsPort+100)+" )")
+		time.Sleep(500 * time.Millisecond) // it lists thousands
+		return err == nil && strings.TrimSpace(open) == ""
+	})
 	for _, idle := range held {
 		some, err := idle.Stop()
 		if err != nil {

@@ -136,7 +136,7 @@ func (g *Group) settled(holder *lab.Node) bool {
 }
 
 // SettleLimit is how long a group may take to agree.
-const SettleLimit = 20 * time.Second
+const SettleLimit = time.Minute
 
 // Settle waits until one node has held all addresses alone for five intervals,
 // at least 500 ms, has the best priority of those running, and is answered by
