@@ -144,5 +144,5 @@ func (a *Auth) Proven(proof []byte, parts ...[]byte) bool {
 	if len(cfg.Keys) == 0 || cfg.Mode != auth.Enforce {
 		return true
 	}
-	return len(proof) == trailerLen && a.Genuine(proof[:idLen], proof[idLen:], parts...) == auth.Fresh
+	return len(proof) == auth.TrailerLen && a.Genuine(proof[:auth.IDLen], proof[auth.IDLen:], parts...) == auth.Fresh
 }

@@ -160,13 +160,6 @@ func (m *member) hear(session uint64, leaves bool, now time.Time) {
 	}
 }
 
-// known is the member of that address; nil for none.
-func (l *Lines) known(from netip.Addr) *member {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.members[from]
-}
-
 // forgotten drops a member that is silent and has no line, and tells whether it did.
 func (l *Lines) forgotten(a netip.Addr, m *member, now time.Time) bool {
 	l.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/ipv4"
 	"golang.org/x/sys/unix"
 
+	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/members/subscription"
 )
 
@@ -143,7 +144,7 @@ func (c *Crowd) ask(from, to int) {
 }
 
 func (c *Crowd) read() {
-	b := make([]byte, subscription.MaxMessage)
+	b := make([]byte, envelope.MaxMessage)
 	for {
 		size, control, from, err := c.conn.ReadFrom(b)
 		if err != nil {

@@ -92,8 +92,8 @@ func (p placeLines) Close() error {
 const (
 	// silenceAsks is how often an address is asked for before nobody is taken to answer, and silenceGap is how long each answer is waited for: a kernel
 	// answers in microseconds.
-	silenceAsks = 3
-	silenceGap  = 700 * time.Microsecond
+	silenceAsks = 2
+	silenceGap  = time.Millisecond
 )
 
 // judged lets the election of an entry judge the end of a member's process; nil where nobody can be asked.
