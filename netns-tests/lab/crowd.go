@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// crowdPort is where they are answered, and crowdPlace the network of their addresses, which are the client's.
-	crowdPort, crowdPlace = 40000, "10.88.0.0/16"
-	followersPort         = 9646
+	// crowdPlace is the network of their addresses, which are the client's.
+	crowdPlace    = "10.88.0.0/16"
+	followersPort = 9646
 	// crowdRenews is how often each of them asks each member, which is well within the lease of a subscription; and crowdTurn how often some of them do.
 	crowdRenews, crowdTurn = 20 * time.Second, 100 * time.Millisecond
 )
@@ -57,7 +57,7 @@ func (l *Lab) StartCrowd(group netip.Addr, count int) (*Crowd, error) {
 		}
 	}
 	err := l.Client.Do(func() error {
-		conn, err := net.ListenUDP("udp4", &net.UDPAddr{Port: crowdPort})
+		conn, err := net.ListenUDP("udp4", &net.UDPAddr{Port: subscription.SourcePort})
 		if err != nil {
 			return err
 		}
@@ -65,6 +65,9 @@ func (l *Lab) StartCrowd(group netip.Addr, count int) (*Crowd, error) {
 		raw, err := conn.SyscallConn()
 		if err == nil {
 			err = c.conn.SetControlMessage(ipv4.FlagDst, true)
+		}
+		if err == nil {
+			err = c.conn.SetTTL(255) // what is not signed comes from the link, and from a port of the system
 		}
 		if err == nil {
 			err = raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 16<<20) })

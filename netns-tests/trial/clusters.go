@@ -103,7 +103,7 @@ func BesideOthers(g *Group, length time.Duration) (c Crowded, err error) {
 		}
 		return most
 	}
-	c.Idle = busiest(length)
+	c.Idle = busiest(min(length, 30*time.Second))
 	began := time.Now()
 	flood, err := g.Lab.Flood(g.Lab.Client, clustersBeside(g), otherRate)
 	if err != nil {

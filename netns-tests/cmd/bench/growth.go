@@ -67,15 +67,20 @@ func growth(host *lab.Host, o options, dir string, out io.Writer) error {
 	return writeGrowth(dir, trial.Growths(), all, cmp.Or(o.runs, growthRuns))
 }
 
+// grownAgain is how many runs of one size may have no figures, because the machine stood still, before that is an error.
+const grownAgain = 2
+
 // grownAt is the median of each figure over all runs.
 func grownAt(host *lab.Host, g trial.Growth, count, runs int) (grownRow, error) {
 	var seen []trial.Grown
-	for range runs {
+	for tries := 1; len(seen) < runs; tries++ {
 		one, err := g.Measure(host, count)
-		if err != nil {
+		switch {
+		case err == nil:
+			seen = append(seen, one)
+		case tries-len(seen) > grownAgain:
 			return grownRow{}, err
 		}
-		seen = append(seen, one)
 	}
 	return grownRow{count, medianOf(seen)}, nil
 }
