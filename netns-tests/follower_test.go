@@ -135,7 +135,7 @@ func TestFollowerOfBothFamilies(t *testing.T) {
 				t.Helper()
 				require.NoError(t, happens())
 				var off []string
-				for range shareTries {
+				for end := time.Now().Add(sharing); time.Now().Before(end); settleFor(time.Second) {
 					off = nil
 					for _, target := range f.Targets() {
 						got, err := f.SampleOf(target, count)

@@ -61,6 +61,7 @@ type Kept struct {
 	Dead      int           // connections of the node that died
 	Told      time.Duration // from its death until the client of the last of them was told; 0 without
 	Silent    int           // of these, those that were never told
+	BySilence int           // moves, because the holder had ceased to advertise
 }
 
 // toldLimit is when a client has been told at the latest that the server of its connection is dead: the others have decided so 350 ms after they heard it
@@ -98,6 +99,7 @@ func (s *Spreading) Keep(e SpreadEvent, count int) (Kept, error) {
 		return Kept{}, fmt.Errorf("trial: %s: %w", e.Name, err)
 	}
 	kept := keptOf(reports, dead, x.At)
+	kept.BySilence = r.BySilence(0)
 	if kept.Lost > 0 && !s.product.Off && !e.Ends {
 		r.Timeline(os.Stdout, x.At)
 		fmt.Println(lostOf(reports, x.At))
