@@ -295,7 +295,7 @@ func (c *converter) leftover(n *syntax.Node) {
 	case "virtualhost":
 		text = "keepvip asks by the server's address"
 	case "digest", "status_code":
-		text = "keepvip takes an answer of 200 to 299 as good"
+		text = "keepvip takes an answer of 200 as good"
 	}
 	c.say(keepalived.Warning, CodeChanged, n.At, fmt.Sprintf("%s: %s", plain(word), text), remedy)
 }
