@@ -164,7 +164,7 @@ func withdrawals(host *lab.Host, d routeDaemon, times int, limit time.Duration, 
 		}
 		took = append(took, at)
 		if p := s.run[n]; p.Alive() { // a check that has failed is slow to believe in health again
-			if err := p.Kill9(); err != nil {
+			if _, err := p.Terminate(10 * time.Second); err != nil {
 				return nil, err
 			}
 		}
