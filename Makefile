@@ -18,6 +18,7 @@ FUZZTIME    ?= 60s
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOFUMPT     := mvdan.cc/gofumpt@v0.12.0
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 # Programs the namespace tests need, and the Debian packages they come from.
@@ -30,7 +31,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := build
 .PHONY: image packages release release-twice release-version test-packages
-.PHONY: count lint-workflows test-packaging picture test-installers mutations
+.PHONY: count lint-workflows test-packaging picture test-installers mutations vuln
 .PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz fuzz-keepalived bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm e2e-watches bench-growth
 
 help: ## list the targets
@@ -74,6 +75,9 @@ lint: ## gofumpt, vet, staticcheck
 	$(GO) vet ./...
 	$(GO) vet -tags netns,e2e ./...
 	$(GO) run $(STATICCHECK) -tags netns,e2e ./...
+
+vuln: ## known holes in the dependencies (a database: vuln.go.dev, or GOVULNDB=file:///a/copy)
+	@GO='$(GO)' .ci/vuln '$(GOVULNCHECK)'
 
 lint-workflows: ## actionlint for .github/workflows
 	$(GO) run $(ACTIONLINT) -shellcheck= -pyflakes= .github/workflows/*.yml

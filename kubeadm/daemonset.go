@@ -3,7 +3,7 @@ package kubeadm
 import (
 	"fmt"
 
-	"sigs.k8s.io/yaml"
+	"github.com/keepvip/keepvip/kubeadm/yamledit"
 )
 
 // controlPlaneRole is the label of a control-plane node: with kubeadm it is empty, with k3s and RKE2 "true".
@@ -32,7 +32,7 @@ func DaemonSet(cfg PodConfig) ([]byte, error) {
 		{MatchExpressions: []nodeRequirement{{Key: controlPlaneRole, Operator: role}}},
 	}}}}
 	labels := map[string]string{nameLabel: cfg.name()}
-	out, err := yaml.Marshal(daemonSet{
+	out, err := yamledit.Marshal(daemonSet{
 		APIVersion: "apps/v1", Kind: "DaemonSet",
 		Metadata: metadata{Name: cfg.name(), Namespace: "kube-system", Labels: labels},
 		Spec: daemonSetSpec{

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"sigs.k8s.io/yaml"
+	"github.com/keepvip/keepvip/kubeadm/yamledit"
 )
 
 // ManifestPath is where the kubelet of a kubeadm cluster looks for static pods.
@@ -68,7 +68,7 @@ func Pod(cfg PodConfig) ([]byte, error) {
 		delete(labels, "tier")
 		head = podHeadFollower
 	}
-	out, err := yaml.Marshal(pod{
+	out, err := yamledit.Marshal(pod{
 		APIVersion: "v1", Kind: "Pod",
 		Metadata: metadata{Name: cfg.name(), Namespace: "kube-system", Labels: labels},
 		Spec:     spec,

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"sigs.k8s.io/yaml"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/keepvip/keepvip/internal/base/regular"
 	"github.com/keepvip/keepvip/internal/config"
@@ -97,9 +97,9 @@ func endpoints(ctx context.Context, o Options) (out []doctor.Endpoint) {
 	var admin struct {
 		Clusters []struct {
 			Cluster struct {
-				Server string `json:"server"`
-			} `json:"cluster"`
-		} `json:"clusters"`
+				Server string `yaml:"server"`
+			} `yaml:"cluster"`
+		} `yaml:"clusters"`
 	}
 	if text, err := regular.Read(filepath.Join(o.Root, adminFile), mostText); err == nil && yaml.Unmarshal(text, &admin) == nil {
 		for _, c := range admin.Clusters {
@@ -119,7 +119,7 @@ func endpoints(ctx context.Context, o Options) (out []doctor.Endpoint) {
 	named := false
 	for doc := range bytes.SplitSeq(text, []byte("\n---")) {
 		var cluster struct {
-			ControlPlaneEndpoint string `json:"controlPlaneEndpoint"`
+			ControlPlaneEndpoint string `yaml:"controlPlaneEndpoint"`
 		}
 		if yaml.Unmarshal(doc, &cluster) == nil && cluster.ControlPlaneEndpoint != "" {
 			named, out = true, append(out, endpoint(ctx, o.Kubeadm, key, hostPart(cluster.ControlPlaneEndpoint)))
