@@ -151,3 +151,36 @@ func TestFenceEndsTheLeasesOfGroupsThatCameLater(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, rules, 2)
 }
+
+// TestFenceOfTheNextRunOutlivesTheRepeatedEndOfTheLast: nobody takes in the FIN of the dead process, so its kernel goes on sending it.
+func TestFenceOfTheNextRunOutlivesTheRepeatedEndOfTheLast(t *testing.T) {
+	w := newWire(t)
+	f := w.fence(long, 2*long)
+	require.NoError(t, f.Hold(4, 6))
+	w.advertiseBoth()
+	fd, _ := w.line(lineEnds["IPv4"][0], lineEnds["IPv4"][1], testMark)
+	w.client.Enter()
+	drop := exec.Command("nft", "-f", "-")
+	drop.Stdin = strings.NewReader("table inet drops { chain in { type filter hook input priority 0; tcp dport 9646 tcp flags & (fin|rst) != 0 counter drop; }; }")
+	out, err := drop.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	repeated := func(times string) bool {
+		w.client.Enter()
+		defer w.holder.Enter()
+		out, err := exec.Command("nft", "list", "table", "inet", "drops").CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return strings.Contains(string(out), "counter packets "+times)
+	}
+	w.holder.Enter()
+	groups := sorted(f.want.groups)
+	require.NoError(t, unix.Close(fd))
+	w.over(f, 4, 6)
+	f.dies()
+	next, err := Open(Config{Index: w.index, Name: "eth0", Mark: testMark + 1, Groups: groups, Bound: []uint32{4, 6}})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, next.Remove()) })
+	w.advertiseBoth()
+	w.holder.Eventually(func() bool { return repeated("4 ") || repeated("5 ") || repeated("6 ") }, "the FIN again and again")
+	assert.NotZero(t, w.left(next, 4))
+	assert.NotZero(t, w.left(next, 6))
+}
