@@ -155,8 +155,8 @@ func (g *Group) grown() (out Grown, err error) {
 		if err != nil {
 			return out, fmt.Errorf("%w\n%s", err, g.Logs())
 		}
-		if res.NotJudged != "" {
-			return out, errors.New("trial: " + res.NotJudged)
+		if res.Disturbed() {
+			return out, fmt.Errorf("trial: %s: the machine stood still for %v: its figures do not count", res.Fault, res.Stall)
 		}
 		step.take(res)
 	}

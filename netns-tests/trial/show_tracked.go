@@ -193,9 +193,7 @@ func trackedConnections(host *lab.Host, full bool) (out Findings, err error) {
 	if err != nil {
 		return out, err
 	}
-	quiet := idleFindings(idle, t.Settings[0].Interval)
-	quiet[0].Limit = countingLimit
-	out = append(out, quiet.of("nothing happens")...)
+	out = append(out, idleFindings(idle, countingLimit).of("nothing happens")...)
 	for _, e := range SpreadEvents() {
 		if e.Name != "handover" {
 			continue
