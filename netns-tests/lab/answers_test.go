@@ -171,33 +171,11 @@ func TestCaptureKeepsWhatAnswersAndPassesQuestionsOver(t *testing.T) {
 			assert.NotZero(t, n, "the filter passes: "+name)
 		}
 	}
-	for name, tt := range map[string]struct {
-		frame []byte
-		want  bool
-	}{
-		"a message":           {echo(client4, VIP4, 9, membersPort, 0), true},
-		"a message over IPv6": {echo(client6, VIP6, 9, membersPort, 0), true},
-		"of another port":     {echo(client4, VIP4, membersPort, 9, 0), false},
-	} {
-		assert.Equal(t, tt.want, toMembers(tt.frame), name)
-		n, err := filter.Run(tt.frame)
-		require.NoError(t, err)
-		assert.Equal(t, tt.want, n > 0, name)
-	}
 	n, err := filter.Run(echo(client4, VIP4, 9, 10, 0))
 	require.NoError(t, err)
 	assert.Zero(t, n, "the filter drops other datagrams")
 	_, stamped := stampOf(nil)
 	assert.False(t, stamped, "without a time of the kernel there is none")
-}
-
-func TestSilenceIsWhatNobodyHeard(t *testing.T) {
-	const ms = time.Millisecond
-	r := &Report{Ended: 1000 * ms, Heard: []Heard{{0, 1}, {100 * ms, 1}, {400 * ms, 1}, {100 * ms, 2}, {150 * ms, 2}}, Adverts: []Advert{{At: 250 * ms, Node: 1}}}
-	assert.Equal(t, 600*ms, r.Silent(0, r.Ended, 1))
-	assert.Equal(t, 150*ms, r.Silent(0, 401*ms, 1))
-	assert.Equal(t, 850*ms, r.Silent(0, r.Ended))
-	assert.Zero(t, r.Silent(0, r.Ended, 3))
 }
 
 func TestMoveBySilenceIsOneAfterThreeIntervals(t *testing.T) {

@@ -25,7 +25,6 @@ type capture struct {
 	announcements []Announcement // owned by run until done
 	adverts       []Advert
 	answers       []Answer
-	heard         []Heard
 	err           error // something was not captured
 }
 
@@ -128,8 +127,6 @@ func (c *capture) note(frame []byte, stamp time.Time, from unix.Sockaddr) {
 	if a, ok := parseAnswer(frame); ok {
 		a.At, a.Node = at, node
 		c.answers = append(c.answers, a)
-	} else if toMembers(frame) {
-		c.heard = append(c.heard, Heard{At: at, Node: node})
 	}
 }
 
@@ -150,40 +147,28 @@ func (c *capture) finish() error {
 	slices.SortStableFunc(c.announcements, func(a, b Announcement) int { return cmp.Compare(a.At, b.At) })
 	slices.SortStableFunc(c.adverts, func(a, b Advert) int { return cmp.Compare(a.At, b.At) })
 	slices.SortStableFunc(c.answers, func(a, b Answer) int { return cmp.Compare(a.At, b.At) })
-	slices.SortStableFunc(c.heard, func(a, b Heard) int { return cmp.Compare(a.At, b.At) })
 	return c.err
 }
 
-// membersPort is where nodes talk to each other, over UDP and TCP.
-const membersPort = 9646
-
-// nodesSpeak passes ARP, VRRP over both families, neighbour advertisements, answers of echoes, and what nodes say to each other.
+// nodesSpeak passes ARP, VRRP over both families, neighbour advertisements, and answers of echoes.
 func nodesSpeak() []bpf.Instruction {
-	const accept, reject = 20, 21
+	const accept, reject = 13, 14
 	at := func(i, to int) uint8 { return uint8(to - i - 1) }
 	return []bpf.Instruction{
-		0:  bpf.LoadAbsolute{Off: 12, Size: 2},
-		1:  bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_ARP, SkipTrue: at(1, accept)},
-		2:  bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IPV6, SkipTrue: at(2, 11)},
-		3:  bpf.LoadAbsolute{Off: etherHeader + 9, Size: 1},
-		4:  bpf.JumpIf{Cond: bpf.JumpEqual, Val: protoVRRP, SkipTrue: at(4, accept)},
-		5:  bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_UDP, SkipTrue: at(5, 7)},
-		6:  bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_TCP, SkipFalse: at(6, reject)},
-		7:  bpf.LoadAbsolute{Off: etherHeader + ipv4Header, Size: 2},
-		8:  bpf.JumpIf{Cond: bpf.JumpEqual, Val: echoPort, SkipTrue: at(8, accept)},
-		9:  bpf.LoadAbsolute{Off: etherHeader + ipv4Header, Size: 4},
-		10: bpf.Jump{Skip: uint32(at(10, 17))},
+		0: bpf.LoadAbsolute{Off: 12, Size: 2},
+		1: bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_ARP, SkipTrue: at(1, accept)},
+		2: bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IPV6, SkipTrue: at(2, 8)},
+		3: bpf.LoadAbsolute{Off: etherHeader + 9, Size: 1},
+		4: bpf.JumpIf{Cond: bpf.JumpEqual, Val: protoVRRP, SkipTrue: at(4, accept)},
+		5: bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_UDP, SkipFalse: at(5, reject)},
+		6: bpf.LoadAbsolute{Off: etherHeader + ipv4Header, Size: 2},
+		7: bpf.JumpIf{Cond: bpf.JumpEqual, Val: echoPort, SkipTrue: at(7, accept), SkipFalse: at(7, reject)},
 
-		11: bpf.LoadAbsolute{Off: etherHeader + 6, Size: 1},
-		12: bpf.JumpIf{Cond: bpf.JumpEqual, Val: protoVRRP, SkipTrue: at(12, accept)},
-		13: bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_ICMPV6, SkipTrue: at(13, accept)},
-		14: bpf.LoadAbsolute{Off: etherHeader + ipv6Header, Size: 2},
-		15: bpf.JumpIf{Cond: bpf.JumpEqual, Val: echoPort, SkipTrue: at(15, accept)},
-		16: bpf.LoadAbsolute{Off: etherHeader + ipv6Header, Size: 4},
-
-		17: bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0xffff}, // the port that it is for
-		18: bpf.JumpIf{Cond: bpf.JumpEqual, Val: membersPort, SkipTrue: at(18, accept)},
-		19: bpf.Jump{Skip: uint32(at(19, reject))},
+		8:  bpf.LoadAbsolute{Off: etherHeader + 6, Size: 1},
+		9:  bpf.JumpIf{Cond: bpf.JumpEqual, Val: protoVRRP, SkipTrue: at(9, accept)},
+		10: bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_ICMPV6, SkipTrue: at(10, accept)},
+		11: bpf.LoadAbsolute{Off: etherHeader + ipv6Header, Size: 2},
+		12: bpf.JumpIf{Cond: bpf.JumpEqual, Val: echoPort, SkipTrue: at(12, accept), SkipFalse: at(12, reject)},
 
 		accept: bpf.RetConstant{Val: 0xffff},
 		reject: bpf.RetConstant{Val: 0},

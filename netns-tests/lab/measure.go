@@ -182,7 +182,6 @@ func (m *Measurement) finish() *Report {
 	if m.capture != nil {
 		r.Blind = m.capture.finish()
 		r.Announcements, r.Adverts, r.Answers = m.capture.announcements, m.capture.adverts, m.capture.answers
-		r.Heard = m.capture.heard
 	}
 	for _, w := range m.watchers {
 		r.Binds = append(r.Binds, w.finish()...)

@@ -18,7 +18,6 @@ type Report struct {
 	HTTPS   []StreamReport `json:"https,omitempty"`
 	// Answers are what nodes answered for any address, in the order in which the kernel of the switch received them.
 	Answers []Answer `json:"-"`
-	Heard   []Heard  `json:"-"` // what nodes said to each other, likewise
 	// Blind says what the switch did not capture, nil if nothing is missing. Whoever is blind takes two nodes to have answered all the time.
 	Blind         error          `json:"-"`
 	Announcements []Announcement `json:"announcements,omitempty"`
