@@ -17,6 +17,9 @@ import (
 // perIdleProcess is how many connections one process has: descriptors are limited.
 const perIdleProcess = 15000
 
+// No step of these processes lasts for ever: one connection has so long, all of a process, and its end.
+const idleConnect, idleReady, idleEnd = 20 * time.Second, 3 * time.Minute, 30 * time.Second
+
 // idleEnv has the configuration of the helper process.
 const idleEnv = "KEEPVIP_LAB_IDLE"
 
@@ -135,15 +138,18 @@ func (n *Namespace) startIdle(c idleConfig) (*idleProcess, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lab: start idle connections: %w", err)
 	}
+	_ = ready.SetReadDeadline(time.Now().Add(idleReady))
 	if b, _ := io.ReadAll(ready); len(b) == 0 {
 		p.end()
-		return nil, errors.New("lab: idle connections: the process has said why")
+		return nil, fmt.Errorf("lab: idle connections: the process has said why, or was not ready within %v", idleReady)
 	}
 	return p, nil
 }
 
 func (p *idleProcess) end() {
 	_ = p.in.Close()
+	late := time.AfterFunc(idleEnd, func() { _ = p.cmd.Process.Kill() })
+	defer late.Stop()
 	_ = p.cmd.Wait()
 }
 
@@ -243,6 +249,9 @@ func (c idleConfig) listen(poll *poller, in, ready *os.File, out io.Writer) erro
 	}
 	for i := range ends {
 		fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err == nil {
+			err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: int64(idleConnect / time.Second)})
+		}
 		if err == nil {
 			err = unix.Connect(fd, sockaddr(c.Target))
 		}
