@@ -59,10 +59,9 @@ func TestKilledHolderIsSilentBeforeAnotherAnswers(t *testing.T) {
 			settled(t, g)
 			lined(t, g)
 			res := measure(t, g, trial.KilledForGood)
-			assert.Zero(t, res.Report.Direct.Beside(res.Victim, res.FaultAt, res.Report.Ended), "the killed node answers beside another")
-			assert.LessOrEqual(t, res.Two, res.TwoRoom, "two answer")
+			assert.Zero(t, res.Report.Beside(res.Victim, res.FaultAt, res.Report.Ended), "the killed node answers beside another")
 			moved(t, 1, res)
-			if res.Explained > 0 {
+			if res.BySilence > 0 {
 				return
 			}
 			assert.Equal(t, code.ProcessEnded, whyHere(t, nodeOf(g, res.Taker)))
@@ -81,7 +80,7 @@ func TestKilledHolderWhoseEndIsNotHeard(t *testing.T) {
 	_, err := holder.RunInput(dropEnds, "nft", "-f", "-")
 	require.NoError(t, err)
 	res := measure(t, g, trial.KilledForGood)
-	assert.Zero(t, res.Report.Direct.Beside(res.Victim, res.FaultAt, res.Report.Ended))
+	assert.Zero(t, res.Report.Beside(res.Victim, res.FaultAt, res.Report.Ended))
 	moved(t, 1, res)
 	assert.Equal(t, code.HolderSilent, whyHere(t, nodeOf(g, res.Taker)))
 }

@@ -21,7 +21,7 @@ func confHere(t *testing.T) (conf, instance string) {
 	conf, instance = filepath.Join(dir, "keepalived.conf"), filepath.Join(dir, "vi.conf")
 	require.NoError(t, os.WriteFile(conf, []byte("vrrp_script true {\n script /bin/true\n user 65534\n interval 1\n}\ninclude vi.conf\n"), 0o600))
 	require.NoError(t, os.WriteFile(instance, []byte(`vrrp_instance VI_1 {
- interface lo
+ interface eth0
  virtual_router_id 51
  priority 101
  authentication {
@@ -123,7 +123,7 @@ func TestManifestOfKeepalivedConf(t *testing.T) {
 	assert.NotContains(t, errs, "mode 0600")
 
 	plain := filepath.Join(t.TempDir(), "k.conf")
-	require.NoError(t, os.WriteFile(plain, []byte("vrrp_instance a {\n interface lo\n virtual_router_id 5\n authentication {\n auth_type PASS\n auth_pass geheim42\n }\n virtual_ipaddress {\n 10.77.0.100\n }\n}\n"), 0o600))
+	require.NoError(t, os.WriteFile(plain, []byte("vrrp_instance a {\n interface eth0\n virtual_router_id 5\n authentication {\n auth_type PASS\n auth_pass geheim42\n }\n virtual_ipaddress {\n 10.77.0.100\n }\n}\n"), 0o600))
 	code, out, errs = keepvip(t, "manifest", "pod", "--keepalived-conf", plain)
 	require.Equal(t, exitOK, code, errs)
 	assert.Contains(t, out, "passwordFile: /etc/keepvip/a.password")

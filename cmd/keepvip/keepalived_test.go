@@ -74,7 +74,7 @@ func TestKeepalivedSaysItsSignalsAndVersion(t *testing.T) {
 
 // The codes are those of Debian's keepalived for the same files, but for 3.
 func TestKeepalivedConfigTest(t *testing.T) {
-	const instance = "vrrp_instance VI_1 {\n interface lo\n virtual_router_id 51\n virtual_ipaddress {\n  10.77.0.100\n }\n%\n}\n"
+	const instance = "vrrp_instance VI_1 {\n interface eth0\n virtual_router_id 51\n virtual_ipaddress {\n  10.77.0.100\n }\n%\n}\n"
 	for name, tt := range map[string]struct {
 		text, args string
 		code       int
@@ -85,7 +85,7 @@ func TestKeepalivedConfigTest(t *testing.T) {
 		"a VRID that is none":                    {strings.Replace(instance, "51", "300", 1), "", 5, "FILE:3: error value:"},
 		"a brace that is missing":                {strings.TrimSuffix(instance, "}\n"), "", 5, "FILE:1: error brace:"},
 		"a word without a value":                 {strings.Replace(instance, "%", " priority", 1), "", 2, "FILE:7: error missing:"},
-		"no such interface":                      {strings.Replace(instance, " lo", " nosuch0", 1), "", 5, "FILE:2: there is no interface nosuch0 here"},
+		"no such interface":                      {strings.Replace(instance, " eth0", " nosuch0", 1), "", 5, "FILE:2: there is no interface nosuch0 here"},
 		"scripts without enable_script_security": {"vrrp_script a {\n script /bin/true\n}\n" + strings.Replace(instance, "%", " track_script {\n  a\n }", 1), "", 6, "FILE:2: warning script-security:"},
 		"a script that is missing": {
 			"global_defs {\n enable_script_security\n script_user 65534\n}\nvrrp_script a {\n script /none/a\n}\n" + strings.Replace(instance, "%", " track_script {\n  a\n }", 1), "", 5,

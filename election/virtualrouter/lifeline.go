@@ -57,7 +57,8 @@ func (m *machine) follows(e ending) bool {
 	return m.router.Snapshot().Followed == e.source && (h == nil || !h.at.After(e.at))
 }
 
-// rankAfter is how many members would rather take over than this one: those that are ready, and of a higher priority, or of the same and a lower address.
+// rankAfter is how many members would rather take over than this one: those that are ready, and of a higher priority, or of the same and a greater
+// address, which stay if two become Active all the same.
 func (m *machine) rankAfter(gone netip.Addr) (n int) {
 	own, self := m.router.Snapshot().Priority, m.source.WithZone("")
 	for i := range m.roster.list {
@@ -65,7 +66,7 @@ func (m *machine) rankAfter(gone netip.Addr) (n int) {
 		if o.Address == gone || !o.Peer.Fit || o.Peer.State != vrrp.Backup {
 			continue
 		}
-		if p := o.Peer.Priority; p > own || p == own && o.Address.Less(self) {
+		if p := o.Peer.Priority; p > own || p == own && self.Less(o.Address) {
 			n++
 		}
 	}

@@ -84,10 +84,10 @@ func TestEndOfTheActivesProcessIsTakenOverFrom(t *testing.T) {
 		want       int
 		within     time.Duration
 	}{
-		"equals, the lower address first":         {[3]uint8{100, 100, 100}, []netip.Addr{nodeB, nodeC}, 1, 4 * time.Millisecond},
+		"equals, the greater address first":       {[3]uint8{100, 100, 100}, []netip.Addr{nodeB, nodeC}, 2, 4 * time.Millisecond},
 		"the higher priority first":               {[3]uint8{100, 90, 95}, []netip.Addr{nodeC, nodeB}, 2, 4 * time.Millisecond},
-		"the first does not hear of it":           {[3]uint8{100, 100, 100}, []netip.Addr{nodeC}, 2, rankGap + 4*time.Millisecond},
-		"nobody hears of it: by silence, as ever": {[3]uint8{100, 100, 100}, nil, 1, 400 * time.Millisecond},
+		"the first does not hear of it":           {[3]uint8{100, 100, 100}, []netip.Addr{nodeB}, 1, rankGap + 4*time.Millisecond},
+		"nobody hears of it: by silence, as ever": {[3]uint8{100, 100, 100}, nil, 2, 400 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
