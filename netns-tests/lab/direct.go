@@ -23,10 +23,10 @@ type direct struct {
 
 	ports [2]uint16 // of the sockets for IPv4 and IPv6
 	send  int       // packet socket
-	fds  []int
-	seq  uint64
-	stop atomic.Bool
-	done chan struct{}
+	fds   []int
+	seq   uint64
+	stop  atomic.Bool
+	done  chan struct{}
 }
 
 // questions are what the nodes are asked, at the MAC addresses that they have.
