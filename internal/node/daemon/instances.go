@@ -248,8 +248,8 @@ func (b *builder) elect(v config.VIP, p instance.Place, crowd, many int, pause t
 	}
 	hearing, deafen := b.earSockets.at(p)
 	giveBack := func() { deafen(); quit(); leave() }
-	if len(v.Elsewhere) > 0 {
-		lines = nil // the leases of other interfaces do not end with a line on this one
+	if len(v.Elsewhere) > 0 || v.HooksOnly {
+		lines = nil // the leases of other interfaces do not end with a line on this one, and what hooks move has no lease
 	}
 	e, err := virtualrouter.New(virtualrouter.Config{
 		Router: router, Bound: len(v.Addresses), Peers: v.VRRP.Peers, Members: known, GroupMember: b.groups.member(v),
