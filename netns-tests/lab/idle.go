@@ -240,6 +240,19 @@ func (c idleConfig) serve(poll *poller, in, ready *os.File) error {
 	}
 }
 
+// connect goes on where a signal has interrupted it: with a timeout the kernel does not.
+func connect(fd int, to unix.Sockaddr) error {
+	for {
+		switch err := unix.Connect(fd, to); err {
+		case unix.EINTR:
+		case unix.EISCONN:
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
 // listen connects, and notes until the input ends when each connection does.
 func (c idleConfig) listen(poll *poller, in, ready *os.File, out io.Writer) error {
 	ends, at := make(IdleReport, c.Count), map[int32]int{}
@@ -253,7 +266,7 @@ func (c idleConfig) listen(poll *poller, in, ready *os.File, out io.Writer) erro
 			err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: int64(idleConnect / time.Second)})
 		}
 		if err == nil {
-			err = unix.Connect(fd, sockaddr(c.Target))
+			err = connect(fd, sockaddr(c.Target))
 		}
 		if err == nil {
 			err = poll.watch(fd, false)
