@@ -44,7 +44,8 @@ func Silenced(name string, stop Stop, length time.Duration) Fault {
 		return g.silenced(name, func(m *lab.Measurement, holder *lab.Node) (f standstill, err error) {
 			f.began = m.Mark("daemon on %s stands still", holder.Label)
 			err = stop(g.Daemon(holder), length, func() { f.stood = g.Lab.Now() })
-			f.woken = m.Mark("daemon on %s goes on", holder.Label)
+			m.Mark("daemon on %s goes on", holder.Label)
+			f.woken = f.stood + length // the mark comes after the first frames
 			if err == nil {
 				time.Sleep(2 * g.span())
 			}
