@@ -140,6 +140,9 @@ func (h *Hearing) Unsure() bool { return h.unsure }
 // Last tells that this node, as an Active, is to come last: it is unsure, or was until a moment ago, and may not have heard of another holder yet.
 func (h *Hearing) Last() bool { return h.comesLast }
 
+// MetHolder takes in that the holder has passed the address on to this node: there is no other one to hear of.
+func (h *Hearing) MetHolder() { h.comesLast = h.unsure }
+
 // Asked is when the last question was asked; zero for never.
 func (h *Hearing) Asked() time.Time { return h.asked }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/keepvip/keepvip/internal/base/bubble"
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -58,4 +59,20 @@ func early(after time.Duration) time.Duration {
 		return 7 * time.Millisecond
 	}
 	return 50 * time.Millisecond
+}
+
+// A node that has the address by a GRANT has heard the holder: it advertises its own priority from the first moment.
+func TestNodeThatIsGrantedTheAddressDoesNotComeLast(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLAN()
+		l.ask, l.talk = true, true
+		a, c := l.start(t, nodeA, nil), l.start(t, nodeC, nil)
+		time.Sleep(3 * time.Second)
+		b := l.start(t, nodeB, func(c *vrrp.Config) { c.Priority = 150 })
+		time.Sleep(time.Second)
+		assert.True(t, b.holds())
+		assert.Equal(t, string(vrrp.ReasonGranted), b.last().Reason)
+		assert.Equal(t, code.HigherPriority, c.last().Code, "who looks on: %+v", c.last())
+		stopAll(t, a, b, c)
+	})
 }

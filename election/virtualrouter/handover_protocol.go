@@ -296,7 +296,8 @@ func (x *handoverProtocol) take(t members.Take) {
 		return
 	}
 	before := m.state
-	m.agenda.first(m.routerStep(vrrp.Granted{}), func() {
+	m.hearing.MetHolder()
+	m.agenda.first(m.routerStep(vrrp.SetLast{On: m.hearing.Last()}), m.routerStep(vrrp.Granted{}), func() {
 		if before == election.Backup && m.state == election.Active {
 			m.counters.Granted++
 		}
