@@ -41,6 +41,7 @@ func TestSplitByConfigurationIsNamedInPlainVRRP(t *testing.T) {
 				require.NoError(t, err)
 			}
 			start(first, first.Address.String()+", "+second.Address.String())
+			eventually(t, 20*time.Second, "the first node advertises", func() bool { return first.Holds(lab.VIP4) })
 			others := "10.77.0.99"
 			if tt.listed {
 				others = first.Address.String()

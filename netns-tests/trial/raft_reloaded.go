@@ -57,7 +57,7 @@ func (r *raftReloaded) once(host *lab.Host, heartbeat time.Duration) error {
 	if err := r.kill(g, Filed{Heartbeat: heartbeat * 3 / 2}); err != nil {
 		return err
 	}
-	if err := errors.Join(g.reloadAll(Filed{}), r.watch(g, g.Settings[0].Interval)); err != nil {
+	if err := errors.Join(g.reloadAll(Filed{NoLines: true}), r.watch(g, g.Settings[0].Interval)); err != nil {
 		return err
 	}
 	for _, n := range g.Lab.Nodes {

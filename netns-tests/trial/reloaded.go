@@ -16,6 +16,7 @@ import (
 type Filed struct {
 	Keepvip
 	Heartbeat time.Duration // not 0: elects by Raft, with this raft.heartbeatTimeout
+	NoLines   bool          // without lifelines, which have the port of Raft
 }
 
 // Start implements [Product].
@@ -52,6 +53,9 @@ func (p Filed) write(n *lab.Node, s Settings) (string, error) {
 			return "", err
 		}
 		election = fmt.Sprintf("  election: raft\nkey: {file: %s}\nraft: {peers: [%s], heartbeatTimeout: %s}\n", key, addressesOf(3), p.Heartbeat)
+	}
+	if p.NoLines {
+		election += "lifeline: false\n"
 	}
 	var addresses []string
 	for _, a := range s.Addresses {
