@@ -44,17 +44,17 @@ func (r *raftReloaded) findings() Findings {
 }
 
 func (r *raftReloaded) once(host *lab.Host, heartbeat time.Duration) error {
-	g, err := Open(host, Config{Product: Filed{}, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
+	g, err := Open(host, Config{Product: Filed{NoLines: true}, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
 	if err != nil {
 		return err
 	}
 	defer g.Close()
 	for _, h := range []time.Duration{heartbeat, heartbeat * 3 / 2} {
-		if err := errors.Join(g.reloadAll(Filed{Heartbeat: h}), r.watch(g, h)); err != nil {
+		if err := errors.Join(g.reloadAll(Filed{Heartbeat: h, NoLines: true}), r.watch(g, h)); err != nil {
 			return err
 		}
 	}
-	if err := r.kill(g, Filed{Heartbeat: heartbeat * 3 / 2}); err != nil {
+	if err := r.kill(g, Filed{Heartbeat: heartbeat * 3 / 2, NoLines: true}); err != nil {
 		return err
 	}
 	if err := errors.Join(g.reloadAll(Filed{NoLines: true}), r.watch(g, g.Settings[0].Interval)); err != nil {
