@@ -16,7 +16,7 @@ func TestReadmeAnswersTheFirstQuestionsAtItsTop(t *testing.T) {
 	for question, answer := range map[string]string{
 		"what is it":        "keeps one virtual IP address on one of several nodes",
 		"does it fit me":    "](#does-it-fit)",
-		"how fast":          "the node that holds the address dies | 308 ms",
+		"how fast":          "the node that holds the address dies | 250 ms",
 		"keepalived":        "](#beside-others)",
 		"kube-vip":          "Against keepalived, kube-vip and others",
 		"firewall":          "](docs/install.md#before-you-begin)",
@@ -34,7 +34,7 @@ func TestReadmeAnswersTheFirstQuestionsAtItsTop(t *testing.T) {
 func TestFiguresOfReadmeAreThoseOfMeasurements(t *testing.T) {
 	measured := read(t, "measurements.md")
 	for _, figure := range []string{
-		"| node death, equal | keepvip | 50 | 308 (268-362) |", "| daemon killed | keepvip | 20 | 80.0 (74.0-85.0) |",
+		"| node death, equal | keepvip | 50 | 250 (203-300) |", "| daemon killed | keepvip | 20 | 80.0 (74.0-85.0) |",
 		"| handover, IPv4 and IPv6, two clients | keepvip | 50 | 0.0 |", "| 10.0 (0.0-18.8) |", "| apiserver SIGKILL | 1 | 61 to 160 |",
 		"| 32013 (31820-32206) |",
 	} {
