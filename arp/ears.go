@@ -131,15 +131,15 @@ func (e *Ears) Ask(to []netip.Addr, named bool) {
 			from = netip.IPv4Unspecified()
 		}
 		if frame, err := question(own, mac, from, a); err == nil {
-			e.send(frame)
+			_ = e.send(frame) // as one that is lost
 		}
 	}
 }
 
-func (e *Ears) send(frame []byte) {
+func (e *Ears) send(frame []byte) error {
 	to := &unix.SockaddrLinklayer{Ifindex: e.ifi.Index, Protocol: binary.NativeEndian.Uint16(frame[12:]), Halen: 6}
 	copy(to.Addr[:], frame[:6])
-	_ = unix.Sendto(e.fd, frame, unix.MSG_DONTWAIT, to) // as one that is lost
+	return unix.Sendto(e.fd, frame, unix.MSG_DONTWAIT, to)
 }
 
 // mac is the interface's Ethernet address at this moment.
@@ -187,12 +187,14 @@ func (e *Ears) read() {
 }
 
 // Answers asks for one address, so often and with such a gap after each question, and tells whether somebody on the link answers or claims it. It
-// returns with the first answer that it finds.
+// returns with the first answer that it finds. A question that cannot be asked proves nothing: then somebody is taken to answer.
 func (e *Ears) Answers(a netip.Addr, times int, gap time.Duration) bool {
 	a = a.WithZone("")
 	began := e.begin()
 	for range times {
-		e.askAgain(a)
+		if !e.askAgain(a) {
+			return true
+		}
 		<-time.After(gap)
 		if e.heardSince(a, began) {
 			return true
@@ -209,17 +211,16 @@ func (e *Ears) begin() time.Time {
 	return time.Now()
 }
 
-// askAgain asks once, whenever that was done last.
-func (e *Ears) askAgain(a netip.Addr) {
+// askAgain asks once, whenever that was done last, and tells whether the question has left.
+func (e *Ears) askAgain(a netip.Addr) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	own, ok := e.mac()
 	if !ok || a.Is4() != e.from.Is4() {
-		return
+		return false
 	}
-	if frame, err := question(own, nil, e.from, a); err == nil {
-		e.send(frame)
-	}
+	frame, err := question(own, nil, e.from, a)
+	return err == nil && e.send(frame) == nil
 }
 
 func (e *Ears) heardSince(a netip.Addr, began time.Time) bool {

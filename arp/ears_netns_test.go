@@ -1,0 +1,40 @@
+//go:build netns
+
+package arp
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+
+	"github.com/keepvip/keepvip/internal/base/netnstest"
+)
+
+func TestEarsTellWhetherAnybodyAnswers(t *testing.T) {
+	for name, a := range map[string]struct{ own, client, nobody, otherFamily string }{
+		"IPv4": {"10.9.0.11", "10.9.0.1", "10.9.0.77", "fd09::77"},
+		"IPv6": {"fd09::11", "fd09::1", "fd09::77", "10.9.0.77"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLAN(t)
+			n := &l.nodes[0]
+			var e *Ears
+			n.In(func() {
+				var err error
+				e, err = OpenEars(&n.ifi, netip.MustParseAddr(a.own))
+				require.NoError(t, err)
+			})
+			t.Cleanup(func() { _ = e.Close() })
+			answers := func(address string) bool { return e.Answers(netip.MustParseAddr(address), 2, time.Millisecond) }
+			assert.True(t, e.Answers(netip.MustParseAddr(a.client), int(netnstest.Patience/time.Millisecond), time.Millisecond), "a host that is there")
+			assert.False(t, answers(a.nobody), "nobody has it")
+			assert.True(t, answers(a.otherFamily), "it cannot be asked for")
+			n.In(func() { require.NoError(t, netlink.LinkSetDown(n.Link("eth0"))) })
+			assert.True(t, answers(a.nobody), "no question leaves")
+		})
+	}
+}
