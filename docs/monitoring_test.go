@@ -64,7 +64,7 @@ func TestAlertsNameMetricsCodesAndPlacesThatAreThere(t *testing.T) {
 
 func lasting(d string) string {
 	if d == "0s" {
-		return "at once"
+		return "immediately"
 	}
 	return d
 }

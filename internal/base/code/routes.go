@@ -41,7 +41,7 @@ func routes() []Entry {
 		},
 		{
 			NoRoutingDaemon, "no-routing-daemon", "No routing daemon is found on this host, so routers may not learn of the route to the address.",
-			"Look whether BIRD or FRR runs here, and where its socket is: /run/bird/bird.ctl, /run/frr/zebra.vty. One in a pod may keep its socket to itself.",
+			"Look whether BIRD or FRR runs here, and where its socket is: /run/bird/bird.ctl, /run/frr/zebra.vty. A daemon in a pod may keep its socket to itself.",
 			"Start BIRD or FRR on this host, as docs/routes.md has it, or a network plugin that takes routes of the kernel.",
 		},
 		{

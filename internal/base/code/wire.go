@@ -100,7 +100,7 @@ func wireRefused() []Entry {
 			"Look at keepvip version on all nodes.", "Run the same release of keepvip on all nodes.",
 		},
 		{
-			NotAPeer, "not-a-peer", "What a node sends for this address is refused because its own address is not in the list of peers here.",
+			NotAPeer, "not-a-peer", "Packets of a node for this address are refused because its own address is not in the list of peers here.",
 			"Look at REJECTED in the status, which names the sender, and at `vrrp.peers`: the node may have another address than before, as by DHCP.",
 			"Add the sender to `vrrp.peers` on all nodes, give it back the address that is in the list, or stop it.",
 		},

@@ -12,7 +12,7 @@ const (
 func wireCauses() []Entry {
 	return []Entry{
 		{
-			BehindRouter, "behind-router", "What a node sends for this address is refused because it came through a router: its hop limit is less than vrrp.minTTL.",
+			BehindRouter, "behind-router", "Packets of a node for this address are refused because they came through a router: their hop limit is less than vrrp.minTTL.",
 			"Look at REJECTED in the status: it names the sender and its hop limit.",
 			"Set vrrp.minTTL on all nodes to 255 less the number of routers between them, with a key. Or bring the nodes onto one link.",
 		},
