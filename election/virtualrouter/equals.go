@@ -11,8 +11,6 @@ import (
 // equals is how this node stands should the Active fall silent: nowhere, unless every router that is known is a member with this
 // node's priority, or one that is not fit and comes last. keepalived, another priority, and a member of a release that is an Active
 // for its whole Active_Down_Interval have everything as RFC 9568 does.
-//
-// The greatest address comes first: if two become Active all the same, it is the one that stays (RFC 9568, section 6.4.3).
 func (m *machine) equals(active netip.Addr) vrrp.Equals {
 	base := m.cfg.Router.Priority
 	if m.x == nil || m.router.Snapshot().Priority != base {
@@ -25,18 +23,28 @@ func (m *machine) equals(active netip.Addr) vrrp.Equals {
 		slices.ContainsFunc(m.cfg.Peers, func(a netip.Addr) bool { return !m.own(a) && !m.roster.has(a) }) {
 		return vrrp.Equals{}
 	}
-	e := vrrp.Equals{Of: 1}
+	if slices.ContainsFunc(m.roster.list, func(o members.Member) bool {
+		return !o.Peer.NoCandidate && (o.Peer.Base != base || o.Peer.Priority > base)
+	}) {
+		return vrrp.Equals{}
+	}
+	before, others := m.takers(active.WithZone(""))
+	return vrrp.Equals{Rank: before, Of: others + 1}
+}
+
+// takers are how many others could take over from the Active at gone, and how many of them come before this node: those of a higher priority, or
+// of the same and a greater address. Of two that become Active all the same, that is the one that stays (RFC 9568, section 6.4.3).
+func (m *machine) takers(gone netip.Addr) (before, others int) {
+	own, self := m.router.Snapshot().Priority, m.source.WithZone("")
 	for i := range m.roster.list {
-		switch o := &m.roster.list[i]; {
-		case o.Peer.NoCandidate:
-		case o.Peer.Base != base || o.Peer.Priority > base:
-			return vrrp.Equals{}
-		case o.Peer.Priority == base && o.Address != active.WithZone(""):
-			e.Of++
-			if m.source.WithZone("").Less(o.Address) {
-				e.Rank++
-			}
+		o := &m.roster.list[i]
+		if o.Address == gone || !o.Peer.Fit || o.Peer.State != vrrp.Backup {
+			continue
+		}
+		others++
+		if p := o.Peer.Priority; p > own || p == own && self.Less(o.Address) {
+			before++
 		}
 	}
-	return e
+	return before, others
 }

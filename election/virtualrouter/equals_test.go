@@ -15,7 +15,9 @@ import (
 
 func TestEqualsAreMembersOfOnePriority(t *testing.T) {
 	said := func(a netip.Addr) members.Member {
-		return members.Member{Address: a, Peer: members.PeerState{Revision: members.RevisionPrompt, Base: 100, Priority: 100}}
+		return members.Member{Address: a, Peer: members.PeerState{
+			Revision: members.RevisionPrompt, Base: 100, Priority: 100, Fit: true, State: vrrp.Backup,
+		}}
 	}
 	nodeD := netip.MustParseAddr("10.77.0.14")
 	none := vrrp.Equals{}
@@ -32,8 +34,11 @@ func TestEqualsAreMembersOfOnePriority(t *testing.T) {
 		{"a Backup is of a release before", func(m *machine) { m.roster.list[1].Peer.Revision-- }, vrrp.Equals{Rank: 1, Of: 2}},
 		{"another Backup has another priority", func(m *machine) { m.roster.list[1].Peer.Base = 90 }, none},
 		{"another Backup has a higher one for now", func(m *machine) { m.roster.list[1].Peer.Priority = 110 }, none},
-		{"another Backup is not fit", func(m *machine) { m.roster.list[1].Peer.Priority = 1 }, vrrp.Equals{Rank: 0, Of: 1}},
-		{"another is no candidate", func(m *machine) { m.roster.list[1].Peer.NoCandidate, m.roster.list[1].Peer.Base = true, 7 }, vrrp.Equals{Rank: 0, Of: 1}},
+		{"another Backup is not fit", func(m *machine) { m.roster.list[1].Peer.Priority, m.roster.list[1].Peer.Fit = 1, false }, vrrp.Equals{Rank: 0, Of: 1}},
+		{"another is no candidate", func(m *machine) {
+			o := &m.roster.list[1].Peer
+			o.NoCandidate, o.Fit, o.Base = true, false, 7 // it is never fit
+		}, vrrp.Equals{Rank: 0, Of: 1}},
 		{"the Active is no member", func(m *machine) { m.roster.list = m.roster.list[1:] }, none},
 		{
 			"somebody has advertised who is no member",

@@ -41,7 +41,8 @@ func (m *machine) lineEnded(r members.Received) {
 	if h := m.heard.findPlain(source); h != nil {
 		h.ended = r.At
 	}
-	e := ending{source: source, at: r.At, due: m.now.Add(time.Duration(m.rankAfter(source)) * rankGap)}
+	before, _ := m.takers(source)
+	e := ending{source: source, at: r.At, due: m.now.Add(time.Duration(before) * rankGap)}
 	if m.follows(e) {
 		m.ending = e
 		m.judgeEnding()
@@ -55,22 +56,6 @@ func (m *machine) follows(e ending) bool {
 	}
 	h := m.heard.findPlain(e.source)
 	return m.router.Snapshot().Followed == e.source && (h == nil || !h.at.After(e.at))
-}
-
-// rankAfter is how many members would rather take over than this one: those that are ready, and of a higher priority, or of the same and a greater
-// address, which stay if two become Active all the same.
-func (m *machine) rankAfter(gone netip.Addr) (n int) {
-	own, self := m.router.Snapshot().Priority, m.source.WithZone("")
-	for i := range m.roster.list {
-		o := &m.roster.list[i]
-		if o.Address == gone || !o.Peer.Fit || o.Peer.State != vrrp.Backup {
-			continue
-		}
-		if p := o.Peer.Priority; p > own || p == own && self.Less(o.Address) {
-			n++
-		}
-	}
-	return n
 }
 
 // judgeEnding takes over when this node's turn has come, and the host of the process that has ended does not answer for the address: its kernel has taken
