@@ -32,7 +32,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 .DEFAULT_GOAL := build
 .PHONY: image packages release release-twice release-version test-packages
 .PHONY: count lint-workflows test-packaging picture test-installers mutations vuln
-.PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz fuzz-keepalived bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm e2e-watches bench-growth
+.PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz fuzz-keepalived bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm e2e-watches bench-growth bench-compare site
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -111,6 +111,11 @@ bench-growth: root deps build ## measure docs/growth.md and its curves, and writ
 	$(GO) build -o bin/lab-bench ./netns-tests/cmd/bench
 	bin/lab-bench -growth docs $(BENCHFLAGS)
 
+bench-compare: root deps build ## measure docs/comparison.md beside keepalived, FRR and ucarp, and write it (root; two hours; BENCHFLAGS='-json results', or '-from results')
+	@.ci/deps ucarp:ucarp
+	$(GO) build -o bin/lab-bench ./netns-tests/cmd/bench
+	bin/lab-bench -compare docs $(BENCHFLAGS)
+
 bench-starts: root deps build ## every order of starting three nodes, with 0 s and 5 s between two (root)
 	$(GO) test -tags netns -count=1 -v -run 'TestStartOrders|TestSimultaneousStart' ./netns-tests -args -start-gap 5s -every-gap
 
@@ -161,6 +166,10 @@ test-packages: root ## install, upgrade, remove and purge the packages under sys
 	@.ci/deps $(PACKAGE_TOOLS)
 	cd packaging && $(GO) vet -tags packages ./... && $(GO) run $(STATICCHECK) -tags packages ./...
 	cd packaging && $(GO) test -count=1 -tags packages -timeout 15m $(TESTFLAGS) ./...
+
+site: ## the documentation as a site in dist/site (VERSION=1.2.3)
+	@.ci/deps mkdocs:mkdocs-material
+	.ci/site '$(DIST)/site' '$(or $(GIVEN_VERSION),dev)'
 
 # Helm and kustomize are built once, of the versions that .ci/installers pins.
 INSTALLER_TOOLS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/keepvip-installers

@@ -50,7 +50,7 @@ TIME (UTC)               NAME       HOLDER            THIS NODE         AWAY   C
 	assert.Equal(t, "no transition yet\n", historyText(daemon.History{}, now))
 }
 
-// The box in docs/operations.md is what is printed.
+// The box in docs/scripts.md is what is printed.
 func TestHistoryTextOfAFault(t *testing.T) {
 	at := time.Date(2026, 3, 1, 13, 20, 7, 0, time.UTC)
 	begins := history.Record{Boot: "b", BootSeconds: 10, Transition: instance.Transition{
@@ -60,7 +60,7 @@ func TestHistoryTextOfAFault(t *testing.T) {
 	ends := begins
 	ends.At, ends.BootSeconds, ends.Over, ends.Reason = at.Add(93312*time.Millisecond), 103.312, true, "it is over, after 1m33s"
 	text := historyText(daemon.History{Transitions: []history.Record{begins, ends}}, at)
-	assert.Contains(t, pages(t)["operations.md"], "```\n"+text+"```\n")
+	assert.Contains(t, pages(t)["scripts.md"], "```\n"+text+"```\n")
 }
 
 func TestHistoryOfAKeepvipThatDoesNotRunIsReadFromItsFile(t *testing.T) {

@@ -106,6 +106,10 @@ func (s *IdleServers) Kill9() error {
 // HoldIdle opens connections, and returns when all are open.
 func (l *Lab) HoldIdle(from *Namespace, target netip.AddrPort, count int) (*IdleConns, error) {
 	idle := &IdleConns{lab: l, Count: count}
+	// Ports of connections that a moment ago were ended may be in use still: there are more than twice as many as are wanted.
+	if _, err := from.Run("sysctl", "-qw", "net.ipv4.ip_local_port_range=1024 65000"); err != nil {
+		return nil, err
+	}
 	for left := count; left > 0; left -= perIdleProcess {
 		p, err := from.startIdle(idleConfig{Target: target, Count: min(left, perIdleProcess)})
 		if err != nil {

@@ -112,16 +112,24 @@ func (g *Group) Daemon(n *lab.Node) *lab.Process { return g.Daemons[n.ID-1] }
 func (g *Group) Holders() []*lab.Node {
 	var holders []*lab.Node
 	for _, n := range g.Lab.Nodes {
-		if n.Holds(g.Addresses[0]) {
+		if g.holds(n, g.Addresses[0]) {
 			holders = append(holders, n)
 		}
 	}
 	return holders
 }
 
+// holds reports whether the node has the address, and is its holder.
+func (g *Group) holds(n *lab.Node, a netip.Addr) bool {
+	if p, ok := g.Product.(holding); ok {
+		return p.Holds(n, a)
+	}
+	return n.Holds(a)
+}
+
 // holdsAll reports whether the node has every address.
 func (g *Group) holdsAll(n *lab.Node) bool {
-	return !slices.ContainsFunc(g.Addresses, func(a netip.Addr) bool { return !n.Holds(a) })
+	return !slices.ContainsFunc(g.Addresses, func(a netip.Addr) bool { return !g.holds(n, a) })
 }
 
 // settled reports whether the holder may keep the address for good: no running

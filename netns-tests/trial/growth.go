@@ -61,16 +61,27 @@ func Growths() []Growth {
 }
 
 func nodesGrow(host *lab.Host, count int) (Grown, error) {
-	return grow(host, Config{Lab: lab.Config{Nodes: count}})
+	return grow(host, Config{Lab: lab.Config{Nodes: count}}, 1)
 }
 
 func addressesGrow(host *lab.Host, count int) (Grown, error) {
-	return grow(host, Config{Addresses: manyAddresses(count, false)})
+	return grow(host, Config{}, count)
 }
 
-// grow measures a group that needs nothing else. Of many addresses three are asked.
-func grow(host *lab.Host, cfg Config) (Grown, error) {
-	g, err := openBy(host, cfg, func(g *Group) error {
+// grow measures a group that needs nothing else.
+func grow(host *lab.Host, cfg Config, addresses int) (Grown, error) {
+	g, err := OpenAddresses(host, cfg, addresses)
+	if err != nil {
+		return Grown{}, err
+	}
+	defer g.Close()
+	return g.grown()
+}
+
+// OpenAddresses opens a group with so many IPv4 addresses in one election. Of many the first, the middle and the last one are asked.
+func OpenAddresses(host *lab.Host, cfg Config, count int) (*Group, error) {
+	cfg.Addresses = manyAddresses(count, false)
+	return openBy(host, cfg, func(g *Group) error {
 		if all := g.Addresses; len(all) > 1 {
 			g.Addresses = []netip.Addr{all[0], all[len(all)/2], all[len(all)-1]}
 			if _, err := g.Lab.Client.Run("ip", "route", "add", "10.99.0.0/16", "dev", "eth0"); err != nil {
@@ -79,11 +90,6 @@ func grow(host *lab.Host, cfg Config) (Grown, error) {
 		}
 		return g.StartAll()
 	})
-	if err != nil {
-		return Grown{}, err
-	}
-	defer g.Close()
-	return g.grown()
 }
 
 func followersGrow(host *lab.Host, count int) (Grown, error) {

@@ -122,7 +122,11 @@ func shown(v float64) string {
 
 func writeGrowth(dir string, growths []trial.Growth, all map[string][]grownRow, runs int) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, growthBegin, runs)
+	times := fmt.Sprintf("%d times", runs)
+	if runs == 1 {
+		times = "once"
+	}
+	fmt.Fprintf(&b, growthBegin, times)
 	for _, g := range growths {
 		rows := all[g.Name]
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n![%s](pictures/growth-%s.svg)\n\n%s", title(g.Name), folded(g.How), growthTitle(g), g.Name, growthTable(g.Of, rows))
@@ -139,15 +143,17 @@ func writeGrowth(dir string, growths []trial.Growth, all map[string][]grownRow, 
 
 const growthBegin = `# Growth
 
-How processor, memory, failover and handover of keepvip grow with the size of a cluster. ` + "`make bench-growth`" + ` measures it and writes this page:
-each size %d times in network namespaces on one machine, with advertisements every 100 ms, and medians count. All nodes, clients and servers share
-that machine, so absolute figures are of it, and the shape of the curves is of keepvip. A part is measured by ` + "`BENCHFLAGS='-only \"nodes 3\" -runs 1'`" + `,
-which prints the figures and writes nothing.
+How processor, memory, failover and handover of keepvip grow with the size of a cluster. ` + "`make bench-growth`" + ` measures it
+and writes this page: each size %s in network namespaces on one machine, with advertisements every 100 ms, and the
+median counts. All nodes, clients and servers share that machine, so absolute figures are of it, and the shape of the
+curves is of keepvip. A part is measured by ` + "`BENCHFLAGS='-only \"nodes 3\" -runs 1'`" + `, which prints the figures and writes
+nothing.
 
 - **processor**: of the busiest daemon beside which nothing happens, in per cent of one processor, over ten seconds.
 - **memory**: resident (VmRSS) of the daemon that has most.
 - **failover**: how long a client has no answer when the holder's node dies.
-- **handover**: from ` + "`keepvip handover`" + ` until the next node answers, the start of the command included.
+- **handover**: from ` + "`keepvip handover`" + ` until the next node answers, the start of the command included. Where connections are
+  open: until the last client is told.
 `
 
 func title(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
@@ -216,7 +222,7 @@ func growthCurves(g trial.Growth, rows []grownRow) string {
 
 // folded breaks a text into lines as long as those of the other documents.
 func folded(text string) string {
-	const most = 140
+	const most = 118
 	var lines []string
 	line := ""
 	for _, word := range strings.Fields(text) {

@@ -49,7 +49,8 @@ func run(host *lab.Host, args []string, out io.Writer) error {
 	timeline := flags.Bool("timeline", false, "print the timeline of every run")
 	failures := flags.String("failure-modes", "", "run only the cases of the table of failure modes, and write it to this file")
 	grows := flags.String("growth", "", "instead of the table: how keepvip grows with the size of a cluster, written into this folder of documents; -only picks by \"nodes 3\", and then nothing is written")
-	from := flags.String("from", "", "run nothing, take the results that -json has written to this file: for the table, or with -failure-modes for that one")
+	compares := flags.String("compare", "", "instead of the table: keepvip and other programs side by side, written into this folder of documents; with a part by -only nothing is written")
+	from := flags.String("from", "", "run nothing, take the results that -json has written to this file: for the table, or with -failure-modes or -compare for those")
 	length := flags.Duration("soak", 0, "instead of the table: random faults for this long")
 	seed := flags.Uint64("seed", 0, "with -soak: the faults of this seed alone, which an earlier run has printed")
 	episode := flags.Int("episode", -1, "with -soak and -seed: this episode alone")
@@ -64,6 +65,9 @@ func run(host *lab.Host, args []string, out io.Writer) error {
 	o := options{runs: *runs, side: *side, only: pattern, results: *results, timeline: *timeline, failures: *failures}
 	if *grows != "" {
 		return growth(host, o, *grows, out)
+	}
+	if *compares != "" {
+		return compare(host, o, *compares, *from, out)
 	}
 	if *from != "" {
 		return fromResults(*from, o, out)

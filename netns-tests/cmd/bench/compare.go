@@ -1,0 +1,276 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/chart"
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// rivalry is one fault, and the products that can take part in it.
+type rivalry struct {
+	name    string
+	says    string // what happens
+	runs    int
+	fault   trial.Fault
+	config  trial.Config
+	addrs   int // more than one address in the election
+	figure  trial.Figure
+	drawn   bool              // in the picture
+	without map[string]string // products that cannot, and why
+}
+
+// compared are the products in the order of the table.
+func compared() []trial.Product {
+	return []trial.Product{trial.Keepvip{}, trial.Raft{}, trial.Keepalived{}, trial.VRRPd{}, trial.UCARP{}}
+}
+
+// nameOf is how the page calls a product.
+func nameOf(p trial.Product) string {
+	if _, elects := p.(trial.Raft); elects {
+		return "keepvip, Raft"
+	}
+	return p.Name()
+}
+
+// rivalries are all faults of the comparison. Every product has the same three nodes, ranks and interval.
+func rivalries() []rivalry {
+	ranked := trial.Config{Priorities: []int{200, 150, 100}}
+	follows := ranked
+	follows.API = true
+	noCheck := map[string]string{"FRR vrrpd": "no check", "ucarp": "no check"}
+	out := []rivalry{
+		{name: "node death", says: "the holder's node dies", runs: 20, fault: trial.NodeDeath, config: ranked, figure: trial.Outage, drawn: true},
+		{name: "daemon killed", says: "the holder's daemon is killed (SIGKILL)", runs: 20, fault: trial.DaemonKilled, config: ranked, figure: trial.Outage, drawn: true},
+		{name: "daemon frozen", says: "the holder's daemon stands still for 5 s (SIGSTOP)", runs: 20, fault: trial.Frozen(5 * time.Second), config: ranked, figure: trial.Outage, drawn: true},
+		{name: "SIGTERM", says: "the holder's daemon is told to end (SIGTERM)", runs: 20, fault: trial.Terminated, config: ranked, figure: trial.Outage, drawn: true},
+		{name: "cable pulled", says: "the holder's cable is pulled", runs: 20, fault: trial.CablePulled, config: ranked, figure: trial.Outage},
+		{name: "partition", says: "the holder is cut off for 10 s, and is back", runs: 5, fault: trial.Partition(10 * time.Second), config: ranked, figure: trial.Outage},
+		{name: "loss", says: "20 % of the election's packets from the holder are lost for 60 s", runs: 5, fault: trial.Lossy(20, time.Minute), config: ranked, figure: trial.Outage, without: map[string]string{"keepvip, Raft": "other packets"}},
+		{name: "deaf", says: "nothing arrives at the holder any more, for 5 s", runs: 5, fault: trial.Deaf(false).For(5 * time.Second), config: ranked, figure: trial.Outage},
+	}
+	for _, count := range []int{16, 255, 1000} {
+		name := fmt.Sprintf("%d addresses", count)
+		out = append(out, rivalry{
+			name: name, says: "the holder of " + name + " dies", runs: 5, fault: trial.NodeDeath, config: ranked, addrs: count, figure: trial.Outage,
+			without: map[string]string{"FRR vrrpd": map[bool]string{true: "255 at most"}[count > 255]},
+		})
+	}
+	return append(out, []rivalry{
+		{name: "apiserver killed", says: "the holder's apiserver is killed", runs: 5, fault: trial.APIIll(lab.APIRefuse, "", 45*time.Second), config: follows, figure: trial.HTTPS, without: noCheck, drawn: true},
+		{name: "apiserver 500", says: "the holder's apiserver answers 500", runs: 5, fault: trial.APIIll(lab.API500, "", 45*time.Second), config: follows, figure: trial.HTTPS, without: noCheck},
+		{name: "apiserver hangs", says: "the holder's apiserver does not answer", runs: 5, fault: trial.APIIll(lab.APIHang, "", 60*time.Second), config: follows, figure: trial.HTTPS, without: noCheck},
+		{name: "idle", says: "nothing happens", runs: 3, fault: trial.Idle(20 * time.Second), config: ranked},
+	}...)
+}
+
+// cases is the rivalry as one case of the bench for each product that can take part.
+func (r rivalry) cases() []benchCase {
+	var all []benchCase
+	for _, p := range compared() {
+		if r.without[nameOf(p)] != "" {
+			continue
+		}
+		cfg := r.config
+		cfg.Product = p
+		switch p.(type) {
+		case trial.Raft:
+			cfg.Priorities = nil // it has none
+		case trial.UCARP:
+			cfg.Interval = time.Second
+		}
+		c := benchCase{name: "compared: " + nameOf(p) + ": " + r.name, runs: r.runs, fault: r.fault, config: cfg}
+		if r.addrs > 1 {
+			c.open = func(h *lab.Host) (*trial.Group, error) { return trial.OpenAddresses(h, cfg, r.addrs) }
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// round is how often one product has its turn before the next one has: what changes on the machine meets all of them.
+const round = 5
+
+// compare measures the products side by side, of that which is wanted, and prints it. When it was everything, it writes the page and the
+// picture into dir. With -from it measures nothing, and takes the results from there.
+func compare(host *lab.Host, o options, dir, from string, out io.Writer) error {
+	rows, whole := map[string]trial.Row{}, true
+	var failed error
+	for _, r := range rivalries() {
+		if from != "" {
+			continue
+		}
+		cases := r.cases()
+		wanted := slices.DeleteFunc(slices.Clone(cases), func(c benchCase) bool { return !o.only.MatchString(r.key(c)) })
+		whole = whole && len(wanted) == len(cases)
+		runs := cmp.Or(o.runs, r.runs)
+		for done := 0; done < runs; done += round {
+			for _, c := range wanted {
+				turn := o
+				turn.runs = min(round, runs-done)
+				row, err := c.repeat(host, turn)
+				if err != nil {
+					failed = errors.Join(failed, fmt.Errorf("bench: %s: %w", r.key(c), err))
+				}
+				all := rows[r.key(c)]
+				all.Results, all.LeftOut = append(all.Results, row.Results...), append(all.LeftOut, row.LeftOut...)
+				rows[r.key(c)] = all
+			}
+		}
+		for _, c := range wanted {
+			fmt.Fprintf(out, "%s: %s\n", r.key(c), r.line(rows[r.key(c)]))
+		}
+	}
+	if from != "" {
+		var err error
+		if rows, err = comparedBefore(from); err != nil {
+			return err
+		}
+	}
+	if failed != nil || !whole {
+		return failed
+	}
+	return writeComparison(dir, rows)
+}
+
+// key names a case of the comparison.
+func (r rivalry) key(c benchCase) string { return nameOf(c.product()) + ": " + r.name }
+
+// comparedBefore reads what -json has written.
+func comparedBefore(path string) (map[string]trial.Row, error) {
+	read, err := readResults(path)
+	if err != nil {
+		return nil, err
+	}
+	rows := map[string]trial.Row{}
+	for _, r := range rivalries() {
+		for _, c := range r.cases() {
+			rows[r.key(c)] = read[c.key()]
+		}
+	}
+	return rows, nil
+}
+
+// line is a row for whoever waits.
+func (r rivalry) line(row trial.Row) string {
+	if r.figure == nil {
+		return cost(row)
+	}
+	return fmt.Sprintf("%d runs, %s ms, two answering %s ms, moves %s", len(row.Results), trial.Of(row.Results, r.figure), trial.Of(row.Results, trial.Two), row.Takeovers())
+}
+
+// cost is the median processor time and resident memory.
+func cost(row trial.Row) string {
+	if len(row.Results) == 0 {
+		return "-"
+	}
+	var cpu, rss []float64
+	for _, res := range row.Results {
+		cpu, rss = append(cpu, res.CPU), append(rss, mib(res.RSS))
+	}
+	slices.Sort(cpu)
+	slices.Sort(rss)
+	return fmt.Sprintf("%.1f %%, %.1f MiB", cpu[len(cpu)/2], rss[len(rss)/2])
+}
+
+// The part of the page between these lines is written by the command, the rest by hand.
+const (
+	measuredBegin = "<!-- measured: make bench-compare writes up to the next such line -->\n"
+	measuredEnd   = "<!-- measured ends -->\n"
+)
+
+func writeComparison(dir string, rows map[string]trial.Row) error {
+	path := filepath.Join(dir, "comparison.md")
+	page, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("bench: -compare: %w", err)
+	}
+	before, rest, begins := bytes.Cut(page, []byte(measuredBegin))
+	_, after, ends := bytes.Cut(rest, []byte(measuredEnd))
+	if !begins || !ends {
+		return fmt.Errorf("bench: -compare: %s lacks the lines between which the figures belong: %q and %q", path, measuredBegin, measuredEnd)
+	}
+	all := slices.Concat(before, []byte(measuredBegin), []byte(comparisonTables(rows)), []byte(measuredEnd), after)
+	if err := os.WriteFile(filepath.Join(dir, "pictures", "comparison.svg"), []byte(comparisonPicture(rows)), 0o644); err != nil {
+		return fmt.Errorf("bench: -compare: %w", err)
+	}
+	if err := os.WriteFile(path, all, 0o644); err != nil {
+		return fmt.Errorf("bench: -compare: %w", err)
+	}
+	return nil
+}
+
+// tells reports whether the figure of two nodes that answer means anything: where the address is bound on all nodes, each
+// answers when asked directly.
+func tells(p trial.Product) bool {
+	_, virtual := p.(trial.VRRPd)
+	return !virtual
+}
+
+func comparisonTables(rows map[string]trial.Row) string {
+	var b strings.Builder
+	table := func(head string, of func(rivalry, trial.Product) string, which func(rivalry) bool) {
+		fmt.Fprintf(&b, "\n| %s | runs |", head)
+		for _, p := range compared() {
+			fmt.Fprintf(&b, " %s |", nameOf(p))
+		}
+		b.WriteString("\n|" + strings.Repeat("---|", 2+len(compared())) + "\n")
+		for _, r := range rivalries() {
+			if !which(r) {
+				continue
+			}
+			most := 0
+			for _, c := range r.cases() {
+				most = max(most, len(rows[r.key(c)].Results))
+			}
+			fmt.Fprintf(&b, "| %s | %d |", r.says, most)
+			for _, p := range compared() {
+				fmt.Fprintf(&b, " %s |", cmp.Or(r.without[nameOf(p)], of(r, p)))
+			}
+			b.WriteByte('\n')
+		}
+	}
+	row := func(r rivalry, p trial.Product) trial.Row { return rows[nameOf(p)+": "+r.name] }
+	faults := func(r rivalry) bool { return r.figure != nil }
+	table("clients have no answer, ms", func(r rivalry, p trial.Product) string { return trial.Of(row(r, p).Results, r.figure).Rounded() }, faults)
+	table("two nodes answer, ms", func(r rivalry, p trial.Product) string {
+		if !tells(p) {
+			return "-"
+		}
+		return trial.Of(row(r, p).Results, trial.Two).Rounded()
+	}, faults)
+	table("cost of the busiest node", func(r rivalry, p trial.Product) string { return cost(row(r, p)) }, func(r rivalry) bool { return !faults(r) })
+	b.WriteByte('\n')
+	return b.String()
+}
+
+func comparisonPicture(rows map[string]trial.Row) string {
+	var groups []chart.Bars
+	for _, r := range rivalries() {
+		if !r.drawn {
+			continue
+		}
+		g := chart.Bars{Heading: r.says}
+		for _, p := range compared() {
+			row := rows[nameOf(p)+": "+r.name]
+			bar := chart.Bar{Name: nameOf(p), Value: math.NaN(), Words: r.without[nameOf(p)], Own: p.Name() == trial.Keepvip{}.Name()}
+			if s := trial.Of(row.Results, r.figure); s.N > 0 {
+				bar.Value, bar.Words = float64(s.Median)/float64(time.Millisecond), s.Rounded()
+			}
+			g.Bars = append(g.Bars, bar)
+		}
+		groups = append(groups, g)
+	}
+	return chart.Horizontal("For how long clients have no answer", "ms, median (least to most), logarithmic", groups)
+}
