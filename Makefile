@@ -32,7 +32,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 .DEFAULT_GOAL := build
 .PHONY: image packages release release-twice release-version test-packages
 .PHONY: count lint-workflows test-packaging picture test-installers mutations vuln
-.PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz fuzz-keepalived bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm e2e-watches bench-growth bench-compare site
+.PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz fuzz-keepalived bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm e2e-watches bench-growth bench-compare site deps-site
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -167,8 +167,13 @@ test-packages: root ## install, upgrade, remove and purge the packages under sys
 	cd packaging && $(GO) vet -tags packages ./... && $(GO) run $(STATICCHECK) -tags packages ./...
 	cd packaging && $(GO) test -count=1 -tags packages -timeout 15m $(TESTFLAGS) ./...
 
+SITE_TOOLS := mkdocs:mkdocs-material
+
+deps-site:
+	@.ci/deps $(SITE_TOOLS)
+
 site: ## the documentation as a site in dist/site (VERSION=1.2.3)
-	@.ci/deps mkdocs:mkdocs-material
+	@.ci/deps $(SITE_TOOLS)
 	.ci/site '$(DIST)/site' '$(or $(GIVEN_VERSION),dev)'
 
 # Helm and kustomize are built once, of the versions that .ci/installers pins.
