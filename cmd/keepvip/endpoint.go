@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keepvip/keepvip/internal/config"
-	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
 func newEndpoint() *cobra.Command {
@@ -68,9 +67,9 @@ type endpointsDoc struct {
 }
 
 type endpointDoc struct {
-	Name     string        `json:"name"`
-	Mode     instance.Mode `json:"mode"`
-	Endpoint string        `json:"endpoint,omitempty"` // host:port, an IPv6 address in brackets; absent where no port is known
+	Name     string      `json:"name"`
+	Mode     config.Mode `json:"mode"`
+	Endpoint string      `json:"endpoint,omitempty"` // host:port, an IPv6 address in brackets; absent where no port is known
 }
 
 func endpointsOf(_ *cobra.Command, flags *configFlags) ([]endpointDoc, error) {
@@ -80,9 +79,9 @@ func endpointsOf(_ *cobra.Command, flags *configFlags) ([]endpointDoc, error) {
 	}
 	out := []endpointDoc{}
 	for _, v := range cfg.VIPs {
-		e := endpointDoc{v.Name, instance.ModeInternal, v.HostPort()}
+		e := endpointDoc{v.Name, config.ModeInternal, v.HostPort()}
 		if v.External() {
-			e.Mode = instance.ModeExternal
+			e.Mode = config.ModeExternal
 		}
 		out = append(out, e)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
@@ -15,7 +16,7 @@ func TestEndpointIsPrintedForScripts(t *testing.T) {
 	two := writeAs(t, "k.yaml", "apiVersion: keepvip/v1\nkind: Config\nvips:\n- {name: a, addresses: ['fd77::100']}\n- {name: b, addresses: [10.77.0.101], mode: external, externalAddress: lb}\n")
 	status := sampleStatus(time.Now())
 	status.VIPs = status.VIPs[:1]
-	status.VIPs[0].Name, status.VIPs[0].Mode, status.VIPs[0].Endpoint = "a", instance.ModeExternal, "lb:6443"
+	status.VIPs[0].Name, status.VIPs[0].Mode, status.VIPs[0].Endpoint = "a", config.ModeExternal, "lb:6443"
 	socket := answering(t, status)
 	for _, tt := range []struct {
 		args       string
@@ -55,7 +56,7 @@ func TestStatusSaysThatAnAddressIsExternal(t *testing.T) {
 	d := sampleStatus(now)
 	d.VIPs = d.VIPs[:1]
 	v := &d.VIPs[0]
-	v.Mode, v.Endpoint = instance.ModeExternal, "lb:6443"
+	v.Mode, v.Endpoint = config.ModeExternal, "lb:6443"
 	assert.Contains(t, statusText(d, now), "EXTERNAL  clients connect to lb:6443\n  state ", "while it is left")
 	v.Observed, v.Eligible, v.Unfit = instance.ObservedExternal, true, ""
 	text := statusText(d, now)

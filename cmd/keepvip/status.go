@@ -11,6 +11,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/node/daemon"
 	"github.com/keepvip/keepvip/internal/node/door"
 	"github.com/keepvip/keepvip/internal/node/reloads"
@@ -123,7 +124,7 @@ func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {
 	if v.Interface != "" {
 		fmt.Fprintf(b, " on %s", v.Interface)
 	}
-	if v.Mode == instance.ModeExternal {
+	if v.Mode == config.ModeExternal {
 		fmt.Fprintf(b, "\n  EXTERNAL  clients connect to %s", v.Endpoint)
 	}
 	if v.Observed == instance.ObservedExternal {

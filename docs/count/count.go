@@ -179,7 +179,7 @@ var law = map[string][]string{
 	"cmd":      {"*"},
 	"tools":    {"kubeadm", "node", "serve", "kernel", "wire", "config", "base"},
 	"node":     {"serve", "check", "election", "kernel", "wire", "config", "base"},
-	"serve":    {"check", "election", "kernel", "wire", "base"},
+	"serve":    {"check", "election", "kernel", "wire", "config", "base"},
 	"election": {"wire", "base"},
 	"kernel":   {"wire", "base"},
 	"wire":     {"base"},

@@ -295,22 +295,22 @@ func introduced(all []instance.Config) []string {
 	out := make([]string, len(all))
 	for i, in := range all {
 		var of []string
-		for _, a := range in.Addresses[:min(len(in.Addresses), 3)] {
+		for _, a := range in.VIP.Addresses[:min(len(in.VIP.Addresses), 3)] {
 			of = append(of, a.String())
 		}
-		if more := len(in.Addresses) - len(of); more > 0 {
+		if more := len(in.VIP.Addresses) - len(of); more > 0 {
 			of = append(of, fmt.Sprintf("%d more", more))
 		}
-		out[i] = in.Name + " " + strings.Join(of, " ")
+		out[i] = in.VIP.Name + " " + strings.Join(of, " ")
 		if p, err := in.Place(); err != nil {
 			out[i] += ", " + err.Error()
-		} else if in.Mode == instance.ModeExternal {
+		} else if in.VIP.External() {
 			out[i] += " external"
 		} else {
 			out[i] += " on " + p.Name
 		}
-		if in.VRID != 0 {
-			out[i] += fmt.Sprintf(", VRID %d", in.VRID)
+		if id := in.VRID(); id != 0 {
+			out[i] += fmt.Sprintf(", VRID %d", id)
 		}
 	}
 	return out

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"fmt"
-	"log/slog"
 	"net/netip"
 
 	"github.com/keepvip/keepvip/internal/base/code"
@@ -78,32 +77,24 @@ func (s *seen) placeOn(on config.OnLink) (instance.Place, error) {
 	return instance.Place{Index: l.Index, Name: l.Name, Source: source, MAC: l.MAC.String(), Stay: l.Carriers}, nil
 }
 
-// partsOf are the addresses of v by their interfaces. No advertisement leaves by those that are elsewhere, so that the lease there is
-// renewed by this process.
-func (b *builder) partsOf(links []config.OnLink, in *instance.Config, kept kernelLease, v config.VIP, whole *config.Config) []address.Part {
+// partsOf are the addresses of in by their interfaces. No advertisement leaves by those that are elsewhere, so that the lease there is
+// renewed by this process. Only what is on one interface alone is spread.
+func (b *builder) partsOf(in *instance.Config, spread *address.Spread) []address.Part {
+	kept, links := electors[in.VIP.Election].kept(in.VIP), in.VIP.Links()
+	if len(links) > 1 || links[0].Interface != "" {
+		spread = nil
+	}
 	var out []address.Part
 	for _, l := range links {
-		there, by := v, kept
+		there, by := in.VIP, kept
 		there.Addresses = l.Addresses
 		part := address.Part{}
 		if l.Interface != "" {
 			by = kernelLease{paced: kept.paced}
 			part.Place = func() (instance.Place, error) { return b.host.seen.placeOn(l) }
 		}
-		part.Config = b.addressConfig(in, by, there, whole, nil)
+		part.Config = b.addressConfig(in, by, there, spread)
 		out = append(out, part)
 	}
 	return out
-}
-
-// serveSeveral has an instance hold addresses on several interfaces.
-func (b *builder) serveSeveral(in *instance.Config, parts []address.Part, log *slog.Logger) {
-	in.Serve = func(blocked func(instance.Blocked)) instance.Service {
-		return address.NewSeveral(parts, b.host, log, blocked)
-	}
-	in.Reconfigure = func(s instance.Service) {
-		if s, ok := s.(*address.Several); ok {
-			s.Reconfigure(parts)
-		}
-	}
 }

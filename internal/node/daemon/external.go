@@ -1,18 +1,12 @@
 package daemon
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
-
-// externalText says whose an address is.
-func externalText(v config.VIP) string {
-	return fmt.Sprintf("mode external: clients connect to %s, and no node holds the addresses", v.HostPort())
-}
 
 // departure is an entry that a reload has made external, and that this node still serves as one that comes last: its clients have to learn of it
 // first.
@@ -69,14 +63,6 @@ func departing(before, next *config.Config) []config.VIP {
 	return out
 }
 
-// leavingOf makes in, which serves what v was before, an instance that leaves.
-func leavingOf(in *instance.Config, v config.VIP, until time.Time) {
-	in.Mode, in.Endpoint = instance.ModeExternal, v.HostPort()
-	in.Leaving = &instance.Leaving{
-		Reason: fmt.Sprintf("the mode is external: clients connect to %s, and this node gives the addresses up", v.HostPort()), Until: until,
-	}
-}
-
 // moves is a reload as the instances carry it out.
 type moves struct {
 	serving *config.Config // what they make of the new configuration
@@ -129,7 +115,7 @@ func (d *Daemon) adjustFor(m moves, next *config.Config, delta *instance.Delta, 
 			return err
 		}
 		v, _ := next.VIP(at.served.Name)
-		leavingOf(&in, v, at.until)
+		in.Leaving = &instance.Leaving{Endpoint: v.HostPort(), Until: at.until}
 		replace(&delta.Adjust, in)
 		note(&done.Changed, v.Name)
 	}
@@ -147,7 +133,7 @@ func (d *Daemon) adjustFor(m moves, next *config.Config, delta *instance.Delta, 
 		note(&done.Changed, v.Name)
 	}
 	for i, in := range delta.Add { // what was external is served by nobody at first
-		if old, existed := d.cfg.VIP(in.Name); existed && old.External() && in.Mode != instance.ModeExternal {
+		if old, existed := d.cfg.VIP(in.VIP.Name); existed && old.External() && !in.VIP.External() {
 			delta.Add[i].Interim = old.HostPort()
 		}
 	}
@@ -156,7 +142,7 @@ func (d *Daemon) adjustFor(m moves, next *config.Config, delta *instance.Delta, 
 
 // replace puts in into the list, in place of one of its name.
 func replace(list *[]instance.Config, in instance.Config) {
-	i := slices.IndexFunc(*list, func(o instance.Config) bool { return o.Name == in.Name })
+	i := slices.IndexFunc(*list, func(o instance.Config) bool { return o.VIP.Name == in.VIP.Name })
 	if i < 0 {
 		*list = append(*list, in)
 		return

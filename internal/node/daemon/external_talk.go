@@ -17,19 +17,18 @@ import (
 	"github.com/keepvip/keepvip/vrrp"
 )
 
-// talker makes what tells the other members of an external entry how this node is, and hears how they are: a member that is no candidate,
+// talkBeside makes what tells the other members of an external entry how this node is, and hears how they are: a member that is no candidate,
 // and neither sends nor hears an advertisement. nil: the members of the entry do not talk.
-func (b *builder) talker(v config.VIP, many int) func() (election.Elector, func(), error) {
+func (b *builder) talkBeside(in *instance.Config) (election.Elector, func(), error) {
+	v := in.VIP
 	if b.memberSockets == nil || b.memberSockets.port == 0 || v.Election != config.ElectionVRRP || len(v.Addresses) == 0 {
-		return nil
+		return nil, nil, nil
 	}
-	return func() (election.Elector, func(), error) {
-		p, err := b.host.seen.places(v)
-		if err != nil {
-			return nil, nil, err
-		}
-		return b.talk(v, p, many)
+	p, err := b.host.seen.places(v)
+	if err != nil {
+		return nil, nil, err
 	}
+	return b.talk(v, p, len(in.Whole.VIPs))
 }
 
 // talk makes an elector that holds nothing, by which the members of v, one of so many entries, tell each other at p how they are, and what gives

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/base/bubble"
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
@@ -38,9 +39,9 @@ func TestMovesOfAnEntryThatBecomesExternal(t *testing.T) {
 	assert.Equal(t, now.Add(time.Hour), m.begin[0].until)
 	require.Len(t, delta.Adjust, 1)
 	in := delta.Adjust[0]
-	assert.Equal(t, []any{instance.ModeExternal, "lb.example.org:6443"}, []any{in.Mode, in.Endpoint})
+	assert.Equal(t, "lb.example.org:6443", in.Leaving.Endpoint)
 	assert.Equal(t, now.Add(time.Hour), in.Leaving.Until)
-	assert.NotZero(t, in.VRID, "it goes on with its election")
+	assert.NotZero(t, in.VRID(), "it goes on with its election")
 	assert.Equal(t, []string{"a"}, done.Changed)
 	assert.False(t, m.serving.VIPs[0].External(), "what is served is what was")
 	assert.Equal(t, []netip.Addr{netip.MustParseAddr("10.77.0.100")}, virtualAddresses(m.serving))
@@ -65,15 +66,14 @@ func TestMovesOfAnEntryThatBecomesExternal(t *testing.T) {
 	assert.Empty(t, m.end)
 	require.Len(t, delta.Adjust, 1)
 	in = delta.Adjust[0]
-	assert.Equal(t, []any{instance.ModeExternal, "other.example.org:6443"}, []any{in.Mode, in.Endpoint}, "where clients connect from now on")
+	assert.Equal(t, "other.example.org:6443", in.Leaving.Endpoint, "where clients connect from now on")
 	assert.Equal(t, now.Add(time.Hour), in.Leaving.Until, "its time goes on")
-	assert.Contains(t, in.Leaving.Reason, "other.example.org:6443")
 	assert.Equal(t, []string{"a"}, done.Changed)
 	m, delta, done = read(internalEntry)
 	assert.Equal(t, []string{"a"}, m.end)
 	require.Len(t, delta.Adjust, 1)
 	assert.Nil(t, delta.Adjust[0].Leaving)
-	assert.Equal(t, "10.77.0.100:6443", delta.Adjust[0].Endpoint)
+	assert.Equal(t, "10.77.0.100:6443", delta.Adjust[0].VIP.HostPort())
 	assert.Equal(t, "lb.example.org:6443", delta.Adjust[0].Interim)
 	assert.Equal(t, []string{"a"}, done.Changed)
 	m, delta, _ = read("vips:\n- {name: b, addresses: [10.77.0.101], check: none}\n")
@@ -87,7 +87,7 @@ func TestReloadToExternalAndBack(t *testing.T) {
 	require.NoError(t, err)
 	r.set.Apply(instance.Delta{Add: add})
 	s := r.set.Status()[0]
-	assert.Equal(t, []any{instance.ModeExternal, "lb.example.org:6443"}, []any{s.Mode, s.Endpoint})
+	assert.Equal(t, []any{config.ModeExternal, "lb.example.org:6443"}, []any{s.Mode, s.Endpoint})
 	assert.Empty(t, r.host.seen.virtual, "nothing of it is on this host")
 
 	r.write(t, internalEntry)
@@ -95,14 +95,14 @@ func TestReloadToExternalAndBack(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a"}, done.Recreated)
 	s = r.set.Status()[0]
-	assert.Equal(t, []any{instance.ModeInternal, "lb.example.org:6443"}, []any{s.Mode, s.Endpoint}, "until a node holds it")
+	assert.Equal(t, []any{config.ModeInternal, "lb.example.org:6443"}, []any{s.Mode, s.Endpoint}, "until a node holds it")
 	assert.Len(t, r.host.seen.virtual, 1)
 
 	r.write(t, strings.Replace(externalEntry, "1h", "0s", 1))
 	done, err = r.Reload(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a"}, done.Recreated)
-	assert.Equal(t, instance.ModeExternal, r.set.Status()[0].Mode)
+	assert.Equal(t, config.ModeExternal, r.set.Status()[0].Mode)
 }
 
 // Who has told a node an hour too many does not have to wait for it.

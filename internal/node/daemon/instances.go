@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"fmt"
 	"log/slog"
 	"net/netip"
 	"time"
@@ -47,28 +46,25 @@ type builder struct {
 // instance makes v, one of whole.
 func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config, error) {
 	in := instance.Config{
-		Name: v.Name, Addresses: v.Addresses, Group: v.Group, Priority: v.Priority, Port: portOf(v),
-		ReleaseWhenUnhealthy: v.Check.WhenAllUnhealthy == config.Release,
-		Place:                func() (instance.Place, error) { return b.host.seen.places(v) },
-		Report:               func(r instance.Report) { b.hooks.Report(v.Name, changeOf(v, r)) },
-		Moved:                b.past.Add,
-		Peers:                v.VRRP.Peers,
+		VIP: v, Whole: whole, Maker: b,
+		Place:  func() (instance.Place, error) { return b.host.placeOf(v) },
+		Report: func(r instance.Report) { b.hooks.Report(v.Name, changeOf(v, r)) },
+		Moved:  b.past.Add,
 		HostOf: func(p instance.Place, mac string, ok func(netip.Addr) bool) netip.Addr {
 			return link.HostOf(p.Index, mac, ok)
 		},
 		TookOver: b.timings.takeover,
 		Away:     b.timings.away,
 	}
-	in.Endpoint = v.HostPort()
 	if v.External() {
-		in.MakeExternal(externalText(v), b.talker(v, len(whole.VIPs)))
 		in.Served = served(v, b.near)
-	} else if err := b.holdAddresses(&in, v, whole); err != nil {
-		return in, err
-	} else if !v.Local() && !v.HooksOnly { // elsewhere connections are translated, and nothing is bound
-		in.Uncovered = b.coverage.Why(v)
-		in.Lacks = b.host.lacks(v)
-		in.Unrouted = b.host.unrouted(v, b.replies)
+	} else {
+		in.Lease, in.Outages = electors[v.Election].lease(v, whole)
+		if !v.Local() && !v.HooksOnly { // elsewhere connections are translated, and nothing is bound
+			in.Uncovered = b.coverage.Why(v)
+			in.Lacks = b.host.lacks(v)
+			in.Unrouted = b.host.unrouted(v, b.replies)
+		}
 	}
 	checkers, err := checkersOf(v, b.near, b.log.With("vip", v.Name))
 	for _, c := range checkers {
@@ -76,6 +72,17 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 		in.Checks = append(in.Checks, b.host.seen.whereServed(v, c, checkOf(c)))
 	}
 	return in, err
+}
+
+// placeOf finds where v belongs. What is external belongs nowhere.
+func (h *host) placeOf(v config.VIP) (instance.Place, error) {
+	switch {
+	case v.External():
+		return instance.Place{}, nil
+	case v.Local():
+		return h.routed(v)
+	}
+	return h.seen.places(v)
 }
 
 // instances makes some of the virtual addresses of whole.
@@ -91,36 +98,42 @@ func (b *builder) instances(vips []config.VIP, whole *config.Config) ([]instance
 	return out, nil
 }
 
-// holdAddresses has an instance take part in an election, and serve what is elected.
-func (b *builder) holdAddresses(in *instance.Config, v config.VIP, whole *config.Config) error {
-	elect, known := electors[v.Election]
-	if !known {
-		return fmt.Errorf("vips[%s]: no elector for election %q", v.Name, v.Election)
+// Elect implements instance.Maker.
+func (b *builder) Elect(in *instance.Config, p instance.Place) (election.Elector, func(), error) {
+	if in.VIP.External() {
+		return b.talkBeside(in)
 	}
-	kept := elect(b, in, v, whole)
-	if v.Local() {
-		b.serveByRoute(in, v)
-		return nil
-	}
-	if v.HooksOnly {
-		in.Serve = func(func(instance.Blocked)) instance.Service { return unbound.Service{} }
-		return nil
-	}
-	spread, end := spreadOf(v)
-	b.serveAddresses(in, kept, v, whole, spread)
-	b.joinSpread(in, v, spread, end)
-	if v.Routed() {
-		b.joinRoute(in, v)
-	}
-	return nil
+	return electors[in.VIP.Election].elect(b, in, p)
 }
 
-// electors have the holder of v, one of whole, elected: each sets Elect, Lease and what else of in is about the election.
-var electors = map[config.Election]func(b *builder, in *instance.Config, v config.VIP, whole *config.Config) kernelLease{
-	config.ElectionVRRP:  (*builder).electByVRRP,
-	config.ElectionRaft:  (*builder).electByRaft,
-	config.ElectionLocal: (*builder).electLocally,
+// Serve implements instance.Maker.
+func (b *builder) Serve(in *instance.Config, blocked func(instance.Blocked)) instance.Service {
+	switch {
+	case in.VIP.Local():
+		return b.serveByRoute(in.VIP)
+	case in.VIP.HooksOnly:
+		return unbound.Service{}
+	}
+	return b.serveAddresses(in, blocked)
 }
+
+// way is how holders are elected.
+type way struct {
+	elect func(b *builder, in *instance.Config, p instance.Place) (election.Elector, func(), error)
+	// lease is for how long a node may serve v, one of whole, after it has last shown that it does, and what clients miss of a move.
+	lease func(v config.VIP, whole *config.Config) (time.Duration, instance.Outages)
+	// kept is what the kernel has to know of it.
+	kept func(v config.VIP) kernelLease
+}
+
+var electors = map[config.Election]way{
+	config.ElectionVRRP:  {(*builder).electByVRRP, leaseByVRRP, keptByVRRP},
+	config.ElectionRaft:  {(*builder).electByRaft, leaseByRaft, keptByProcess},
+	config.ElectionLocal: {(*builder).electLocally, noLease, keptByProcess},
+}
+
+// keptByProcess is the lease of an election that only this process renews.
+func keptByProcess(config.VIP) kernelLease { return kernelLease{} }
 
 // kernelLease is what the kernel has to know of an election, beside instance.Config.Lease, to keep its lease. The zero kernelLease is that
 // of one whose lease only this process renews.
@@ -146,35 +159,17 @@ func whereOf(v config.VIP) where {
 	return w
 }
 
-// serveAddresses has an instance hold its addresses, whichever way it is elected.
-func (b *builder) serveAddresses(in *instance.Config, kept kernelLease, v config.VIP, whole *config.Config, spread *address.Spread) {
-	log := b.log.With("vip", in.Name)
-	if links := v.Links(); len(links) > 1 || links[0].Interface != "" {
-		b.serveSeveral(in, b.partsOf(links, in, kept, v, whole), log)
-		return
-	}
-	cfg := b.addressConfig(in, kept, v, whole, spread)
-	in.Serve = func(blocked func(instance.Blocked)) instance.Service {
-		return address.New(cfg, b.host, log, blocked)
-	}
-	in.Reconfigure = func(s instance.Service) {
-		if s, ok := s.(*address.Service); ok {
-			s.Reconfigure(cfg)
-		}
-	}
-}
-
-// addressConfig is how the addresses of v on one interface are served.
-func (b *builder) addressConfig(in *instance.Config, kept kernelLease, v config.VIP, whole *config.Config, spread *address.Spread) address.Config {
+// addressConfig is how the addresses of v on one interface are served. v is the entry of in, with these addresses alone.
+func (b *builder) addressConfig(in *instance.Config, kept kernelLease, v config.VIP, spread *address.Spread) address.Config {
 	cfg := address.Config{
 		Addresses:  boundAs(v.Addresses),
-		VRID:       in.VRID,
+		VRID:       in.VRID(),
 		Lease:      in.Lease,
 		Paced:      kept.paced,
 		ProbeFirst: v.ProbeBeforeBind,
 		Yield:      v.OnConflict == config.Yield,
 		Schedule:   arp.NewSchedule(scheduleOf(v.Announce)),
-		Crowd:      len(virtualAddresses(whole)),
+		Crowd:      len(virtualAddresses(in.Whole)),
 		Reset:      resetConnections,
 		Spread:     spread,
 	}
@@ -184,21 +179,26 @@ func (b *builder) addressConfig(in *instance.Config, kept kernelLease, v config.
 	return cfg
 }
 
-// electByVRRP has the holder elected by VRRP.
-func (b *builder) electByVRRP(in *instance.Config, v config.VIP, whole *config.Config) kernelLease {
-	crowd, many := len(virtualAddresses(whole)), len(whole.VIPs)
-	pause := spreadEvery(whole)
-	in.VRID, in.Preempt = v.VRRP.ID, v.VRRP.Preempt
-	in.Elect = func(p instance.Place) (election.Elector, func(), error) { return b.elect(v, p, crowd, many, pause) }
-	in.Adjust = func(e election.Elector, p instance.Place) {
-		if r, ok := e.(*virtualrouter.Elector); ok {
-			r.Reconfigure(ticking(routerOf(v, p), crowd), len(v.Addresses), pause)
-			r.SetCandidate(b.host.seen.candidate(v))
-		}
-	}
-	in.Lease = virtualrouter.Lease(routerOf(v, instance.Place{}))
-	in.Outages = outagesByVRRP(v, whole.Port, in.Lease)
-	// An Active whose interval grows sends five more advertisements at the old one.
+// byVRRP is an elector by VRRP that follows the configuration.
+type byVRRP struct {
+	*virtualrouter.Elector
+	build *builder
+}
+
+// Adjust implements instance.Adjuster.
+func (e byVRRP) Adjust(in *instance.Config, p instance.Place) {
+	crowd := len(virtualAddresses(in.Whole))
+	e.Reconfigure(ticking(routerOf(in.VIP, p), crowd), len(in.VIP.Addresses), spreadEvery(in.Whole))
+	e.SetCandidate(e.build.host.seen.candidate(in.VIP))
+}
+
+func leaseByVRRP(v config.VIP, whole *config.Config) (time.Duration, instance.Outages) {
+	lease := virtualrouter.Lease(routerOf(v, instance.Place{}))
+	return lease, outagesByVRRP(v, whole.Port, lease)
+}
+
+// keptByVRRP: an Active whose interval grows sends five more advertisements at the old one.
+func keptByVRRP(v config.VIP) kernelLease {
 	interval := v.VRRP.AdvertisementInterval
 	return kernelLease{
 		advert: func(p instance.Place) fence.Advert {
@@ -232,8 +232,9 @@ func ticking(router vrrp.Config, crowd int) vrrp.Config {
 	return router
 }
 
-func (b *builder) elect(v config.VIP, p instance.Place, crowd, many int, pause time.Duration) (election.Elector, func(), error) {
-	router, log := ticking(routerOf(v, p), crowd), b.log.With("vip", v.Name)
+func (b *builder) electByVRRP(in *instance.Config, p instance.Place) (election.Elector, func(), error) {
+	v := in.VIP
+	router, log := ticking(routerOf(v, p), len(virtualAddresses(in.Whole))), b.log.With("vip", v.Name)
 	wire, leave, err := b.vrrpSockets.join(p, virtualrouter.WireConfig{
 		Version: router.Version, VRID: router.VRID, Addresses: router.Addresses,
 		AnyAddresses: v.VRRP.AnyAddresses, Peers: v.VRRP.Peers, Form: formOf(v.VRRP.Checksum), Log: log,
@@ -241,7 +242,7 @@ func (b *builder) elect(v config.VIP, p instance.Place, crowd, many int, pause t
 	if err != nil {
 		return nil, nil, err
 	}
-	known, lines, quit, err := b.memberSockets.join(v, p, many, pause)
+	known, lines, quit, err := b.memberSockets.join(v, p, len(in.Whole.VIPs), spreadEvery(in.Whole))
 	if err != nil {
 		log.Warn("the other members are not heard: plain VRRP alone", "error", err)
 		known, lines, quit = nil, nil, func() {}
@@ -259,7 +260,7 @@ func (b *builder) elect(v config.VIP, p instance.Place, crowd, many int, pause t
 		giveBack()
 		return nil, nil, err
 	}
-	return e, giveBack, nil
+	return byVRRP{e, b}, giveBack, nil
 }
 
 // routerOf is the Virtual Router of v at p. An advertisement has one family: addresses of the other

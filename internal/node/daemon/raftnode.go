@@ -256,22 +256,22 @@ func (s *seen) find(addrs []netip.Addr) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// electByRaft has the holder elected by the cluster.
-func (b *builder) electByRaft(in *instance.Config, v config.VIP, whole *config.Config) kernelLease {
-	in.Cluster = true
-	in.Elect = func(instance.Place) (election.Elector, func(), error) {
-		n, err := b.raft.open()
-		if err != nil {
-			return nil, nil, err
-		}
-		return n.NewElector(raft.ElectorConfig{Name: v.Name, Group: v.First(), Priority: topPriority(v), Log: b.log.With("vip", v.Name)}), func() {}, nil
+// byRaft is an elector of the cluster that follows the configuration.
+type byRaft struct{ *raft.Elector }
+
+// Adjust implements instance.Adjuster.
+func (e byRaft) Adjust(in *instance.Config, _ instance.Place) { e.SetPriority(topPriority(in.VIP)) }
+
+func (b *builder) electByRaft(in *instance.Config, _ instance.Place) (election.Elector, func(), error) {
+	n, err := b.raft.open()
+	if err != nil {
+		return nil, nil, err
 	}
-	in.Adjust = func(e election.Elector, _ instance.Place) {
-		if r, ok := e.(*raft.Elector); ok {
-			r.SetPriority(topPriority(v))
-		}
-	}
-	in.Lease = raft.LeaseLength(whole.Raft.HeartbeatTimeout)
-	in.Outages = outagesByRaft(whole.Raft.HeartbeatTimeout, in.Lease)
-	return kernelLease{}
+	v := in.VIP
+	return byRaft{n.NewElector(raft.ElectorConfig{Name: v.Name, Group: v.First(), Priority: topPriority(v), Log: b.log.With("vip", v.Name)})}, func() {}, nil
+}
+
+func leaseByRaft(_ config.VIP, whole *config.Config) (time.Duration, instance.Outages) {
+	lease := raft.LeaseLength(whole.Raft.HeartbeatTimeout)
+	return lease, outagesByRaft(whole.Raft.HeartbeatTimeout, lease)
 }

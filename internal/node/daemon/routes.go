@@ -1,10 +1,8 @@
 package daemon
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/netip"
 	"time"
 
@@ -19,47 +17,31 @@ import (
 	"github.com/keepvip/keepvip/internal/serve/service/route"
 )
 
-// electLocally has an instance serve while this node is fit. Where an unhealthy node is to go on while no fit one is heard, the nodes tell each
-// other how they are.
-func (b *builder) electLocally(in *instance.Config, v config.VIP, whole *config.Config) kernelLease {
-	in.Place = func() (instance.Place, error) { return b.host.routed(v) }
-	in.Elect = func(p instance.Place) (election.Elector, func(), error) {
-		cfg, giveBack := local.Config{Source: p.Source, Priority: topPriority(v)}, func() {}
-		if v.Check.WhenAllUnhealthy == config.Hold && b.memberSockets != nil && b.memberSockets.port != 0 {
-			var err error
-			if cfg.Talk, giveBack, err = b.talk(v, p, len(whole.VIPs)); err != nil {
-				return nil, nil, err
-			}
+// electLocally serves while this node is fit. Where an unhealthy node is to go on while no fit one is heard, the nodes tell each other how they are.
+func (b *builder) electLocally(in *instance.Config, p instance.Place) (election.Elector, func(), error) {
+	v := in.VIP
+	cfg, giveBack := local.Config{Source: p.Source, Priority: topPriority(v)}, func() {}
+	if v.Check.WhenAllUnhealthy == config.Hold && b.memberSockets != nil && b.memberSockets.port != 0 {
+		var err error
+		if cfg.Talk, giveBack, err = b.talk(v, p, len(in.Whole.VIPs)); err != nil {
+			return nil, nil, err
 		}
-		return local.New(cfg), giveBack, nil
 	}
-	// Nobody waits for the end of a lease. An unhealthy node is out by itself, or stays: the elector knows.
-	in.Local, in.Lease, in.ReleaseWhenUnhealthy = true, time.Hour, false
-	return kernelLease{}
+	return local.New(cfg), giveBack, nil
 }
 
-// serveByRoute has an instance serve its addresses by a route, and nothing else.
-func (b *builder) serveByRoute(in *instance.Config, v config.VIP) {
+// noLease is that of an election that is none: nobody waits for the end of a lease.
+func noLease(config.VIP, *config.Config) (time.Duration, instance.Outages) {
+	return time.Hour, instance.Outages{}
+}
+
+// serveByRoute serves the addresses by a route, and nothing else.
+func (b *builder) serveByRoute(v config.VIP) *route.Service {
 	cfg := b.routeConfig(v)
 	for _, p := range v.RoutedPorts() {
 		cfg.Ports = append(cfg.Ports, route.Port{Protocol: protocolOf(p.Protocol), Port: p.Port, Target: p.Target})
 	}
-	log := b.log.With("vip", v.Name)
-	in.Serve = func(func(instance.Blocked)) instance.Service { return route.New(cfg, b.routes(), log) }
-}
-
-// joinRoute has the holder of an elected address announce a route to it, too.
-func (b *builder) joinRoute(in *instance.Config, v config.VIP) {
-	cfg, log := b.routeConfig(v), b.log.With("vip", v.Name)
-	serve, reconfigure := in.Serve, in.Reconfigure
-	in.Serve = func(blocked func(instance.Blocked)) instance.Service {
-		return &announced{Service: serve(blocked), route: route.New(cfg, b.routes(), log), log: log}
-	}
-	in.Reconfigure = func(s instance.Service) {
-		if a, ok := s.(*announced); ok {
-			reconfigure(a.Service)
-		}
-	}
+	return route.New(cfg, b.routes(), b.log.With("vip", v.Name))
 }
 
 func (b *builder) routeConfig(v config.VIP) route.Config {
@@ -173,102 +155,3 @@ func (b *builder) removeRoutes(vips []config.VIP) error {
 		return errors.Join(errs...)
 	}))
 }
-
-// announced is the service of an elected address, and beside it a route to the address: it is there after the address, and gone before it.
-type announced struct {
-	instance.Service
-	route *route.Service
-	log   *slog.Logger
-}
-
-var (
-	_ instance.Service   = (*announced)(nil)
-	_ instance.Announcer = (*announced)(nil)
-	_ instance.Drainer   = (*announced)(nil)
-	_ instance.Judged    = (*announced)(nil)
-)
-
-// Begin implements instance.Service.
-func (a *announced) Begin(t instance.Term) {
-	a.Service.Begin(t)
-	a.route.Begin(t)
-}
-
-// Apply implements instance.Service. A route that the kernel refuses leaves the address on the link.
-func (a *announced) Apply(ctx context.Context, d election.Decision) error {
-	if d.Role != election.Serve {
-		a.warn(a.route.Apply(ctx, d))
-		return a.Service.Apply(ctx, d)
-	}
-	if err := a.Service.Apply(ctx, d); err != nil {
-		return err
-	}
-	a.warn(a.route.Apply(ctx, d))
-	return nil
-}
-
-func (a *announced) warn(err error) {
-	if err != nil {
-		a.log.Warn("the route to the address is not as it should be", "error", err)
-	}
-}
-
-// HostChanged implements instance.Service.
-func (a *announced) HostChanged(p instance.Place) {
-	a.Service.HostChanged(p)
-	a.route.HostChanged(p)
-}
-
-// Judged implements instance.Judged.
-func (a *announced) Judged() {
-	if j, ok := a.Service.(instance.Judged); ok {
-		j.Judged()
-	}
-}
-
-// End implements instance.Service.
-func (a *announced) End() {
-	a.Service.End()
-	a.route.End()
-}
-
-// Status implements instance.Service.
-func (a *announced) Status() instance.ServiceStatus {
-	out, by := a.Service.Status(), a.route.Status()
-	out.Restored += by.Restored
-	out.Routes = by.Routes
-	if out.Fence.Standing && !by.Fence.Standing && out.Fence.Uncovered == "" {
-		out.Fence.Uncovered, out.Fence.Code = by.Fence.Reason, by.Fence.Code
-	}
-	return out
-}
-
-// Announce implements instance.Announcer.
-func (a *announced) Announce() error {
-	s, ok := a.Service.(instance.Announcer)
-	if !ok {
-		return instance.ErrNotHeld
-	}
-	if err := s.Announce(); err != nil {
-		return err
-	}
-	return a.route.Announce()
-}
-
-// Drain implements instance.Drainer.
-func (a *announced) Drain(until time.Time) {
-	if d, ok := a.Service.(instance.Drainer); ok {
-		d.Drain(until)
-	}
-}
-
-// Draining implements instance.Drainer.
-func (a *announced) Draining() (busy bool, reset int) {
-	if d, ok := a.Service.(instance.Drainer); ok {
-		return d.Draining()
-	}
-	return false, 0
-}
-
-// Close implements instance.Service.
-func (a *announced) Close() error { return errors.Join(a.route.Close(), a.Service.Close()) }

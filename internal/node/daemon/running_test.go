@@ -45,8 +45,8 @@ func TestIntroducedNamesAddressesInterfaceAndVRID(t *testing.T) {
 		return out
 	}
 	all := []instance.Config{
-		{Name: "api", Addresses: addresses(1), VRID: 51, Place: func() (instance.Place, error) { return instance.Place{Name: "eth0"}, nil }},
-		{Name: "web", Addresses: addresses(5), Place: func() (instance.Place, error) { return instance.Place{}, errors.New("no interface has it") }},
+		{VIP: config.VIP{Name: "api", Addresses: addresses(1), Election: config.ElectionVRRP, VRRP: config.VRRP{ID: 51}}, Place: func() (instance.Place, error) { return instance.Place{Name: "eth0"}, nil }},
+		{VIP: config.VIP{Name: "web", Addresses: addresses(5)}, Place: func() (instance.Place, error) { return instance.Place{}, errors.New("no interface has it") }},
 	}
 	assert.Equal(t, []string{
 		"api 10.0.0.0/32 on eth0, VRID 51",

@@ -22,7 +22,7 @@ import (
 
 // plainService is a service of addresses that does nothing.
 type plainService struct {
-	instance.Service
+	held
 	drained time.Time
 }
 
@@ -49,23 +49,23 @@ func TestJoinedServiceIsTurnedOnAndOffByReloads(t *testing.T) {
 
 func turnedOnAndOff(t *testing.T) {
 	plain := &plainService{}
-	j := &joined{Service: plain, host: plainHost{}, log: slog.New(slog.DiscardHandler)}
-	j.configure(nil, nil, false)
+	j := &servedAddresses{addresses: plain, host: plainHost{}, log: slog.New(slog.DiscardHandler)}
+	j.configure(nil, false)
 	j.Begin(instance.Term{Elector: struct{ instance.Elector }{}})
 	assert.Equal(t, instance.ServiceStatus{Announcements: 7}, j.Status(), "nothing of it while it is off")
 	v := config.VIP{Spread: config.Spread{Via: config.ViaDirect, Ports: []config.SpreadPort{{Port: 1, Protocol: config.ProtocolUDP}}}}
-	of, end := spreadOf(v)
+	of := j.left(v, nil)
 	assert.Equal(t, uint8(17), of.Ports[0].Protocol)
 	assert.Zero(t, of.Until())
 	cfg := &spread.Config{Addresses: []netip.Addr{netip.MustParseAddr("10.77.0.100")}, Ports: []spread.Port{{Protocol: 17, Port: 1, Target: 1}}}
-	j.configure(cfg, end, true)
+	j.configure(cfg, true)
 	synctest.Wait()
 	status := j.Status()
 	require.NotNil(t, status.Spread)
 	assert.Equal(t, uint64(7), status.Announcements)
 	assert.Contains(t, status.Spread.Problem, "does not tell the members of each other", "the term goes on")
 	first := j.spread.Load()
-	j.configure(cfg, end, true)
+	j.configure(cfg, true)
 	assert.Same(t, first, j.spread.Load(), "it goes on over a reload")
 	at := time.Now()
 	j.Drain(at)
@@ -75,11 +75,11 @@ func turnedOnAndOff(t *testing.T) {
 	udp := address.Ending{Port: address.Port{Protocol: 17, Number: 1}, Until: at.Add(spread.EndsWithin)}
 	assert.Equal(t, []address.Ending{udp}, j.ending(nil, at))
 	assert.Empty(t, j.ending(cfg, at))
-	j.configure(nil, nil, true)
+	j.configure(nil, true)
 	synctest.Wait()
 	assert.Empty(t, j.ending(nil, at))
 	assert.Nil(t, j.Status().Spread)
-	j.configure(cfg, end, true)
+	j.configure(cfg, true)
 	j.End()
 	require.EqualError(t, j.Close(), "something stays")
 	assert.Nil(t, j.spread.Load())
@@ -107,10 +107,10 @@ func (h busyHost) Open(string) (spread.Plane, error) {
 func TestJoinedServiceTellsItsStatusWhileTheKernelIsBusy(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		host := busyHost{free: make(chan struct{})}
-		j := &joined{Service: &plainService{}, host: host, log: slog.New(slog.DiscardHandler)}
+		j := &servedAddresses{addresses: &plainService{}, host: host, log: slog.New(slog.DiscardHandler)}
 		j.configure(&spread.Config{
 			Addresses: []netip.Addr{netip.MustParseAddr("10.77.0.100")}, Ports: []spread.Port{{Protocol: 6, Port: 1, Target: 1}}, Interval: 100 * time.Millisecond,
-		}, nil, false)
+		}, false)
 		j.Begin(instance.Term{
 			Elector: spreader{}, Ready: func() instance.Readiness { return instance.Readiness{Fit: true} },
 			Healthy: func(string) bool { return true },

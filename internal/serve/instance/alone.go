@@ -12,7 +12,7 @@ import (
 // one beside a balancer are asked about the others; of others that say nothing the balancer knows.
 func (i *instance) alone(ctx context.Context) bool {
 	v := i.now()
-	if v.elector == nil || !v.cfg.apart() && !v.cfg.ReleaseWhenUnhealthy {
+	if v.elector == nil || !v.cfg.apart() && !v.cfg.releases() {
 		return false
 	}
 	var good, heard bool

@@ -9,6 +9,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // Damping decides who serves: it ends on a node that knows of no other one that does.
@@ -42,7 +43,11 @@ func TestDampingOfANodeThatHoldsWhateverItsHealthStays(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		i := b.find("apiserver")
 		assert.False(t, i.alone(t.Context()), "the holder goes on while all are bad")
-		i.change(func(v *view) { v.cfg.ReleaseWhenUnhealthy = true })
+		i.change(func(v *view) {
+			next := *v.cfg
+			next.VIP.Check.WhenAllUnhealthy = config.Release
+			v.cfg = &next
+		})
 		assert.True(t, i.alone(t.Context()))
 		(<-b.electors).set(func(s *election.Status) { s.Members = []election.Member{{Address: nodeB, Speaks: true, Fit: true}} })
 		assert.False(t, i.alone(t.Context()), "another one is good")
@@ -55,7 +60,7 @@ func TestDampingBesideABalancerGoesByTheOthersOrElseByTheBalancer(t *testing.T) 
 	var talks *fakeElector
 	var talk func() (election.Elector, func(), error)
 	change := func(in *Config) {
-		in.MakeExternal("clients connect to lb:6443", talk)
+		external(in, "lb:6443", talk)
 		in.Served = func(context.Context) bool { asked++; return served }
 	}
 	run(t, nil, change, func(t *testing.T, b *bench) {

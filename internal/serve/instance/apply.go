@@ -30,7 +30,7 @@ func (i *instance) apply(d election.Decision) error {
 			v.cfg.Away(d.Away)
 		}
 		i.logDecision(v.role, d)
-		t := transition(v.cfg.Name, v.role.State(), v.holder, d)
+		t := transition(v.cfg.VIP.Name, v.role.State(), v.holder, d)
 		i.change(func(v *view) { v.last = &t })
 		v.cfg.moved(t)
 	}

@@ -52,7 +52,7 @@ func TestSeveralChecksDecideTogether(t *testing.T) {
 	a, w := newFakeCheck(), newFakeCheck()
 	run(t, nil, func(in *Config) {
 		a, w = newFakeCheck(), newFakeCheck()
-		in.Priority, in.Checks = 100, []Check{a.as("a", "1", 0), w.as("w", "1", -10)}
+		in.VIP.Priority, in.Checks = 100, []Check{a.as("a", "1", 0), w.as("w", "1", -10)}
 	}, func(t *testing.T, b *bench) {
 		e := <-b.electors
 		assert.Equal(t, lastPlace, e.fitness().Less)
@@ -74,7 +74,7 @@ func TestAdjustGoesOnWithChecksThatHaveNotChanged(t *testing.T) {
 	var kept, changed, gone *fakeCheck
 	run(t, nil, func(in *Config) {
 		kept, changed, gone = newFakeCheck(), newFakeCheck(), newFakeCheck()
-		in.Priority, in.Checks = 100, []Check{kept.as("kept", "1", 0), changed.as("changed", "1", 0), gone.as("gone", "1", 0)}
+		in.VIP.Priority, in.Checks = 100, []Check{kept.as("kept", "1", 0), changed.as("changed", "1", 0), gone.as("gone", "1", 0)}
 	}, func(t *testing.T, b *bench) {
 		e := <-b.electors
 		kept.say(good)
@@ -84,7 +84,7 @@ func TestAdjustGoesOnWithChecksThatHaveNotChanged(t *testing.T) {
 
 		twin, next, added := newFakeCheck(), newFakeCheck(), newFakeCheck()
 		b.Apply(Delta{Adjust: []Config{b.instance(func(in *Config) {
-			in.Priority, in.Checks = 100, []Check{twin.as("kept", "1", -5), next.as("changed", "2", 0), added.as("added", "1", 0)}
+			in.VIP.Priority, in.Checks = 100, []Check{twin.as("kept", "1", -5), next.as("changed", "2", 0), added.as("added", "1", 0)}
 		})}})
 		<-next.begun
 		<-added.begun

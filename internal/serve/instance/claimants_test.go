@@ -15,7 +15,7 @@ func TestStatusNamesTheMemberWhoseHostClaimsTheAddress(t *testing.T) {
 	nodeC := netip.MustParseAddr("10.77.0.13")
 	hosts := map[string]netip.Addr{"mac-b": nodeB, "mac-c": nodeC, "mac-d": netip.MustParseAddr("10.77.0.14")}
 	run(t, nil, func(in *Config) {
-		in.Peers = []netip.Addr{nodeC}
+		in.VIP.VRRP.Peers = []netip.Addr{nodeC}
 		in.HostOf = func(_ Place, mac string, ok func(netip.Addr) bool) netip.Addr {
 			if a := hosts[mac]; ok(a) {
 				return a

@@ -1,39 +1,28 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/check/health"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // Config describes one entry of vips: one virtual address, or several that move together.
 type Config struct {
-	Name string
+	VIP   config.VIP     // the entry as it is served
+	Whole *config.Config // that VIP is of
+	Maker Maker
+
 	// Place finds the interface and the own address there. The error says what is missing. It is called from the instance's goroutine.
 	Place func() (Place, error)
-	// Elect makes an elector for a term at p. The returned function gives back what it holds, after
-	// Run has returned.
-	Elect func(p Place) (election.Elector, func(), error)
 	// Lease is for how long this node may serve after it has last shown that it does, as by an advertisement.
 	Lease time.Duration
-	// Adjust passes a change of configuration to a running elector; nil when nothing can be changed.
-	Adjust func(e election.Elector, p Place)
-	// Serve makes the service, for the life of the instance. The service says by blocked, from any goroutine, whenever it becomes able
-	// or unable to serve; blocked never blocks.
-	Serve func(blocked func(Blocked)) Service
-	// Reconfigure passes a change of configuration to a running service; nil when nothing can be changed.
-	Reconfigure func(s Service)
 	// Checks decide, together, how fit this node is; none: always fit.
 	Checks []Check
-	// Priority is the configured one, which the weights of Checks move.
-	Priority uint8
-	// Preempt tells that a fit node of higher priority takes the addresses from one of lower priority; for status.
-	Preempt bool
-	// ReleaseWhenUnhealthy keeps an unhealthy node out altogether. Otherwise it only comes last.
-	ReleaseWhenUnhealthy bool
 
 	// Served tells of addresses that are somebody else's whether another node serves them by now; nil: that is not known. It ends with its
 	// context.
@@ -41,8 +30,6 @@ type Config struct {
 
 	// HostOf is an own address of the host of a MAC, of those for which ok says true, as the kernel knows it; nil: it does not tell.
 	HostOf func(p Place, mac string, ok func(netip.Addr) bool) netip.Addr
-	// Peers are the other nodes where the configuration lists them.
-	Peers []netip.Addr
 
 	// Report is told each change of what this node is to the addresses, in order; nil: nobody is. It never blocks, and calls nothing of the
 	// instance.
@@ -56,13 +43,10 @@ type Config struct {
 	// called, from several goroutines, between a decision and what the election does next, so it only keeps the Transition for another goroutine: it never blocks, and calls nothing of the instance.
 	Moved func(Transition)
 
-	// Mode says whose the addresses are; the zero Mode is ModeInternal. MakeExternal makes it ModeExternal.
-	Mode Mode
 	// Leaving goes on for a while with addresses that have become somebody else's; nil: it does not.
 	Leaving *Leaving
-	// Endpoint is where clients connect, such as "10.77.0.100:6443"; empty: no port is known. Interim is where they do until somebody is known for the
-	// first time that holds the addresses; empty: there too.
-	Endpoint, Interim string
+	// Interim is where clients connect until somebody is known for the first time that holds the addresses; empty: at the endpoint of VIP.
+	Interim string
 
 	// Uncovered is why clients are, or would be, refused at an address although the service is well: it listens elsewhere; empty: they are not. holds:
 	// this node has the addresses. Nil: nobody knows a port. It returns soon, and when ctx ends.
@@ -74,15 +58,59 @@ type Config struct {
 	Lacks func() string
 	// Outages are for how long clients miss the address at most when a drill is as it should be.
 	Outages Outages
-	// Port is where clients connect, as far as the checks say; 0: they do not.
-	Port uint16
+}
 
-	// Shown in status and metrics.
-	Addresses []netip.Prefix
-	VRID      uint8
-	Group     string // of instances that move together; empty: alone
-	Local     bool   // nobody is elected: each fit node serves, and knows nothing of the others
-	Cluster   bool   // the leader of the node's Raft cluster holds this one, and every other with Cluster
+// Maker makes the parts of instances.
+type Maker interface {
+	// Elect makes an elector for a term at p. The returned function gives back what it holds, after Run has returned. For an entry whose
+	// addresses are external it is one that holds nothing, by which the nodes tell each other how they are; nil: they do not.
+	Elect(in *Config, p Place) (election.Elector, func(), error)
+	// Serve makes the service, for the life of the instance. The service says by blocked, from any goroutine, whenever it becomes able
+	// or unable to serve; blocked never blocks.
+	Serve(in *Config, blocked func(Blocked)) Service
+}
+
+// Adjuster is an elector that takes over another configuration while it runs.
+type Adjuster interface {
+	Adjust(next *Config, p Place)
+}
+
+// apart tells whether the instance takes part in no election, because its addresses are somebody else's.
+func (in *Config) apart() bool { return in.VIP.External() }
+
+// cluster tells whether the leader of the node's Raft cluster holds the addresses, and those of every other such instance.
+func (in *Config) cluster() bool { return in.VIP.Election == config.ElectionRaft && !in.VIP.External() }
+
+// vrrp tells whether the holder is elected by VRRP.
+func (in *Config) vrrp() bool { return in.VIP.Election == config.ElectionVRRP && !in.VIP.External() }
+
+// VRID is that of the Virtual Router; 0: there is none.
+func (in *Config) VRID() uint8 {
+	if !in.vrrp() {
+		return 0
+	}
+	return in.VIP.VRRP.ID
+}
+
+// releases tells whether an unhealthy node is kept out altogether. Otherwise it only comes last. Of an election that is none the elector knows.
+func (in *Config) releases() bool {
+	return in.VIP.Check.WhenAllUnhealthy == config.Release && !in.VIP.Local()
+}
+
+// mode says whose the addresses are.
+func (in *Config) mode() config.Mode {
+	if in.Leaving != nil {
+		return config.ModeExternal
+	}
+	return cmp.Or(in.VIP.Mode, config.ModeInternal)
+}
+
+// endpoint is where clients connect, such as "10.77.0.100:6443"; empty: no port is known.
+func (in *Config) endpoint() string {
+	if in.Leaving != nil {
+		return in.Leaving.Endpoint
+	}
+	return in.VIP.HostPort()
 }
 
 // Check is one health check. Its functions are safe from any goroutine.

@@ -47,14 +47,14 @@ func (v *view) fitness() election.Fitness {
 	if reason == "" || f.Out || f.Less >= lastPlace {
 		return f
 	}
-	if v.lacking != "" && v.cfg.VRID != 0 && !v.cfg.Preempt { // a fit holder of whatever priority would not be asked
+	if v.lacking != "" && v.cfg.vrrp() && !v.cfg.VIP.VRRP.Preempt { // a fit holder of whatever priority would not be asked
 		f.Less = lastPlace
 	}
 	var weights []int
 	for _, c := range v.cfg.Checks {
 		weights = append(weights, MostOf(c.Weight, c.Numbered))
 	}
-	f.Less = max(f.Less, int(TopPriority(v.cfg.Priority, weights...))-refusedPriority)
+	f.Less = max(f.Less, int(TopPriority(v.cfg.VIP.Priority, weights...))-refusedPriority)
 	if f.Reason == "" {
 		f.Reason, f.Code = reason, why
 	}

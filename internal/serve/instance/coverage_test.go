@@ -6,10 +6,11 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 func TestNodeAtWhoseAddressNothingListensComesAfterTheOthers(t *testing.T) {
-	v := view{cfg: Config{Priority: 100}}
+	v := view{cfg: &Config{VIP: config.VIP{Priority: 100}}}
 	assert.Zero(t, v.fitness())
 	v.uncovered = "it is elsewhere"
 	f := v.fitness()

@@ -163,7 +163,7 @@ func (a *Set) together(name string) ([]*instance, error) {
 	}
 	with := list[0].now().cfg
 	for _, r := range a.all() {
-		if cfg := r.now().cfg; r != list[0] && (with.Group != "" && cfg.Group == with.Group || with.Cluster && cfg.Cluster) {
+		if cfg := r.now().cfg; r != list[0] && (with.VIP.Group != "" && cfg.VIP.Group == with.VIP.Group || with.cluster() && cfg.cluster()) {
 			list = append(list, r)
 		}
 	}
@@ -244,7 +244,7 @@ func fail(ctx context.Context, list []*instance, kind DrillKind) error {
 	reason := election.AskedToDrill(string(kind))
 	switch kind {
 	case DrillHandover:
-		if list[0].now().cfg.Cluster {
+		if list[0].now().cfg.cluster() {
 			list = list[:1] // leadership goes, and with it every address
 		}
 		return handAll(election.Because(ctx, code.DrillHandover, reason), list, "", false)

@@ -15,6 +15,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/check/health"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // drillElector is a holder that can be made to fail. The address goes to nodeB when it does, unless nobody takes it.
@@ -69,7 +70,7 @@ func drilling(t *testing.T, alone bool, change func(*Config), test func(*testing
 	run(t, nil, func(in *Config) {
 		e.did = make(chan string, 20) // it belongs to the bubble
 		in.Lease = 290 * time.Millisecond
-		in.Elect = func(Place) (election.Elector, func(), error) {
+		partsOf(in).elect = func(Place) (election.Elector, func(), error) {
 			e.fakeElector = newFakeElector()
 			return e, func() {}, nil
 		}
@@ -342,8 +343,9 @@ func TestDrillIsNotRefused(t *testing.T) {
 
 // A leader of Raft that stands still loses every address: a verb about another one must not come between.
 func TestDrillIsOfEveryAddressOfTheCluster(t *testing.T) {
+	byRaft := func(name string) Config { return Config{VIP: config.VIP{Name: name, Election: config.ElectionRaft}} }
 	a := New(slog.New(slog.DiscardHandler))
-	a.Apply(Delta{Add: []Config{{Name: "one", Cluster: true}, {Name: "vrrp"}, {Name: "two", Cluster: true}}})
+	a.Apply(Delta{Add: []Config{byRaft("one"), {VIP: config.VIP{Name: "vrrp"}}, byRaft("two")}})
 	list, err := a.together("two")
 	require.NoError(t, err)
 	assert.Equal(t, []string{"two", "one"}, namesOf(list))

@@ -18,7 +18,7 @@ func (a *Set) mayDrill(list []*instance, d Drill) error {
 		v := r.now()
 		s := v.status()
 		of := d
-		if r != list[0] && d.Kind == DrillCheck && v.cfg.Cluster {
+		if r != list[0] && d.Kind == DrillCheck && v.cfg.cluster() {
 			of.Kind = DrillHandover // one address with a check is enough for the leader to go
 		}
 		err := s.mayDrill(of, time.Now())

@@ -38,12 +38,12 @@ func (a *Set) DrillPlan(name string) (DrillPlan, error) {
 		return DrillPlan{}, err
 	}
 	v := list[0].now()
-	if len(v.cfg.Addresses) == 0 {
+	if len(v.cfg.VIP.Addresses) == 0 {
 		return DrillPlan{}, fmt.Errorf("%s has no address that a drill could ask", name)
 	}
 	s := v.status()
 	return DrillPlan{
-		Name: name, Address: v.cfg.Addresses[0].Addr(), Port: v.cfg.Port, Here: s.State == "active", Holder: s.holderName(),
+		Name: name, Address: v.cfg.VIP.Addresses[0].Addr(), Port: v.cfg.VIP.Port(), Here: s.State == "active", Holder: s.holderName(),
 		Lease: v.cfg.Lease, Outages: v.cfg.Outages,
 	}, nil
 }

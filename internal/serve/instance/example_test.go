@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
@@ -66,17 +67,23 @@ func (p printer) End()                           {}
 func (p printer) Status() instance.ServiceStatus { return instance.ServiceStatus{} }
 func (p printer) Close() error                   { return nil }
 
+// maker makes both.
+type maker struct{ printer }
+
+func (maker) Elect(*instance.Config, instance.Place) (election.Elector, func(), error) {
+	return alone{make(chan election.Fitness, 1)}, func() {}, nil
+}
+
+func (m maker) Serve(*instance.Config, func(instance.Blocked)) instance.Service { return m.printer }
+
 // An elector and a service of one's own, joined.
 func Example() {
 	p := printer{make(chan struct{})}
 	set := instance.New(slog.New(slog.DiscardHandler))
 	set.Apply(instance.Delta{Add: []instance.Config{{
-		Name:  "apiserver",
+		VIP:   config.VIP{Name: "apiserver"},
 		Place: func() (instance.Place, error) { return instance.Place{Index: 2, Name: "eth0"}, nil },
-		Elect: func(instance.Place) (election.Elector, func(), error) {
-			return alone{make(chan election.Fitness, 1)}, func() {}, nil
-		},
-		Serve: func(func(instance.Blocked)) instance.Service { return p },
+		Maker: maker{p},
 	}}})
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})

@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -9,20 +10,11 @@ import (
 	"github.com/keepvip/keepvip/internal/base/code"
 )
 
-// Mode says who answers for the addresses. Its text is part of the status.
-type Mode string
-
-// The modes.
-const (
-	ModeInternal Mode = "internal" // the node that is elected
-	ModeExternal Mode = "external" // somebody else
-)
-
 // Leaving is an instance that goes on for a while after its addresses have become somebody else's: it comes last, and still serves the addresses if
 // nobody else does.
 type Leaving struct {
-	Reason string
-	Until  time.Time // connections that came here are drained until then
+	Endpoint string    // where clients connect from now on
+	Until    time.Time // connections that came here are drained until then
 }
 
 // fitness is what f becomes for an instance that leaves; nil is one that does not.
@@ -30,7 +22,10 @@ func (l *Leaving) fitness(f election.Fitness) election.Fitness {
 	if l == nil || f.Out {
 		return f
 	}
-	return election.Fitness{Less: lastPlace, Wait: f.Wait, Reason: l.Reason, Code: code.External}
+	return election.Fitness{
+		Less: lastPlace, Wait: f.Wait, Code: code.External,
+		Reason: fmt.Sprintf("the mode is external: clients connect to %s, and this node gives the addresses up", l.Endpoint),
+	}
 }
 
 // drain has the service go on with its connections where the instance has begun to leave, or has another time to do so, and no longer where it
@@ -46,9 +41,6 @@ func (l *Leaving) drain(before *Leaving, s Service) {
 	}
 }
 
-// apart tells whether the instance takes part in no election, because its addresses are somebody else's.
-func (in *Config) apart() bool { return in.Mode == ModeExternal && in.Leaving == nil }
-
 // Holds tells whether this node holds the addresses of the instance of that name.
 func (a *Set) Holds(name string) bool {
 	i := a.find(name)
@@ -58,25 +50,27 @@ func (a *Set) Holds(name string) bool {
 // talkAgain is how often an instance whose addresses are somebody else's tries to talk to the other members.
 const talkAgain = 5 * time.Second
 
-// MakeExternal makes the instance one whose addresses are somebody else's: it takes part in nothing, and runs its checks. reason says whose they
-// are. talk makes an elector that holds nothing, by which the nodes tell each other how they are, and what gives it back; nil: they do not.
-func (in *Config) MakeExternal(reason string, talk func() (election.Elector, func(), error)) {
-	in.Mode = ModeExternal
-	in.Place = func() (Place, error) { return Place{}, nil }
-	in.Elect = func(Place) (election.Elector, func(), error) {
-		return &outsider{talk: talk, status: election.Status{Since: time.Now(), Reason: reason, Present: reason, Code: code.External}}, func() {}, nil
+// elect makes the elector of a term at p. That of external addresses decides nothing.
+func (in *Config) elect(p Place) (election.Elector, func(), error) {
+	if !in.apart() {
+		return in.Maker.Elect(in, p)
 	}
-	in.Adjust = func(e election.Elector, _ Place) {
-		if o, ok := e.(*outsider); ok {
-			o.say(reason)
-		}
+	o := &outsider{talk: func() (election.Elector, func(), error) { return in.Maker.Elect(in, p) }, status: election.Status{Since: time.Now(), Code: code.External}}
+	o.Adjust(in, p)
+	return o, func() {}, nil
+}
+
+// serve makes the service. External addresses have none.
+func (in *Config) serve(blocked func(Blocked)) Service {
+	if in.apart() {
+		return noService{}
 	}
-	in.Serve = func(func(Blocked)) Service { return noService{} }
+	return in.Maker.Serve(in, blocked)
 }
 
 // outsider is the elector of an instance that takes part in no election.
 type outsider struct {
-	talk func() (election.Elector, func(), error) // nil: the nodes do not talk
+	talk func() (election.Elector, func(), error)
 
 	mu     sync.Mutex // guards what follows
 	status election.Status
@@ -85,8 +79,10 @@ type outsider struct {
 
 // Run implements election.Elector. It decides nothing.
 func (o *outsider) Run(ctx context.Context, _ func(election.Decision) error) error {
-	for o.talk != nil && ctx.Err() == nil {
-		if e, giveBack, err := o.talk(); err == nil {
+	for ctx.Err() == nil {
+		if e, giveBack, err := o.talk(); err == nil && e == nil {
+			break
+		} else if err == nil {
 			o.use(e)
 			_ = e.Run(ctx, func(election.Decision) error { return nil }) // tried again, whatever it was
 			o.use(nil)
@@ -111,8 +107,9 @@ func (o *outsider) use(e election.Elector) {
 	}
 }
 
-// say changes whose the addresses are.
-func (o *outsider) say(reason string) {
+// Adjust implements Adjuster: it says whose the addresses are.
+func (o *outsider) Adjust(in *Config, _ Place) {
+	reason := fmt.Sprintf("mode external: clients connect to %s, and no node holds the addresses", in.endpoint())
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.status.Reason, o.status.Present = reason, reason

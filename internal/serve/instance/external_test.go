@@ -12,19 +12,19 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/check/health"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 func TestExternalInstanceTakesPartInNothing(t *testing.T) {
 	run(t, nil, func(in *Config) {
 		in.Checks = []Check{{ID: "checked"}}
-		in.Endpoint = "lb:6443"
-		in.MakeExternal("clients connect to lb:6443", nil)
+		external(in, "lb:6443", nil)
 	}, func(t *testing.T, b *bench) {
 		b.verdicts <- health.Verdict{State: health.Healthy}
 		synctest.Wait()
 		s := b.Status()[0]
-		assert.Equal(t, []any{ModeExternal, ObservedExternal, "initialize", "lb:6443", true, code.External}, []any{s.Mode, s.Observed, s.State, s.Endpoint, s.Eligible, s.Code})
-		assert.Equal(t, "clients connect to lb:6443", s.Reason)
+		assert.Equal(t, []any{config.ModeExternal, ObservedExternal, "initialize", "lb:6443", true, code.External}, []any{s.Mode, s.Observed, s.State, s.Endpoint, s.Eligible, s.Code})
+		assert.Equal(t, "mode external: clients connect to lb:6443, and no node holds the addresses", s.Reason)
 		assert.Nil(t, s.Why)
 		assert.Empty(t, s.Fence.Code)
 		require.NoError(t, b.Ready())
@@ -43,9 +43,9 @@ func TestExternalInstanceTakesPartInNothing(t *testing.T) {
 		require.NoError(t, b.Resume(nil))
 
 		next := b.instance(nil)
-		next.MakeExternal("clients connect elsewhere", nil)
+		external(&next, "elsewhere:6443", nil)
 		b.Apply(Delta{Adjust: []Config{next}})
-		assert.Equal(t, "clients connect elsewhere", b.Status()[0].Reason)
+		assert.Contains(t, b.Status()[0].Reason, "clients connect to elsewhere:6443")
 	})
 }
 
@@ -56,13 +56,13 @@ func TestLeavingInstanceComesLast(t *testing.T) {
 		require.NoError(t, e.decide(election.Serve, nodeA))
 		until := time.Now().Add(time.Minute)
 		next := b.instance(nil)
-		next.Mode, next.Endpoint, next.Leaving = ModeExternal, "lb:6443", &Leaving{Reason: "it leaves", Until: until}
+		next.Leaving = &Leaving{Endpoint: "lb:6443", Until: until}
 		b.Apply(Delta{Adjust: []Config{next}})
-		assert.Equal(t, election.Fitness{Less: lastPlace, Reason: "it leaves", Code: code.External}, e.fitness())
+		assert.Equal(t, election.Fitness{Less: lastPlace, Reason: "the mode is external: clients connect to lb:6443, and this node gives the addresses up", Code: code.External}, e.fitness())
 		fresh := next.Fresh(t.Context())
 		assert.Equal(t, lastPlace, fresh.Less, "a look at the service does not say otherwise")
 		s := b.Status()[0]
-		assert.Equal(t, []any{ModeExternal, ObservedDraining, "active", "lb:6443"}, []any{s.Mode, s.Observed, s.State, s.Endpoint})
+		assert.Equal(t, []any{config.ModeExternal, ObservedDraining, "active", "lb:6443"}, []any{s.Mode, s.Observed, s.State, s.Endpoint})
 		assert.Equal(t, code.External, s.Why.Code)
 		why, known := b.Fit(s.Name)
 		assert.True(t, known)
@@ -70,7 +70,7 @@ func TestLeavingInstanceComesLast(t *testing.T) {
 		assert.Equal(t, until, service.until, "connections are drained when another node takes the address")
 		assert.True(t, b.Holds(s.Name))
 		longer := next
-		longer.Leaving = &Leaving{Reason: "it leaves", Until: until.Add(time.Minute)}
+		longer.Leaving = &Leaving{Endpoint: "lb:6443", Until: until.Add(time.Minute)}
 		b.Apply(Delta{Adjust: []Config{longer}})
 		assert.Equal(t, until.Add(time.Minute), service.until, "it has another time to do so")
 
@@ -82,7 +82,7 @@ func TestLeavingInstanceComesLast(t *testing.T) {
 }
 
 func TestEndpointIsTheFormerOneUntilSomebodyHoldsTheAddress(t *testing.T) {
-	run(t, nil, func(in *Config) { in.Endpoint, in.Interim = "10.77.0.100:6443", "lb:6443" }, func(t *testing.T, b *bench) {
+	run(t, nil, func(in *Config) { in.VIP.Check.URL, in.Interim = "https://127.0.0.1:6443/readyz", "lb:6443" }, func(t *testing.T, b *bench) {
 		e := <-b.electors
 		assert.Equal(t, "lb:6443", b.Status()[0].Endpoint)
 		require.NoError(t, e.decide(election.Standby, netip.Addr{}))

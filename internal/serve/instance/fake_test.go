@@ -15,6 +15,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/bubble"
 	"github.com/keepvip/keepvip/internal/check/health"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 var (
@@ -37,6 +38,8 @@ type fakeService struct {
 	status   ServiceStatus
 	draining bool
 	judged   int
+
+	reconfigured func(s *fakeService) // nil: nothing is done
 }
 
 var (
@@ -44,6 +47,8 @@ var (
 	_ Announcer = (*fakeService)(nil)
 	_ Drainer   = (*fakeService)(nil)
 	_ Judged    = (*fakeService)(nil)
+
+	_ Reconfigurer = (*fakeService)(nil)
 )
 
 func (s *fakeService) note(what string) {
@@ -72,6 +77,12 @@ func (s *fakeService) End()                  { s.note("end") }
 func (s *fakeService) Close() error          { s.note("close"); return nil }
 func (s *fakeService) Announce() error       { s.note("announce"); return nil }
 func (s *fakeService) Drain(until time.Time) { s.set(func(s *fakeService) { s.until = until }) }
+
+func (s *fakeService) Reconfigure(*Config) {
+	if s.reconfigured != nil {
+		s.reconfigured(s)
+	}
+}
 
 func (s *fakeService) Judged() { s.set(func(s *fakeService) { s.judged++ }) }
 
@@ -193,6 +204,31 @@ func (p *fakePlace) set(change func(*fakePlace)) {
 	change(p)
 }
 
+// parts makes what the test says.
+type parts struct {
+	elect func(Place) (election.Elector, func(), error)
+	serve func(blocked func(Blocked)) Service
+}
+
+func (p *parts) Elect(_ *Config, at Place) (election.Elector, func(), error) { return p.elect(at) }
+
+func (p *parts) Serve(_ *Config, blocked func(Blocked)) Service { return p.serve(blocked) }
+
+// partsOf are what makes the parts of in.
+func partsOf(in *Config) *parts { return in.Maker.(*parts) }
+
+// external makes the addresses of in somebody else's, at lb.
+func external(in *Config, lb string, talk func() (election.Elector, func(), error)) {
+	in.VIP.Mode, in.VIP.ExternalAddress = config.ModeExternal, lb
+	in.Place = func() (Place, error) { return Place{}, nil }
+	partsOf(in).elect = func(Place) (election.Elector, func(), error) {
+		if talk == nil {
+			return nil, nil, nil
+		}
+		return talk()
+	}
+}
+
 // bench is a set with one instance.
 type bench struct {
 	*Set
@@ -207,16 +243,19 @@ type bench struct {
 
 func (b *bench) instance(change func(*Config)) Config {
 	in := Config{
-		Name: "apiserver", Addresses: []netip.Prefix{vip}, VRID: 51, Place: b.place.find,
-		Elect: func(Place) (election.Elector, func(), error) {
-			e := newFakeElector()
-			b.electors <- e
-			return e, func() {}, nil
-		},
-		Serve: func(blocked func(Blocked)) Service {
-			s := &fakeService{blocked: blocked}
-			b.services <- s
-			return s
+		VIP:   config.VIP{Name: "apiserver", Addresses: []netip.Prefix{vip}, Election: config.ElectionVRRP, VRRP: config.VRRP{ID: 51}},
+		Place: b.place.find,
+		Maker: &parts{
+			elect: func(Place) (election.Elector, func(), error) {
+				e := newFakeElector()
+				b.electors <- e
+				return e, func() {}, nil
+			},
+			serve: func(blocked func(Blocked)) Service {
+				s := &fakeService{blocked: blocked}
+				b.services <- s
+				return s
+			},
 		},
 	}
 	if change != nil {

@@ -44,7 +44,7 @@ func (v *view) fault(now time.Time) fault {
 		why, more := unrenewedBy(v.elector.Status().Counters.SendErrors, dropped)
 		return fault{FaultSilent, why, "the lease is over, so the kernel keeps this node from answering" + more, now.Add(-over)}
 	}
-	if v.cfg.Cluster {
+	if v.cfg.cluster() {
 		if e := v.elector.Status(); e.Blocked != "" {
 			return fault{FaultBlocked, e.BlockedCode, e.Blocked, now}
 		}
@@ -54,7 +54,7 @@ func (v *view) fault(now time.Time) fault {
 
 // heldInPlace tells whether an operator holds this node out while its state in the election stays what it is.
 func (v *view) heldInPlace() bool {
-	return v.desired.Desired == Held && v.state != election.Active && (v.cfg.Cluster || v.cfg.apart())
+	return v.desired.Desired == Held && v.state != election.Active && (v.cfg.cluster() || v.cfg.apart())
 }
 
 // faults is what Moved was told of faults.
@@ -71,7 +71,7 @@ func (i *instance) watchFault(now time.Time) {
 		return
 	}
 	v := i.now()
-	if may := v.elector == nil || v.state == election.Active || v.cfg.Cluster || v.heldInPlace(); !may && i.faults.told.kind == "" {
+	if may := v.elector == nil || v.state == election.Active || v.cfg.cluster() || v.heldInPlace(); !may && i.faults.told.kind == "" {
 		i.faults.looks.Unlock()
 		return
 	}
@@ -110,7 +110,7 @@ func (i *instance) tellFault(v *view, now time.Time) {
 
 // still is a Transition that is no move.
 func (v *view) still(at time.Time, f fault) Transition {
-	t := Transition{At: at, Name: v.cfg.Name, From: v.state.String(), To: v.state.String(), Code: f.code, Reason: f.reason, Fault: f.kind}
+	t := Transition{At: at, Name: v.cfg.VIP.Name, From: v.state.String(), To: v.state.String(), Code: f.code, Reason: f.reason, Fault: f.kind}
 	t.OldHolder.Address = v.holder
 	if v.last != nil && v.last.NewHolder.Address == v.holder {
 		t.OldHolder = v.last.NewHolder

@@ -10,6 +10,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // What lasted to the end of an entry, or of the process, was not over before.
@@ -20,7 +21,7 @@ func TestFaultThatLastsToTheEndIsNotOver(t *testing.T) {
 		"removed": func(v *view) { v.removed = true },
 		"ending":  func(v *view) { v.ending = func() bool { return true } },
 	} {
-		i := newInstance(Config{Name: "apiserver", Moved: func(m Transition) { told = append(told, m) }}, slog.New(slog.DiscardHandler))
+		i := newInstance(Config{VIP: config.VIP{Name: "apiserver"}, Moved: func(m Transition) { told = append(told, m) }}, slog.New(slog.DiscardHandler))
 		i.faults.told = fault{kind: FaultSilent, since: now.Add(-time.Minute)}
 		v := i.now()
 		change(&v)
@@ -32,8 +33,8 @@ func TestFaultThatLastsToTheEndIsNotOver(t *testing.T) {
 // An election by Raft keeps a standby that is held where it is, and mode external has none: both write down that it was held, and who asked.
 func TestHoldThatMovesNothingIsWrittenDown(t *testing.T) {
 	for name, change := range map[string]func(*Config){
-		"raft":     func(in *Config) { in.Cluster = true },
-		"external": func(in *Config) { in.MakeExternal("they are somebody else's", nil) },
+		"raft":     func(in *Config) { in.VIP.Election = config.ElectionRaft },
+		"external": func(in *Config) { external(in, "lb", nil) },
 	} {
 		var told []Transition
 		run(t, nil, func(in *Config) {

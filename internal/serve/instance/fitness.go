@@ -52,7 +52,7 @@ func (in *Config) judge(verdicts map[string]health.Verdict) election.Fitness {
 }
 
 func (in *Config) last(reason string, why code.Code) election.Fitness {
-	return election.Fitness{Out: in.ReleaseWhenUnhealthy, Less: lastPlace, Reason: reason, Code: why}
+	return election.Fitness{Out: in.releases(), Less: lastPlace, Reason: reason, Code: why}
 }
 
 // weighed is the fitness of a node that meets all conditions.
@@ -62,7 +62,7 @@ func (in *Config) weighed(verdicts map[string]health.Verdict) election.Fitness {
 	for _, c := range in.Checks {
 		weights = append(weights, MostOf(c.Weight, c.Numbered))
 	}
-	less := int(TopPriority(in.Priority, weights...)) - clampPriority(priority)
+	less := int(TopPriority(in.VIP.Priority, weights...)) - clampPriority(priority)
 	f := election.Fitness{Less: less, Reason: strings.Join(reasons, "; ")}
 	if f.Reason != "" {
 		f.Code = code.CheckWeight
@@ -72,7 +72,7 @@ func (in *Config) weighed(verdicts map[string]health.Verdict) election.Fitness {
 
 // weigh is the priority with all weights, and why it is less than it could be.
 func (in *Config) weigh(verdicts map[string]health.Verdict) (priority int, reasons []string) {
-	priority = int(in.Priority)
+	priority = int(in.VIP.Priority)
 	for _, c := range in.Checks {
 		v := verdicts[c.Name]
 		switch {

@@ -12,6 +12,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/check/health"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 var (
@@ -37,7 +38,7 @@ func TestVerdictsBecomeFitness(t *testing.T) {
 	}
 	tests := []struct {
 		name    string
-		release bool
+		release config.WhenAllUnhealthy
 		checks  []Check
 		give    verdicts
 		want    election.Fitness
@@ -48,7 +49,7 @@ func TestVerdictsBecomeFitness(t *testing.T) {
 		{name: "healthy", checks: []Check{condition("")}, give: verdicts{"": good}},
 		{name: "unhealthy comes last", checks: []Check{condition("")}, give: verdicts{"": bad}, want: last("the health check fails: 500")},
 		{
-			name: "unhealthy is out when asked for", release: true, checks: []Check{condition("")}, give: verdicts{"": bad},
+			name: "unhealthy is out when asked for", release: config.Release, checks: []Check{condition("")}, give: verdicts{"": bad},
 			want: election.Fitness{Out: true, Less: lastPlace, Reason: "the health check fails: 500", Code: code.CheckFailed},
 		},
 		{name: "every condition counts", checks: []Check{condition("a"), condition("b")}, give: verdicts{"a": good, "b": bad}, want: last("the check b fails: 500")},
@@ -81,7 +82,7 @@ func TestVerdictsBecomeFitness(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			in := Config{Checks: tt.checks, ReleaseWhenUnhealthy: tt.release, Priority: 100}
+			in := Config{Checks: tt.checks, VIP: config.VIP{Priority: 100, Check: config.Check{WhenAllUnhealthy: tt.release}}}
 			assert.Equal(t, tt.want, in.judge(tt.give))
 		})
 	}
@@ -92,7 +93,7 @@ func TestWeightsAreThoseOfKeepalived(t *testing.T) {
 	for _, base := range []uint8{1, 50, 100, 254} {
 		for _, weights := range [][]int{{0}, {20}, {-20}, {253, -253}, {200, 100}, {-100, -100}, {5, 5, -5}} {
 			for mask := range 1 << len(weights) {
-				in := Config{Priority: base}
+				in := Config{VIP: config.VIP{Priority: base}}
 				verdicts, want := map[string]health.Verdict{}, int(base)
 				for i, w := range weights {
 					if w == 0 {
@@ -118,7 +119,7 @@ func TestWeightsAreThoseOfKeepalived(t *testing.T) {
 func TestNumbersAreThoseOfKeepalived(t *testing.T) {
 	for _, base := range []uint8{1, 100, 254} {
 		for points := -253; points <= 253; points++ {
-			in := Config{Priority: base, Checks: []Check{{Name: "a", Weight: -5, Numbered: true}, {Name: "b", Weight: 10}}}
+			in := Config{VIP: config.VIP{Priority: base}, Checks: []Check{{Name: "a", Weight: -5, Numbered: true}, {Name: "b", Weight: 10}}}
 			verdicts := map[string]health.Verdict{"a": {State: health.Healthy, Points: points}, "b": good}
 			got := int(TopPriority(base, MostOf(-5, true), 10)) - in.judge(verdicts).Less
 			assert.Equal(t, min(max(int(base)+points+10, 1), 254), got)
@@ -138,7 +139,7 @@ func TestFreshAsksEveryCheckAtOnce(t *testing.T) {
 			return v
 		}}
 	}
-	in := Config{Priority: 100, Checks: []Check{check("a", good), check("b", bad)}}
+	in := Config{VIP: config.VIP{Priority: 100}, Checks: []Check{check("a", good), check("b", bad)}}
 	assert.Equal(t, "the check b fails: 500", in.Fresh(t.Context()).Reason)
 	in.Checks = []Check{check("a", good), check("b", good)}
 	assert.Equal(t, election.Fitness{}, in.Fresh(t.Context()))

@@ -26,7 +26,7 @@ func (e *handingElector) Handover(_ context.Context, to string) error {
 
 func handing(e *handingElector) func(*Config) {
 	return func(in *Config) {
-		in.Elect = func(Place) (election.Elector, func(), error) {
+		partsOf(in).elect = func(Place) (election.Elector, func(), error) {
 			e.fakeElector = newFakeElector() // its channels belong to the bubble
 			return e, func() {}, nil
 		}
@@ -72,7 +72,7 @@ func synctestHanding(t *testing.T, e *handingElector, test func(*bench)) {
 func TestCommandsNameTheHolderAndTheNames(t *testing.T) {
 	e := &handingElector{to: make(chan string, 10), answer: election.ErrNotActive}
 	run(t, nil, func(in *Config) {
-		in.Elect = func(Place) (election.Elector, func(), error) {
+		partsOf(in).elect = func(Place) (election.Elector, func(), error) {
 			e.fakeElector = newFakeElector()
 			e.status.Holder = nodeB
 			e.status.Members = []election.Member{{Address: nodeB, Node: "n2", Speaks: true}}

@@ -156,9 +156,10 @@ func TestObserved(t *testing.T) {
 		"no interface, and it is wanted none": {view{desired: held}, false, ObservedHeld},
 		"ended":                               {view{desired: free, removed: true}, false, ObservedRemoved},
 	} {
+		tt.give.cfg = &Config{}
 		assert.Equal(t, tt.want, tt.give.observed(&Status{Eligible: tt.eligible}, tt.give.role == election.Quiet), name)
 	}
-	backup := view{elector: elector, state: election.Backup, desired: free}
+	backup := view{cfg: &Config{}, elector: elector, state: election.Backup, desired: free}
 	assert.Equal(t, ObservedFault, backup.observed(&Status{Eligible: true, Blocked: "no quorum"}, false), "no node can take the address")
 	backup.desired = held
 	assert.Equal(t, ObservedHeld, backup.observed(&Status{Eligible: true, Blocked: "no quorum"}, false), "no node can take the address, but this one is not to")

@@ -47,9 +47,9 @@ type instance struct {
 
 func newInstance(cfg Config, log *slog.Logger) *instance {
 	i := &instance{
-		name: cfg.Name, log: log.With("vip", cfg.Name), checks: newCheckRunner(),
+		name: cfg.VIP.Name, log: log.With("vip", cfg.VIP.Name), checks: newCheckRunner(),
 		changed: make(chan struct{}, 1), adjusts: make(chan *adjustment), desires: make(chan *desiredChange), stopped: make(chan struct{}),
-		view: view{cfg: cfg, since: time.Now(), reason: "starting", code: code.Started},
+		view: view{cfg: &cfg, since: time.Now(), reason: "starting", code: code.Started},
 	}
 	i.checks.alone = i.alone
 	i.beat.Store(time.Now().UnixNano())
@@ -76,7 +76,7 @@ func (i *instance) run(ctx context.Context) {
 // begin makes the service, and starts the checks.
 func (i *instance) begin(ctx context.Context) {
 	cfg := i.now().cfg
-	service := cfg.Serve(i.block)
+	service := cfg.serve(i.block)
 	i.change(func(v *view) { v.service, v.ending = service, func() bool { return ctx.Err() != nil } })
 	i.checks.begin(ctx, cfg.Checks)
 }
@@ -134,7 +134,7 @@ func (i *instance) enter() (elector election.Elector, giveBack func(), err error
 	if err != nil {
 		return nil, nil, err
 	}
-	if elector, giveBack, err = cfg.Elect(place); err != nil {
+	if elector, giveBack, err = cfg.elect(place); err != nil {
 		return nil, nil, err
 	}
 	i.tell(func(v *view) { v.begin(place, elector) })
@@ -226,25 +226,25 @@ func (i *instance) judge(r *result) {
 func (i *instance) adjust(next Config) {
 	next.Checks = i.checks.change(next.Checks)
 	v := i.now()
-	if next.Interim == "" && next.Mode == v.cfg.Mode {
+	if next.Interim == "" && next.mode() == v.cfg.mode() {
 		next.Interim = v.cfg.Interim
 	}
 	next.Leaving.drain(v.cfg.Leaving, v.service)
-	if next.Reconfigure != nil {
-		next.Reconfigure(v.service)
+	if s, ok := v.service.(Reconfigurer); ok {
+		s.Reconfigure(&next)
 	}
 	if v.elector != nil {
 		v.elector.SetProbe(next.Fresh)
-		if next.Adjust != nil {
-			next.Adjust(v.elector, v.place)
+		if e, ok := v.elector.(Adjuster); ok {
+			e.Adjust(&next, v.place)
 		}
 	}
 	verdicts := i.checks.newest()
 	i.tell(func(v *view) {
-		if v.cfg.Mode != next.Mode {
+		if v.cfg.mode() != next.mode() {
 			v.known = v.state == election.Active || v.holder.IsValid()
 		}
-		v.cfg, v.verdicts = next, verdicts
+		v.cfg, v.verdicts = &next, verdicts
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/check/health"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // running is an instance in its first term.
@@ -149,7 +150,7 @@ func TestInstanceIsAsLiveAsItsService(t *testing.T) {
 }
 
 func TestCombine(t *testing.T) {
-	in := Config{Checks: []Check{{}}, Priority: 100}
+	in := Config{Checks: []Check{{}}, VIP: config.VIP{Priority: 100}}
 	healthy := map[string]health.Verdict{"": good}
 	tests := []struct {
 		name    string

@@ -7,18 +7,22 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 func TestNodeThatCannotBindAFamilyComesAfterTheOthers(t *testing.T) {
+	byVRRP := func(preempt bool) Config {
+		return Config{VIP: config.VIP{Priority: 100, Election: config.ElectionVRRP, VRRP: config.VRRP{ID: 7, Preempt: preempt}}}
+	}
 	for _, c := range []struct {
 		cfg  Config
 		less int
 	}{
-		{Config{Priority: 100, VRID: 7, Preempt: true}, 98},
-		{Config{Priority: 100}, 98},
-		{Config{Priority: 100, VRID: 7}, lastPlace},
+		{byVRRP(true), 98},
+		{Config{VIP: config.VIP{Priority: 100}}, 98},
+		{byVRRP(false), lastPlace},
 	} {
-		v := view{cfg: c.cfg, lacking: "IPv6 is off"}
+		v := view{cfg: &c.cfg, lacking: "IPv6 is off"}
 		f := v.fitness()
 		assert.Equal(t, c.less, f.Less)
 		assert.Equal(t, "IPv6 is off", f.Reason)

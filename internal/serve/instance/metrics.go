@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // Collector turns the status of all instances into Prometheus metrics when it is scraped, so that
@@ -155,7 +156,7 @@ func collectMode(ch chan<- prometheus.Metric, s Status) {
 	gauge := func(d *prometheus.Desc, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, append([]string{s.Name}, labels...)...)
 	}
-	gauge(descExternal, truth(s.Mode == ModeExternal))
+	gauge(descExternal, truth(s.Mode == config.ModeExternal))
 	gauge(descEligible, truth(s.Eligible))
 	vrid := ""
 	if s.VRID != 0 {

@@ -15,7 +15,7 @@ import (
 func TestMetricsOfTheFenceAndTheAddresses(t *testing.T) {
 	run(t, nil, func(in *Config) {
 		in.Lease = 290 * time.Millisecond
-		in.Addresses = append(in.Addresses, netip.MustParsePrefix("fd77::100/128"))
+		in.VIP.Addresses = append(in.VIP.Addresses, netip.MustParsePrefix("fd77::100/128"))
 	}, func(t *testing.T, b *bench) {
 		service, e := <-b.services, <-b.electors
 		service.set(func(s *fakeService) {

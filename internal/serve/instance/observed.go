@@ -3,6 +3,7 @@ package instance
 import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // Observed is what a node is to one virtual address, whatever is wanted of it. Its text is part of the status.
@@ -35,7 +36,7 @@ func (v *view) observed(s *Status, passing bool) Observed {
 		return ObservedActive
 	case v.state == election.Active, passing:
 		return ObservedDraining
-	case v.cfg.Mode == ModeExternal:
+	case v.cfg.mode() == config.ModeExternal:
 		return ObservedExternal
 	case v.desired.Desired == Held:
 		return ObservedHeld

@@ -13,6 +13,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/check/health"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // reported is a bench whose instance says what it is to whoever asks.
@@ -42,7 +43,7 @@ func reporting(t *testing.T, checks []Check, test func(r *reported)) {
 	t.Helper()
 	r := &reported{}
 	run(t, nil, func(in *Config) {
-		in.Checks, in.Priority = checks, 100
+		in.Checks, in.VIP.Priority = checks, 100
 		in.Report = func(s Report) { r.said = append(r.said, s) }
 	}, func(_ *testing.T, b *bench) {
 		r.bench, r.service, r.elector = b, <-b.services, <-b.electors
@@ -91,7 +92,7 @@ func TestReportSaysHolderAndPriority(t *testing.T) {
 		r.verdicts <- health.Verdict{State: health.Unhealthy}
 		assert.Empty(t, r.take(), "weights are no conditions")
 	})
-	in := Config{Checks: checks, Priority: 100}
+	in := Config{Checks: checks, VIP: config.VIP{Priority: 100}}
 	assert.Equal(t, uint8(110), in.priority(map[string]health.Verdict{"a": good, "b": good}))
 	assert.Equal(t, uint8(70), in.priority(map[string]health.Verdict{"b": {State: health.Unhealthy}}))
 }

@@ -45,6 +45,11 @@ type Drainer interface {
 	Draining() (busy bool, reset int)
 }
 
+// Reconfigurer is a Service that takes over another configuration of its instance. What has not changed is not touched.
+type Reconfigurer interface {
+	Reconfigure(next *Config)
+}
+
 // Judged is a Service that follows what this node could do for clients: Term.Ready and Term.Healthy.
 type Judged interface {
 	// Judged says that they may say something else now. It does not wait; any goroutine calls it.

@@ -62,7 +62,7 @@ type Delta struct {
 func (d Delta) touched() []string {
 	names := slices.Clone(d.Remove)
 	for _, in := range d.Add {
-		names = append(names, in.Name)
+		names = append(names, in.VIP.Name)
 	}
 	return names
 }
@@ -76,10 +76,10 @@ var (
 
 // why is why the change ends the instance of that name.
 func (d Delta) why(name string) error {
-	switch i := slices.IndexFunc(d.Add, func(in Config) bool { return in.Name == name }); {
+	switch i := slices.IndexFunc(d.Add, func(in Config) bool { return in.VIP.Name == name }); {
 	case i < 0:
 		return errRemoved
-	case d.Add[i].Mode == ModeExternal:
+	case d.Add[i].apart():
 		return errExternal
 	}
 	return errRecreate
@@ -105,9 +105,9 @@ func (a *Set) Apply(d Delta) {
 	defer a.mu.Unlock()
 	for _, in := range d.Add {
 		r := newInstance(in, a.log)
-		d, again := desired[in.Name]
+		d, again := desired[in.VIP.Name]
 		if !again {
-			d = a.initialDesired(in.Name)
+			d = a.initialDesired(in.VIP.Name)
 		}
 		r.change(func(v *view) { v.desired = d })
 		a.list = append(a.list, r)
@@ -121,7 +121,7 @@ func (a *Set) Apply(d Delta) {
 func (a *Set) adjust(changed []Config) {
 	var under []func()
 	for _, in := range changed {
-		if r := a.find(in.Name); r != nil {
+		if r := a.find(in.VIP.Name); r != nil {
 			under = append(under, r.submit(in))
 		}
 	}

@@ -138,23 +138,21 @@ func TestHolderWithoutALeaseIsNotSaidToServe(t *testing.T) {
 func TestAddedInstanceBeginsAfterTheOthersHaveTakenTheirConfigurationsOver(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		<-b.electors
-		former := b.instance(func(in *Config) {
-			in.Reconfigure = func(s Service) {
-				time.Sleep(time.Second)
-				s.(*fakeService).note("reconfigured")
-			}
-		})
 		first := <-b.services
+		first.reconfigured = func(s *fakeService) {
+			time.Sleep(time.Second)
+			s.note("reconfigured")
+		}
 		first.take()
 		taken := b.instance(func(in *Config) {
-			in.Name = "ingress"
-			serve := in.Serve
-			in.Serve = func(blocked func(Blocked)) Service {
+			in.VIP.Name = "ingress"
+			serve := partsOf(in).serve
+			partsOf(in).serve = func(blocked func(Blocked)) Service {
 				first.note("another one serves")
 				return serve(blocked)
 			}
 		})
-		b.Apply(Delta{Add: []Config{taken}, Adjust: []Config{former}})
+		b.Apply(Delta{Add: []Config{taken}, Adjust: []Config{b.instance(nil)}})
 		<-b.electors
 		assert.Equal(t, []string{"reconfigured", "another one serves"}, first.take())
 	})
@@ -167,8 +165,8 @@ func TestReloadBeginsTheNewAfterTheOldHasEnded(t *testing.T) {
 		first := <-b.services
 		first.take()
 		again := b.instance(func(in *Config) {
-			serve := in.Serve
-			in.Serve = func(blocked func(Blocked)) Service {
+			serve := partsOf(in).serve
+			partsOf(in).serve = func(blocked func(Blocked)) Service {
 				first.note("the new one serves")
 				return serve(blocked)
 			}
@@ -182,7 +180,8 @@ func TestReloadBeginsTheNewAfterTheOldHasEnded(t *testing.T) {
 func TestReloadDoesNotWaitForAnInstanceThatEnds(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		<-b.electors
-		in := b.instance(func(in *Config) { in.Reconfigure = func(Service) { b.cancel() } })
+		service, in := <-b.services, b.instance(nil)
+		service.reconfigured = func(*fakeService) { b.cancel() }
 		b.Apply(Delta{Adjust: []Config{in, in}})
 	})
 }

@@ -1,7 +1,6 @@
 package instance
 
 import (
-	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -11,6 +10,7 @@ import (
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/base/state"
 	"github.com/keepvip/keepvip/internal/check/health"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // Status is one instance as an operator sees it. Its JSON form is part of the command line's contract.
@@ -18,7 +18,7 @@ type Status struct {
 	Name      string               `json:"name"`
 	Group     string               `json:"group,omitempty"` // of instances that move together
 	Addresses []netip.Prefix       `json:"addresses"`
-	Mode      Mode                 `json:"mode"`               // whose the addresses are: internal, or external: somebody else's, and this node holds none, or not for long
+	Mode      config.Mode          `json:"mode"`               // whose the addresses are: internal, or external: somebody else's, and this node holds none, or not for long
 	Endpoint  string               `json:"endpoint,omitempty"` // where clients connect, as host:port; absent where no port is known
 	Interface string               `json:"interface"`
 	State     string               `json:"state"`          // initialize, backup or active
@@ -132,8 +132,8 @@ func (a *Set) Status() []Status {
 // status is without a lock: to look at a fence, and at an election, takes its time.
 func (v *view) status() Status {
 	s := Status{
-		Name: v.cfg.Name, Addresses: v.cfg.Addresses, Interface: v.place.Name, VRID: v.cfg.VRID, Group: v.cfg.Group, Preempt: v.cfg.Preempt, Last: v.last,
-		Mode: cmp.Or(v.cfg.Mode, ModeInternal), Endpoint: v.endpoint(),
+		Name: v.cfg.VIP.Name, Addresses: v.cfg.VIP.Addresses, Interface: v.place.Name, VRID: v.cfg.VRID(), Group: v.cfg.VIP.Group, Preempt: v.cfg.vrrp() && v.cfg.VIP.VRRP.Preempt, Last: v.last,
+		Mode: v.cfg.mode(), Endpoint: v.endpoint(),
 		State: v.state.String(), Since: v.since, Reason: v.reason, Code: v.code, Members: []MemberStatus{}, Splits: []election.Split{},
 		lease: v.cfg.Lease, changes: v.changes, Uncovered: v.uncovered, Lacking: v.lacking,
 	}
@@ -167,7 +167,7 @@ func (v *view) status() Status {
 	if over, dropped := v.unrenewed(time.Now(), part); over > 0 {
 		s.silence(over, dropped)
 	}
-	s.Local, s.Observed = v.cfg.Local, v.observed(&s, part.Passing)
+	s.Local, s.Observed = v.cfg.VIP.Local(), v.observed(&s, part.Passing)
 	s.Takers = s.takers()
 	s.Why = v.why(&s)
 	return s
@@ -259,7 +259,7 @@ func (v *view) nameClaimants(s *Status) {
 	}
 	known := func(a netip.Addr) bool {
 		is := func(o netip.Addr) bool { return o.WithZone("") == a }
-		return slices.ContainsFunc(v.cfg.Peers, is) || slices.ContainsFunc(s.Members, func(m MemberStatus) bool { return !m.Self && is(m.Address) })
+		return slices.ContainsFunc(v.cfg.VIP.VRRP.Peers, is) || slices.ContainsFunc(s.Members, func(m MemberStatus) bool { return !m.Self && is(m.Address) })
 	}
 	for i := range s.Conflicts {
 		s.Conflicts[i].Member = v.cfg.HostOf(v.place, s.Conflicts[i].MAC, known)

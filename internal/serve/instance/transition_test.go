@@ -12,6 +12,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 var n1, n2 = election.Node{Address: nodeA, Name: "n1"}, election.Node{Address: nodeB, Name: "n2"}
@@ -63,7 +64,7 @@ func TestFaultsAreTold(t *testing.T) {
 		place, p.err = p, code.With(code.InterfaceMissing, errors.New("there is no interface eth7"))
 	}
 	run(t, missing, func(in *Config) {
-		in.Cluster = true
+		in.VIP.Election = config.ElectionRaft
 		in.Moved = func(m Transition) { told = append(told, m) }
 	}, func(t *testing.T, b *bench) {
 		time.Sleep(time.Minute)

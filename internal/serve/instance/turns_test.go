@@ -38,8 +38,8 @@ func (e *slowElector) Handover(ctx context.Context, _ string) error {
 
 func slow(name string, seed uint64) func(*Config) {
 	return func(in *Config) {
-		in.Name = name
-		in.Elect = func(Place) (election.Elector, func(), error) {
+		in.VIP.Name = name
+		partsOf(in).elect = func(Place) (election.Elector, func(), error) {
 			return &slowElector{fakeElector: newFakeElector(), rand: rand.New(rand.NewPCG(seed, 7))}, func() {}, nil
 		}
 	}
@@ -97,7 +97,7 @@ func commands(t *testing.T, b *bench, r *rand.Rand) {
 
 func TestLaterCommandEndsOneThatWaits(t *testing.T) {
 	run(t, nil, func(in *Config) {
-		in.Elect = func(Place) (election.Elector, func(), error) { return stuckElector{newFakeElector()}, func() {}, nil }
+		partsOf(in).elect = func(Place) (election.Elector, func(), error) { return stuckElector{newFakeElector()}, func() {}, nil }
 	}, func(t *testing.T, b *bench) {
 		disk := &fakeStore{held: map[string]state.Hold{}}
 		b.Keep(disk)
@@ -124,7 +124,7 @@ func TestLaterCommandEndsOneThatWaits(t *testing.T) {
 			}
 			b.Apply(Delta{Remove: []string{"apiserver"}})
 			b.Apply(Delta{Add: []Config{b.instance(func(in *Config) {
-				in.Elect = func(Place) (election.Elector, func(), error) { return stuckElector{newFakeElector()}, func() {}, nil }
+				partsOf(in).elect = func(Place) (election.Elector, func(), error) { return stuckElector{newFakeElector()}, func() {}, nil }
 			})}})
 			synctest.Wait()
 		}
@@ -141,7 +141,7 @@ func TestHoldByForceThatIsAbandonedChangesNothing(t *testing.T) {
 		"its time is over": {time.Minute, Held},
 	} {
 		run(t, nil, func(in *Config) {
-			in.Elect = func(Place) (election.Elector, func(), error) { return stuckElector{newFakeElector()}, func() {}, nil }
+			partsOf(in).elect = func(Place) (election.Elector, func(), error) { return stuckElector{newFakeElector()}, func() {}, nil }
 		}, func(t *testing.T, b *bench) {
 			disk := &fakeStore{held: map[string]state.Hold{}}
 			b.Keep(disk)

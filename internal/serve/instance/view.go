@@ -12,7 +12,7 @@ import (
 
 // view is all of an instance that more than one goroutine looks at.
 type view struct {
-	cfg     Config
+	cfg     *Config          // replaced, never changed
 	service Service          // nil until the instance runs
 	elector election.Elector // nil between terms
 	place   Place
@@ -55,7 +55,7 @@ func (v *view) begin(p Place, e election.Elector) {
 // endpoint is where clients connect now.
 func (v *view) endpoint() string {
 	if v.known || v.cfg.Interim == "" {
-		return v.cfg.Endpoint
+		return v.cfg.endpoint()
 	}
 	return v.cfg.Interim
 }

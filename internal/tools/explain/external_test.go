@@ -7,12 +7,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
 func TestExternalAddressHasAnExplanationOfItsOwn(t *testing.T) {
 	s := &instance.Status{
-		Name: "apiserver", Addresses: []netip.Prefix{netip.MustParsePrefix("10.77.0.100/32")}, Mode: instance.ModeExternal, Endpoint: "lb.example:6443",
+		Name: "apiserver", Addresses: []netip.Prefix{netip.MustParsePrefix("10.77.0.100/32")}, Mode: config.ModeExternal, Endpoint: "lb.example:6443",
 		State: "initialize", Observed: instance.ObservedExternal, Desired: instance.Available, Eligible: true,
 	}
 	texts := func() (out []string) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/bubble"
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
@@ -361,11 +362,36 @@ func (b *bench) instance(change func(*entry)) instance.Config {
 		change(&e)
 	}
 	return instance.Config{
-		Name: e.Name, Addresses: e.Addresses, VRID: e.VRID, Lease: e.Lease, Place: b.host.findPlace, Elect: e.Elect, Adjust: e.Adjust,
-		Serve: func(blocked func(instance.Blocked)) instance.Service {
-			return New(e.Config, b.host, b.logger(), blocked)
-		},
-		Reconfigure: func(s instance.Service) { s.(*Service).Reconfigure(e.Config) },
+		VIP:   config.VIP{Name: e.Name, Addresses: e.Addresses, Election: config.ElectionVRRP, VRRP: config.VRRP{ID: e.VRID}},
+		Lease: e.Lease, Place: b.host.findPlace, Maker: &maker{e, b},
+	}
+}
+
+// maker makes the parts of an entry.
+type maker struct {
+	entry
+	bench *bench
+}
+
+func (m *maker) Elect(_ *instance.Config, p instance.Place) (election.Elector, func(), error) {
+	return m.entry.Elect(p)
+}
+
+func (m *maker) Serve(_ *instance.Config, blocked func(instance.Blocked)) instance.Service {
+	return &reconfigured{New(m.Config, m.bench.host, m.bench.logger(), blocked)}
+}
+
+// reconfigured is a service that takes over what the newest entry has.
+type reconfigured struct{ *Service }
+
+func (s *reconfigured) Reconfigure(next *instance.Config) {
+	s.Service.Reconfigure(next.Maker.(*maker).Config)
+}
+
+// Adjust implements instance.Adjuster.
+func (e *fakeElector) Adjust(next *instance.Config, p instance.Place) {
+	if adjust := next.Maker.(*maker).Adjust; adjust != nil {
+		adjust(e, p)
 	}
 }
 

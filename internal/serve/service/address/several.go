@@ -21,7 +21,7 @@ type Part struct {
 	Place func() (instance.Place, error)
 }
 
-// Several serves the addresses of one instance that are on several interfaces: all of them, or none. Each interface has a Service, and a
+// Several serves the addresses of one instance, on one interface or on several: all of them, or none. Each interface has a Service, and a
 // fence, of its own. It implements what Service does.
 //
 // Only what is on the interface of the election is drained, and watched for hosts that claim it: of the other interfaces the members are not
@@ -141,6 +141,9 @@ func (s *Several) serve(ctx context.Context, d election.Decision) error {
 		err := p.apply(ctx, d)
 		if err == nil {
 			continue
+		}
+		if len(s.parts) == 1 {
+			return err
 		}
 		d.Role, d.Granted, d.Rival = election.Standby, false, false
 		if failed := s.all(ctx, d); failed != nil {
