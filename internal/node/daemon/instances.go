@@ -67,6 +67,7 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 		return in, err
 	} else if !v.Local() && !v.HooksOnly { // elsewhere connections are translated, and nothing is bound
 		in.Uncovered = b.coverage.Why(v)
+		in.Outside = b.host.outside(v, len(whole.VIPs))
 		in.Lacks = b.host.lacks(v)
 		in.Unrouted = b.host.unrouted(v, b.replies)
 	}
