@@ -40,6 +40,26 @@ type Questioner interface {
 	SetUnanswered(holder netip.Addr)
 }
 
+// Visitor is an Elector that tells the others to which holder this node's connections to the addresses do not come.
+type Visitor interface {
+	// SetUnreached says to which holder this node's connections to the addresses do not come; the zero Unreached for none. It is a level, and never
+	// blocks.
+	SetUnreached(u Unreached)
+}
+
+// Unreached is a holder that is heard, and to which connections to the addresses do not come. The zero Unreached is none.
+type Unreached struct {
+	Holder netip.Addr
+	Never  bool // none has come to any holder since the start of the node that connects
+}
+
+// Outsider is a node whose connections to the addresses do not come to the holder, which it hears.
+type Outsider struct {
+	Node
+	Self  bool
+	Never bool // as in Unreached
+}
+
 // Extender is an Elector that tells when its lease has become longer. Where the kernel keeps the lease by transaction it is
 // renewed then, and nobody has to ask in between.
 type Extender interface {
@@ -161,6 +181,7 @@ type Status struct {
 	TimerLag time.Duration // the most by which a timer was served late in the last one to two minutes
 	Rejected []Rejection   // what was refused, the newest first
 	Splits   []Split       // who holds the address as far as its messages say, and not by VRRP
+	Outside  []Outsider    // whose connections to the addresses do not come to the holder, by address
 
 	// Present is why the node is in State at this moment, where that changes while State lasts; empty where Reason says it.
 	Present string

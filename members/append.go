@@ -45,7 +45,7 @@ func (m Message) appendFields(b []byte, start int) []byte {
 	if len(f.Hears) > 0 {
 		b = appendField(b, fieldHears, appendHears(nil, f.Hears))
 	}
-	if f.Deaf || f.HearsNobody || f.Unanswered != 0 {
+	if f.Deaf || f.HearsNobody || f.Unanswered != 0 || f.Unreached != 0 {
 		b = appendField(b, fieldHearing, appendHearing(nil, f))
 	}
 	if f.Spread != nil {

@@ -32,6 +32,9 @@ type Self struct {
 	HearsNobody    bool
 	// Unanswered tells that the holder has left this node's questions for the address unanswered.
 	Unanswered netip.Addr
+	// Unreached is the holder to which this node's connections to the address do not come, and NeverReached as in PeerState.
+	Unreached    netip.Addr
+	NeverReached bool
 	// Spread is as in PeerState; one that no message can carry counts as nil. A change of its Connections alone is said with the next
 	// message, and not at once.
 	Spread *Spread

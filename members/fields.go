@@ -30,7 +30,7 @@ const (
 	// flags, weight (1 each), MAC (6), length of an address (1), address, number of ports (1); each: protocol, flags (1 each), port (2), connections (4)
 	fieldSpread field = 12
 
-	fieldHearing field = 14 // flags (1)  and with flagUnanswered session of the holder (8)
+	fieldHearing field = 14 // flags (1)  and session of the holder with each of flagUnanswered and flagUnreached (8)
 
 	fieldClients field = 13 // of each client: length of its address (1), address, its port (2), port of the virtual address (2)
 
@@ -71,6 +71,8 @@ const (
 	flagDeaf       = 1 << 0 // of fieldHearing
 	flagUnanswered = 1 << 1 // of fieldHearing
 	flagNobody     = 1 << 2 // of fieldHearing
+	flagUnreached  = 1 << 3 // of fieldHearing
+	flagNever      = 1 << 4 // of fieldHearing, with flagUnreached
 
 	maxNode     = 253
 	maxSoftware = 64
@@ -181,10 +183,22 @@ func appendHearing(b []byte, f PeerState) []byte {
 	if f.HearsNobody {
 		flags |= flagNobody
 	}
-	if f.Unanswered == 0 {
-		return append(b, flags)
+	if f.Unanswered != 0 {
+		flags |= flagUnanswered
 	}
-	return binary.BigEndian.AppendUint64(append(b, flags|flagUnanswered), f.Unanswered)
+	if f.Unreached != 0 {
+		flags |= flagUnreached
+	}
+	if f.Unreached != 0 && f.NeverReached {
+		flags |= flagNever
+	}
+	b = append(b, flags)
+	for _, session := range []uint64{f.Unanswered, f.Unreached} {
+		if session != 0 {
+			b = binary.BigEndian.AppendUint64(b, session)
+		}
+	}
+	return b
 }
 
 // parseHearing takes what it knows; a later version may have more behind it.
@@ -192,13 +206,20 @@ func (f *PeerState) parseHearing(b []byte) bool {
 	if len(b) < hearingLen {
 		return false
 	}
-	f.Deaf, f.HearsNobody = b[0]&flagDeaf != 0, b[0]&flagNobody != 0
-	if b[0]&flagUnanswered == 0 {
-		return true
+	flags, rest := b[0], b[hearingLen:]
+	f.Deaf, f.HearsNobody = flags&flagDeaf != 0, flags&flagNobody != 0
+	f.NeverReached = flags&flagUnreached != 0 && flags&flagNever != 0
+	for _, s := range []struct {
+		flag    uint8
+		session *uint64
+	}{{flagUnanswered, &f.Unanswered}, {flagUnreached, &f.Unreached}} {
+		if flags&s.flag == 0 {
+			continue
+		}
+		if len(rest) < sessionLen {
+			return false
+		}
+		*s.session, rest = binary.BigEndian.Uint64(rest), rest[sessionLen:]
 	}
-	if len(b) < hearingLen+sessionLen {
-		return false
-	}
-	f.Unanswered = binary.BigEndian.Uint64(b[hearingLen:])
 	return true
 }

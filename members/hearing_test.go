@@ -120,7 +120,16 @@ func TestHearingAsksSeldomWhileItHears(t *testing.T) {
 }
 
 func TestMessageSaysWhatArrives(t *testing.T) {
-	for _, give := range []PeerState{{Deaf: true}, {Unanswered: 7}, {Deaf: true, Unanswered: 1 << 60}, {HearsNobody: true}, {}} {
+	for _, give := range []PeerState{
+		{Deaf: true},
+		{Unanswered: 7},
+		{Deaf: true, Unanswered: 1 << 60},
+		{HearsNobody: true},
+		{},
+		{Unreached: 9},
+		{Unreached: 9, NeverReached: true},
+		{Deaf: true, Unanswered: 7, Unreached: 1<<64 - 1, NeverReached: true},
+	} {
 		give.Group = netip.MustParseAddr("10.77.0.100")
 		b, err := Message{Type: Hello, Session: 1, Peer: give}.Append(nil, 1)
 		require.NoError(t, err)
@@ -131,6 +140,9 @@ func TestMessageSaysWhatArrives(t *testing.T) {
 	var f PeerState
 	assert.False(t, f.parseHearing(nil))
 	assert.False(t, f.parseHearing([]byte{flagUnanswered, 1}))
+	assert.False(t, f.parseHearing([]byte{flagUnanswered | flagUnreached, 1, 2, 3, 4, 5, 6, 7, 8, 9}), "the second session is cut off")
+	assert.True(t, f.parseHearing([]byte{flagNever}))
+	assert.False(t, f.NeverReached, "it says nothing without a holder")
 	assert.True(t, f.parseHearing([]byte{0x80 | flagDeaf, 1, 2}), "a later version says more")
 }
 

@@ -159,6 +159,24 @@ func (m *Machine) Unanswered() (list []Member) {
 	return list
 }
 
+// Unreached lists the members that say that their connections to the address do not come to that node: a member, or this one.
+func (m *Machine) Unreached(holder netip.Addr) (list []Member) {
+	session := m.own.cfg.Session
+	if holder != m.own.cfg.Address {
+		o := m.table.find(holder)
+		if o == nil {
+			return nil
+		}
+		session = o.Session
+	}
+	for _, o := range m.table.list {
+		if o.Peer.Unreached != 0 && o.Peer.Unreached == session {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
 // Claimants lists the members that claim the address and of which no advertisement arrives, the one that ranks highest first.
 func (m *Machine) Claimants(now time.Time) []Claimant {
 	return m.claimants.all(now, m.table.list, m.own.bounds())

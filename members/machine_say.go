@@ -12,6 +12,9 @@ func (m *Machine) message(t Type, d Transfer) Message {
 	if o := m.table.find(m.own.self.Unanswered); o != nil {
 		f.Unanswered = o.Session
 	}
+	if o := m.table.find(m.own.self.Unreached); o != nil {
+		f.Unreached, f.NeverReached = o.Session, m.own.self.NeverReached
+	}
 	return Message{Type: t, Session: m.own.cfg.Session, Peer: f, Transfer: d}
 }
 

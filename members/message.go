@@ -84,7 +84,11 @@ type PeerState struct {
 	HearsNobody bool
 	// Unanswered is the session of the holder, as the node knows it, that has left its questions for the address unanswered; 0 for none.
 	Unanswered uint64
-	Spread     *Spread // its part in spreading the load of the address; nil: none
+	// Unreached is the session of the holder, as the node knows it, to which its connections to the address do not come though it hears it; 0 for none.
+	// NeverReached tells that none has come to any holder since the node's start: it may be one that has no business there.
+	Unreached    uint64
+	NeverReached bool
+	Spread       *Spread // its part in spreading the load of the address; nil: none
 	// Clients are some of those that the node serves, whose load is spread: those whose turn it is in this HELLO. A message has as many of them as
 	// there is room for.
 	Clients []Client

@@ -143,6 +143,9 @@ func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {
 	if v.Uncovered != "" {
 		fmt.Fprintf(b, "  UNSERVED  %s\n", coded(v.Uncovered, code.NotCovered))
 	}
+	if v.Unreached != "" {
+		fmt.Fprintf(b, "  UNREACHED %s\n", coded(v.Unreached, code.HeldUnreached))
+	}
 	if v.Lacking != "" {
 		fmt.Fprintf(b, "  MISSING   %s\n", coded(v.Lacking, code.FamilyMissing))
 	}

@@ -42,6 +42,7 @@ type Elector struct {
 	spread  *election.Spread // nil: this node does not spread
 	status  election.Status
 	worse   string // why this node comes last for a while; empty when it does not
+	apart   election.Unreached
 
 	former election.Node // the newest holder that was known; belongs to Run
 	lost   time.Time     // since when no holder is known; zero while one is
@@ -50,6 +51,7 @@ type Elector struct {
 var (
 	_ election.Elector  = (*Elector)(nil)
 	_ election.Extender = (*Elector)(nil)
+	_ election.Visitor  = (*Elector)(nil)
 )
 
 // NewElector makes an elector of the node.
@@ -318,5 +320,6 @@ func (e *Elector) Status() election.Status {
 	s.Fitness, s.Priority, s.NoSpare = f, effective(base, f), e.node.Quorum().noSpare()
 	s.Counters.Rejected, s.Rejected = e.node.rejections.Counts(), e.node.rejections.List()
 	s.Members = e.Members()
+	s.Outside = e.outsiders(s.Holder)
 	return s
 }

@@ -134,7 +134,7 @@ func (g *gossip) hello() message {
 	m := message{
 		Kind: askHello, From: g.cfg.Self, List: digest(g.cfg.Peers), Priority: own.priority, Reason: textOf(own.reason), Code: own.code,
 		Witness: g.cfg.witness(g.cfg.Self), Heartbeat: g.cfg.Heartbeat, Holds: g.addresses.holding(),
-		Node: nameOf(g.cfg.Node), Software: nameOf(g.cfg.Software), Spread: g.addresses.spreads(time.Now()),
+		Node: nameOf(g.cfg.Node), Software: nameOf(g.cfg.Software), Spread: g.addresses.spreads(time.Now()), Unreached: g.addresses.unreached(),
 	}
 	r := g.cluster.library.Load()
 	if r == nil {

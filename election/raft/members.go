@@ -32,6 +32,7 @@ type Member struct {
 	reason    string // why it is not at its best, as it says
 	code      code.Code
 	spread    []spread
+	unreached []unreached
 }
 
 // Members lists the members of the cluster, then those that are heard but are none.
@@ -88,7 +89,7 @@ func (v view) other(a, leader netip.Addr) Member {
 	h := v.heard[a]
 	m := Member{
 		Address: a, Node: h.Node, Leader: a == leader, Priority: h.Priority, Witness: v.cfg.witness(a) || h.Witness,
-		holds: h.Holds, software: h.Software, reason: h.Reason, code: h.Code, spread: h.Spread,
+		holds: h.Holds, software: h.Software, reason: h.Reason, code: h.Code, spread: h.Spread, unreached: h.Unreached,
 	}
 	if h.at.IsZero() {
 		m.Note, m.silent = "not heard since this node started", true

@@ -52,10 +52,11 @@ type message struct {
 	Witness   bool          `json:"witness,omitempty"`
 	Holds     bool          `json:"holds,omitempty"` // an address may be bound there
 	Heartbeat time.Duration `json:"heartbeat,omitempty"`
-	Excluded  bool          `json:"excluded,omitempty"` // in an answer: the asker is no member as far as I know
-	Node      string        `json:"node,omitempty"`     // its name, at most maxName bytes that can be printed, as those of Software
-	Software  string        `json:"software,omitempty"` // the version of its program
-	Spread    []spread      `json:"spread,omitempty"`   // how it spreads the load of the addresses, at most maxSpread of them
+	Excluded  bool          `json:"excluded,omitempty"`  // in an answer: the asker is no member as far as I know
+	Node      string        `json:"node,omitempty"`      // its name, at most maxName bytes that can be printed, as those of Software
+	Software  string        `json:"software,omitempty"`  // the version of its program
+	Unreached []unreached   `json:"unreached,omitempty"` // to which holder its connections to the addresses do not come, at most maxSpread of them
+	Spread    []spread      `json:"spread,omitempty"`    // how it spreads the load of the addresses, at most maxSpread of them
 
 	To      string     `json:"to,omitempty"`     // of release
 	Op      string     `json:"op,omitempty"`     // of change
@@ -99,6 +100,9 @@ func (m message) validate() error {
 		return errors.New("raft: message with a name that is too long or cannot be printed")
 	case m.Reason != textOf(m.Reason), m.Error != textOf(m.Error):
 		return errors.New("raft: message with a text that is too long or cannot be printed")
+	}
+	if err := validateUnreached(m.Unreached); err != nil {
+		return err
 	}
 	return validateSpread(m.Spread)
 }

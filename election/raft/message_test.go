@@ -11,7 +11,7 @@ import (
 )
 
 func TestMessageThereAndBack(t *testing.T) {
-	give := message{Kind: askHello, From: addr(0), ID: "x", Priority: 7, Reason: "why", Leader: addr(1), Term: 9}
+	give := message{Kind: askHello, From: addr(0), ID: "x", Priority: 7, Reason: "why", Leader: addr(1), Term: 9, Unreached: []unreached{{Name: "api", Holder: addr(1), Never: true}}}
 	var wire bytes.Buffer
 	require.NoError(t, writeMessage(&wire, give))
 	got, err := readMessage(&wire)
@@ -27,6 +27,7 @@ func TestMessageRefuses(t *testing.T) {
 		"no JSON":         "\x00\x00\x00\x04junk",
 		"from nobody":     "\x00\x00\x00\x02{}",
 		"mapped address":  "\x00\x00\x00\x1c{\"from\":\"::ffff:10.77.0.11\"}",
+		"no holder":       "\x00\x00\x00\x3b{\"from\":\"10.77.0.11\",\"unreached\":[{\"holder\":\"fe80::1%lo\"}]}",
 		"zone in subject": "\x00\x00\x00\x2c{\"from\":\"10.77.0.11\",\"subject\":\"fe80::1%lo\"}",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -48,6 +49,9 @@ func FuzzMessage(f *testing.F) {
 	wire.Reset()
 	require.NoError(f, writeMessage(&wire, message{Kind: askHello, From: addr(0), Spread: []spread{{group, *spreadHere()}}}))
 	f.Add(wire.Bytes())
+	wire.Reset()
+	require.NoError(f, writeMessage(&wire, message{Kind: askHello, From: addr(0), Unreached: []unreached{{Name: "api", Holder: addr(1)}}}))
+	f.Add(bytes.Clone(wire.Bytes()))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := readMessage(bytes.NewReader(data))
 		if err == nil {

@@ -3,48 +3,53 @@ package virtualrouter
 import (
 	"log/slog"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/members"
 )
 
 const (
-	// firstUnanswered and mostUnanswered bound for how long a holder that answered nobody comes last: it takes twice as long each time.
-	firstUnanswered, mostUnanswered = 10 * time.Second, 5 * time.Minute
+	// firstComplaint and mostComplaint bound for how long a holder that members complain of comes last: it takes twice as long each time.
+	firstComplaint, mostComplaint = 10 * time.Second, 5 * time.Minute
+	// leastOutsiders is how many members have to say that their connections do not come here: of one, it may be its own that do not leave.
+	leastOutsiders = 2
 )
 
-// unanswered is what follows when members say that this node, as the holder, does not answer for the address. It is pure.
-type unanswered struct {
+// complaint is what follows when members say what this node, as the holder, does not do for the address. It is pure.
+type complaint struct {
+	code   code.Code
 	reason string
 	wait   time.Duration
 	until  time.Time // comes last until then, and as long as members say so
 }
 
-// follow takes in which members say so now, and tells whether the fitness is another one.
-func (u *unanswered) follow(now time.Time, by string) (changed bool) {
+// follow takes in why members complain now, empty if they do not, and tells whether the fitness is another one.
+func (c *complaint) follow(now time.Time, why string, of code.Code) (changed bool) {
 	switch {
-	case by != "":
-		changed = u.reason == ""
+	case why != "":
+		changed = c.reason == ""
 		if changed {
-			u.wait = min(max(2*u.wait, firstUnanswered), mostUnanswered)
-			u.reason = "members ask for the address and get no answer from here: " + by
+			c.wait = min(max(2*c.wait, firstComplaint), mostComplaint)
+			c.reason, c.code = why, of
 		}
-		u.until = now.Add(u.wait)
-	case u.reason != "" && !now.Before(u.until):
-		u.reason, u.until = "", time.Time{}
+		c.until = now.Add(c.wait)
+	case c.reason != "" && !now.Before(c.until):
+		c.reason, c.until = "", time.Time{}
 		return true
 	}
 	return changed
 }
 
 // worsen is the fitness f meanwhile.
-func (u *unanswered) worsen(f election.Fitness, base uint8) election.Fitness {
-	if u.reason == "" || f.Out {
+func (c *complaint) worsen(f election.Fitness, base uint8) election.Fitness {
+	if c.reason == "" || f.Out {
 		return f
 	}
 	if f.Wait || good(f, effective(base, f)) {
-		f.Reason, f.Code = u.reason, code.Unanswered
+		f.Reason, f.Code = c.reason, c.code
 	}
 	f.Less = 255
 	return f
@@ -53,26 +58,83 @@ func (u *unanswered) worsen(f election.Fitness, base uint8) election.Fitness {
 // SetUnanswered implements election.Questioner.
 func (e *Elector) SetUnanswered(holder netip.Addr) { newest(e.unanswered, holder) }
 
-// judgeAnswers makes a holder come last whose members get no answer. What is broken stays broken when it has given the address away, so it comes
-// last for a while.
+// SetUnreached implements election.Visitor.
+func (e *Elector) SetUnreached(u election.Unreached) { newest(e.unreached, u) }
+
+// judgeAnswers makes a holder come last whose members get no answer, or no connection. What is broken stays broken when it has given the address away,
+// so it comes last for a while.
 func (m *machine) judgeAnswers() {
 	if m.x == nil {
 		return
 	}
-	by := ""
+	var silent, apart []members.Member
 	if m.state == election.Active {
-		for _, o := range m.x.members.Unanswered() {
-			if by != "" {
-				by += ", "
-			}
-			by += named(election.Node{Address: o.Address, Name: o.Peer.Node})
+		silent, apart = m.x.members.Unanswered(), m.x.members.Unreached(m.source.WithZone(""))
+	}
+	apart = reachedBefore(apart)
+	if len(apart) < leastOutsiders {
+		apart = nil
+	}
+	m.complain(&m.fitness.unanswered, silent, code.Unanswered, "members ask for the address and get no answer from here",
+		"members get no answer when they ask for the address: is ARP off here, or arp_ignore set?")
+	m.complain(&m.fitness.unreached, apart, code.HeldUnreached, "members cannot connect to the address here",
+		"members cannot connect to the address here: does a packet filter drop its port?")
+}
+
+// reachedBefore are those that have reached a holder since their start. The others may have no business there, and nothing moves for them.
+func reachedBefore(list []members.Member) (out []members.Member) {
+	for _, o := range list {
+		if !o.Peer.NeverReached {
+			out = append(out, o)
 		}
 	}
-	if !m.fitness.unanswered.follow(m.now, by) {
+	return out
+}
+
+func (m *machine) complain(c *complaint, by []members.Member, of code.Code, reason, text string) {
+	names := make([]string, len(by))
+	for i, o := range by {
+		names[i] = named(election.Node{Address: o.Address, Name: o.Peer.Node})
+	}
+	why, list := "", strings.Join(names, ", ")
+	if len(by) > 0 {
+		why = reason + ": " + list
+	}
+	if !c.follow(m.now, why, of) {
 		return
 	}
-	if by != "" {
-		m.say(slog.LevelError, "members get no answer when they ask for the address: is ARP off here, or arp_ignore set?", "members", by)
+	if why != "" {
+		m.say(slog.LevelError, text, "members", list)
 	}
 	m.agenda.first(m.fit)
+}
+
+// unreached is the holder to which this node's connections do not come; not valid for none, and where another node holds the address by now.
+func (m *machine) unreached() netip.Addr {
+	if m.state != election.Backup || m.outside.Holder.WithZone("") != m.holder.address.WithZone("") {
+		return netip.Addr{}
+	}
+	return m.outside.Holder.WithZone("")
+}
+
+// outsiders are all nodes that say that their connections to the address do not come to the holder, and this node, if it is one.
+func (m *machine) outsiders() (out []election.Outsider) {
+	holder := m.holder.address.WithZone("")
+	if !holder.IsValid() {
+		return nil
+	}
+	if m.unreached().IsValid() {
+		self := election.Node{Address: m.source}
+		if m.x != nil {
+			self.Name = m.x.cfg.Node
+		}
+		out = append(out, election.Outsider{Node: self, Self: true, Never: m.outside.Never})
+	}
+	if m.x == nil {
+		return out
+	}
+	for _, o := range m.x.members.Unreached(holder) {
+		out = append(out, election.Outsider{Node: election.Node{Address: o.Address, Name: o.Peer.Node}, Never: o.Peer.NeverReached})
+	}
+	return out
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/bubble"
@@ -45,6 +46,98 @@ func TestHolderThatDoesNotAnswerStaysWhereNobodyIsFit(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		assert.Equal(t, []netip.Addr{h.self}, holders(h, others[0], others[1]))
 		assert.Equal(t, code.Unanswered, h.Status().Fitness.Code)
+		stopAll(t, h, others[0], others[1])
+	})
+}
+
+// outsidersOf is what the status of a node says of who does not reach the holder.
+func outsidersOf(m *member) (out []netip.Addr) {
+	for _, o := range m.Status().Outside {
+		out = append(out, o.Address)
+	}
+	return out
+}
+
+func TestHolderThatTwoMembersDoNotReachGivesTheAddressAway(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLAN()
+		l.talk = true
+		h, others := three(t, l)
+		time.Sleep(5 * time.Second)
+		others[0].Elector.(election.Visitor).SetUnreached(election.Unreached{Holder: h.self})
+		time.Sleep(20 * time.Second)
+		require.True(t, h.holds(), "one member may be the one whose connections do not leave")
+		for _, o := range []*member{h, others[0], others[1]} {
+			assert.Equal(t, []netip.Addr{others[0].self}, outsidersOf(o), "named on %s", o.self)
+		}
+		assert.Zero(t, h.Status().Fitness)
+
+		others[1].Elector.(election.Visitor).SetUnreached(election.Unreached{Holder: h.self})
+		next := holder(t, time.Second, h, others[0], others[1])
+		assert.NotEqual(t, h.self, next.self)
+		assert.Len(t, next.taken(), 1, "it was passed on")
+		assert.Equal(t, code.HeldUnreached, h.Status().Fitness.Code, "what is broken stays broken")
+		for _, o := range []*member{h, others[0], others[1]} {
+			assert.Empty(t, outsidersOf(o), "nobody has looked at the new holder yet")
+		}
+		for _, o := range others {
+			o.Elector.(election.Visitor).SetUnreached(election.Unreached{})
+		}
+		time.Sleep(15 * time.Second)
+		assert.Zero(t, h.Status().Fitness)
+		assert.True(t, next.holds())
+		stopAll(t, h, others[0], others[1])
+	})
+}
+
+func TestHolderThatIsNotReachedStays(t *testing.T) {
+	for name, c := range map[string]struct {
+		unfit, never bool
+		sayers       int
+	}{
+		"where no other node is fit":                                 {unfit: true, sayers: 2},
+		"where those that say so have never reached any holder":      {never: true, sayers: 2},
+		"where one says so, be it that nobody else could":            {sayers: 1},
+		"where what is said is about another node than the holder's": {sayers: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				l := newLAN()
+				l.talk = true
+				h, others := three(t, l)
+				for i, o := range others {
+					if c.unfit {
+						o.SetFitness(election.Fitness{Less: 255, Reason: "the check fails", Code: code.CheckFailed})
+					}
+					u := election.Unreached{Holder: h.self, Never: c.never}
+					if i >= c.sayers {
+						u.Holder = others[1-i].self
+					}
+					o.Elector.(election.Visitor).SetUnreached(u)
+				}
+				time.Sleep(10 * time.Second)
+				assert.Equal(t, []netip.Addr{h.self}, holders(h, others[0], others[1]))
+				for _, o := range []*member{h, others[0], others[1]} {
+					assert.Len(t, outsidersOf(o), c.sayers, "on %s", o.self)
+				}
+				stopAll(t, h, others[0], others[1])
+			})
+		})
+	}
+}
+
+// In plain VRRP nobody can be told: the node that looks says it by itself.
+func TestNodeInPlainVRRPSaysItselfThatItDoesNotReachTheHolder(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLAN()
+		h, others := three(t, l)
+		for _, o := range others {
+			o.Elector.(election.Visitor).SetUnreached(election.Unreached{Holder: h.self})
+		}
+		time.Sleep(5 * time.Second)
+		assert.True(t, h.holds())
+		assert.Equal(t, []netip.Addr{others[0].self}, outsidersOf(others[0]))
+		assert.Empty(t, outsidersOf(h))
 		stopAll(t, h, others[0], others[1])
 	})
 }

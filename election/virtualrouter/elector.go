@@ -29,11 +29,12 @@ type Elector struct {
 	voices   []Voice
 	listened time.Time // when the newest of the voices that were taken was heard
 
-	fitted     chan struct{}   // capacity 1: fitness has changed, or the group
-	drained    chan bool       // capacity 1: whether this node drains connections
-	unanswered chan netip.Addr // capacity 1: which holder does not answer
-	candidates chan bool       // capacity 1: whether this node may hold the addresses
-	changes    chan change     // capacity 1
+	fitted     chan struct{}           // capacity 1: fitness has changed, or the group
+	drained    chan bool               // capacity 1: whether this node drains connections
+	unanswered chan netip.Addr         // capacity 1: which holder does not answer
+	unreached  chan election.Unreached // capacity 1
+	candidates chan bool               // capacity 1: whether this node may hold the addresses
+	changes    chan change             // capacity 1
 	asked      chan *handover
 	abandoned  chan *handover // nobody waits for these any more
 	confirmed  chan members.Confirmed
@@ -57,6 +58,7 @@ type Elector struct {
 var (
 	_ election.Elector    = (*Elector)(nil)
 	_ election.Questioner = (*Elector)(nil)
+	_ election.Visitor    = (*Elector)(nil)
 )
 
 // New makes an elector on wire, which the caller closes after Run has returned.
@@ -68,7 +70,7 @@ func New(cfg Config, wire Wire, log *slog.Logger) (*Elector, error) {
 	return &Elector{
 		cfg: cfg, wire: wire, log: log, machine: m, refused: election.NewRejections("message of a member", actOnMembers, log).Name(memberCodeOf),
 		spreads: make(chan *election.Spread, 1), stirred: make(chan struct{}, 1),
-		fitted: make(chan struct{}, 1), drained: make(chan bool, 1), unanswered: make(chan netip.Addr, 1), candidates: make(chan bool, 1), changes: make(chan change, 1),
+		fitted: make(chan struct{}, 1), drained: make(chan bool, 1), unanswered: make(chan netip.Addr, 1), unreached: make(chan election.Unreached, 1), candidates: make(chan bool, 1), changes: make(chan change, 1),
 		asked: make(chan *handover), abandoned: make(chan *handover), confirmed: make(chan members.Confirmed),
 		stills: make(chan still), returns: make(chan bool), ended: make(chan struct{}),
 	}, nil
@@ -182,6 +184,8 @@ func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) 
 			e.step(probes, setDraining{on})
 		case a := <-e.unanswered:
 			e.step(probes, setUnanswered{a})
+		case u := <-e.unreached:
+			e.step(probes, setUnreached{u})
 		case on := <-e.candidates:
 			e.step(probes, setCandidate{on})
 		case s := <-e.spreads:

@@ -11,8 +11,9 @@ type ownFitness struct {
 	told        election.Fitness
 	effective   election.Fitness // as it counts in the election
 	noCandidate bool
-	unanswered  unanswered
-	deaf        string // why this node counts as deaf; empty: it hears
+	unanswered  complaint // nobody answers questions for the address here
+	unreached   complaint // connections to the address do not come here
+	deaf        string    // why this node counts as deaf; empty: it hears
 	backoff     election.BindBackoff
 }
 
@@ -21,7 +22,7 @@ type ownFitness struct {
 func (o *ownFitness) alone(base uint8, cannotWait bool) election.Fitness {
 	f := o.backoff.Worsen(o.told)
 	f.Out = f.Out || o.backoff.Pausing() || f.Wait && cannotWait
-	return o.candidacy(o.unanswered.worsen(o.deafness(f, base), base), base)
+	return o.candidacy(o.unreached.worsen(o.unanswered.worsen(o.deafness(f, base), base), base), base)
 }
 
 // waits tells whether the node must not become Active if it is Backup.

@@ -25,6 +25,7 @@ type machine struct {
 	fitness ownFitness
 	kept    election.Fitness // what kept this node out, until it takes part again
 	hearing members.Hearing
+	outside election.Unreached // as this node sees it
 	lines   election.Lines
 
 	state    election.State
@@ -103,6 +104,8 @@ func (m *machine) handle(ev event) func() {
 			m.reconfigure(ev.Config)
 		case setCandidate:
 			m.refit(func(o *ownFitness) { o.noCandidate = !ev.On })
+		case setUnreached:
+			m.outside = ev.Unreached
 		case stop:
 			m.stop = &ev
 			m.x.handle(ev)
@@ -157,7 +160,7 @@ func (m *machine) Deadline(now time.Time) time.Time {
 	if !ok || m.waiting() {
 		next = m.heard.idleUntil(now, m.holder.address)
 	}
-	for _, at := range []time.Time{m.fitness.backoff.Next(), m.x.deadline(), m.holder.due, m.hearingDue(), m.ending.due, m.fitness.unanswered.until} {
+	for _, at := range []time.Time{m.fitness.backoff.Next(), m.x.deadline(), m.holder.due, m.hearingDue(), m.ending.due, m.fitness.unanswered.until, m.fitness.unreached.until} {
 		if !at.IsZero() && at.Before(next) {
 			next = at
 		}
@@ -184,6 +187,7 @@ type (
 	setCandidate  struct{ On bool }
 	setDraining   struct{ On bool }
 	setUnanswered struct{ netip.Addr } // the holder that does not answer for the address
+	setUnreached  struct{ election.Unreached }
 	takeBack      struct{ On bool }
 	setSpread     struct{ *election.Spread }  // nil: this node does not spread
 	confirmed     struct{ members.Confirmed } // the result of a probe
@@ -214,6 +218,7 @@ func (reconfigure) event()   {}
 func (setCandidate) event()  {}
 func (setDraining) event()   {}
 func (setUnanswered) event() {}
+func (setUnreached) event()  {}
 func (takeBack) event()      {}
 func (setSpread) event()     {}
 func (confirmed) event()     {}

@@ -26,7 +26,7 @@ func (m *machine) status(now time.Time) election.Status {
 		State: m.state, Since: m.since, Reason: m.reason, Code: m.code, Holder: m.holder.address,
 		Priority: m.router.Snapshot().Priority, Fitness: m.fitness.effective, Counters: m.counters,
 	}
-	s.Members = m.members(now)
+	s.Members, s.Outside = m.members(now), m.outsiders()
 	if f := m.fitness.effective; m.state == election.Initialize && f.Out && f.Reason != "" {
 		s.Present, s.Code = f.Reason, f.Code // what keeps it out may be another cause by now
 	}

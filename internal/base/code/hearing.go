@@ -6,6 +6,7 @@ const (
 	Unanswered    Code = "KV341"
 	RepliesLost   Code = "KV342"
 	FamilyMissing Code = "KV343"
+	HeldUnreached Code = "KV344"
 )
 
 func wireHearing() []Entry {
@@ -29,6 +30,11 @@ func wireHearing() []Entry {
 			FamilyMissing, "family-missing", "This node cannot bind the addresses of one family, IPv4 or IPv6. It comes last, and serves the other family where no other node is fit.",
 			"Look at `sysctl net.ipv6.conf.INTERFACE.disable_ipv6`, and at what the status says of the refusal.",
 			"Set `disable_ipv6` to 0 on the interface. The addresses are bound and announced again by themselves.",
+		},
+		{
+			HeldUnreached, "held-unreached", "Members hear the holder, and their connections to the address and port do not come to its service: a packet filter drops or refuses them.",
+			"Connect from a member by `nc -vz ADDRESS PORT`, and look on the holder at `nft list ruleset` and iptables for rules about the address or port.",
+			"Let the port in at the virtual address on that node. Where two members say so the holder comes last for a while, and a fit node takes over.",
 		},
 	}
 }

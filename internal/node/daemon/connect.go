@@ -12,7 +12,7 @@ import (
 )
 
 // connectOnce connects from an own address, or from the kernel's choice, and ends the connection by a reset, so that nothing waits afterwards, here or
-// there. It waits in the kernel, which looks once more when the time is over: so a process that was kept from running does not take an answer that
+// there, and no service is woken. It waits in the kernel, which looks once more when the time is over: so a process that was kept from running does not take an answer that
 // has come for none. The error is then [unix.ETIMEDOUT].
 func connectOnce(ctx context.Context, from netip.Addr, to netip.AddrPort) error {
 	family := unix.AF_INET6
@@ -24,6 +24,8 @@ func connectOnce(ctx context.Context, from netip.Addr, to netip.AddrPort) error 
 		return os.NewSyscallError("socket", err)
 	}
 	defer unix.Close(fd)
+	// The kernel keeps back the last word of the handshake, and the reset comes in its place: so the service never sees the connection, and logs nothing.
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_QUICKACK, 0)
 	_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
 	if from.IsValid() {
 		if err := unix.Bind(fd, sockaddrOf(netip.AddrPortFrom(from, 0))); err != nil {

@@ -62,6 +62,7 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 		in.Lease, in.Outages = electors[v.Election].lease(v, whole)
 		if !v.Local() && !v.HooksOnly { // elsewhere connections are translated, and nothing is bound
 			in.Uncovered = b.coverage.Why(v)
+			in.Outside = b.host.outside(v, len(whole.VIPs))
 			in.Lacks = b.host.lacks(v)
 			in.Unrouted = b.host.unrouted(v, b.replies)
 		}

@@ -51,6 +51,8 @@ type Config struct {
 	// Uncovered is why clients are, or would be, refused at an address although the service is well: it listens elsewhere; empty: they are not. holds:
 	// this node has the addresses. Nil: nobody knows a port. It returns soon, and when ctx ends.
 	Uncovered func(ctx context.Context, holds bool) (why string)
+	// Outside looks at the addresses while another node holds them; nil: nobody knows a port, or the load is spread.
+	Outside *Outside
 	// Unrouted is why what this node says from an address does not leave it as what it says from its own does; the zero Unrouted: it does, as far
 	// as is known. Nil: nobody looks. It returns soon.
 	Unrouted func() Unrouted

@@ -12,5 +12,6 @@
 //   - one per instance, from Run or Apply until it is removed or Run ends;
 //   - one for each check of an instance, owned by the instance, which waits for it;
 //   - one per term for Elector.Run, owned by the instance, which waits for it. It is the one that calls Service.Apply;
+//   - one while this node looks at the addresses from outside: one at a time, which nobody waits for. It ends within a second;
 //   - one while a command waits whose turn has been given to a later one; it ends when the earlier commands have.
 package instance

@@ -124,6 +124,22 @@ type fakeElector struct {
 	mu     sync.Mutex // guards what follows
 	status election.Status
 	lease  time.Duration // what is left of it; 0 is an hour
+	apart  election.Unreached
+}
+
+var _ election.Visitor = (*fakeElector)(nil)
+
+func (e *fakeElector) SetUnreached(u election.Unreached) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.apart = u
+}
+
+// told is what SetUnreached was told last.
+func (e *fakeElector) told() election.Unreached {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.apart
 }
 
 func newFakeElector() *fakeElector {

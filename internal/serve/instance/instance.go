@@ -39,6 +39,7 @@ type instance struct {
 
 	faults  faults
 	refused refusal
+	outside outside
 	lines   election.Lines // the elector's goroutine: what others can bring about
 
 	mu   sync.Mutex // guards view
@@ -47,7 +48,7 @@ type instance struct {
 
 func newInstance(cfg Config, log *slog.Logger) *instance {
 	i := &instance{
-		name: cfg.VIP.Name, log: log.With("vip", cfg.VIP.Name), checks: newCheckRunner(),
+		name: cfg.VIP.Name, log: log.With("vip", cfg.VIP.Name), checks: newCheckRunner(), outside: newOutside(),
 		changed: make(chan struct{}, 1), adjusts: make(chan *adjustment), desires: make(chan *desiredChange), stopped: make(chan struct{}),
 		view: view{cfg: &cfg, since: time.Now(), reason: "starting", code: code.Started},
 	}
@@ -185,6 +186,10 @@ func (i *instance) term(ctx context.Context) error {
 			i.applyDesired(c)
 		case <-i.beats.C:
 			i.beatHere(ctx, service)
+		case l := <-i.outside.results:
+			i.takeOutside(l)
+		case <-i.outside.again.C:
+			i.lookOutside(ctx, time.Now())
 		}
 	}
 }
@@ -199,6 +204,7 @@ func (i *instance) beatHere(ctx context.Context, service Service) {
 		service.HostChanged(i.placed()) // what failed before is tried again
 	}
 	i.lack()
+	i.lookOutside(ctx, time.Now())
 }
 
 // alive follows each beat, and asks for the next.

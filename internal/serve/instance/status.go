@@ -49,6 +49,7 @@ type Status struct {
 	Rejected  []election.Rejection `json:"rejected,omitempty"`       // what was not taken into account, the newest first
 	Conflicts []Conflict           `json:"conflicts"`                // hosts outside the election that claim an address
 	Uncovered string               `json:"uncovered,omitempty"`      // why clients of this node as the holder are refused though the service is well (KV361)
+	Unreached string               `json:"unreached,omitempty"`      // who hears the holder, and cannot connect to the address there (KV344)
 	Lacking   string               `json:"lacking,omitempty"`        // why addresses of one family are not, or would not be, bound on this node while the others are (KV343)
 	Unrouted  *Unrouted            `json:"unrouted,omitempty"`       // why clients get no answer from this node as the holder (KV342); absent: they do
 	Splits    []election.Split     `json:"splits"`                   // members that hold the address as well as this node, or would
@@ -161,7 +162,9 @@ func (v *view) status() Status {
 	if v.elector == nil {
 		s.Unfit = v.reason
 	} else {
-		s.add(v.elector.Status())
+		e := v.elector.Status()
+		s.add(e)
+		s.Unreached = v.unreached(e)
 	}
 	v.nameClaimants(&s)
 	if over, dropped := v.unrenewed(time.Now(), part); over > 0 {

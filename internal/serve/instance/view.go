@@ -43,12 +43,15 @@ type view struct {
 
 	uncovered string // why clients are refused at an address while this node holds it
 	unrouted  Unrouted
-	lacking   string // why an address of one family cannot be bound here, while the others can
+	outside   string // why this node cannot connect to the addresses where another one holds them
+	// unreachedSaid is what the log says of that, and of the other nodes.
+	unreachedSaid string
+	lacking       string // why an address of one family cannot be bound here, while the others can
 }
 
 func (v *view) begin(p Place, e election.Elector) {
 	v.place, v.elector, v.role, v.blocked = p, e, election.Off, Blocked{}
-	v.apart, v.decides, v.holder = false, false, netip.Addr{}
+	v.apart, v.decides, v.holder, v.outside = false, false, netip.Addr{}, ""
 	v.terms++
 }
 

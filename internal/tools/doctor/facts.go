@@ -32,6 +32,7 @@ type Facts struct {
 	Machine      Machine                 // the zero value: not known
 	Wires        []Wire                  // what was heard, for each interface and family
 	Peers        []Peer                  // the hosts on which a doctor was to listen at the same time
+	Unreached    map[string]string       // by the name of the virtual address: who cannot connect to it at its holder
 	Uncovered    map[string]string       // by the name of the virtual address: why clients are refused though the service is well
 	Replies      map[string]Replies      // by the name of the virtual address: how what is said from it leaves; absent: not known
 	Daemon       *Daemon                 // nil: no keepvip runs here

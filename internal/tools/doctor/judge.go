@@ -29,6 +29,9 @@ func Judge(f Facts) []Finding {
 		if why := f.Uncovered[v.Name]; why != "" {
 			out.add(Finding{Code: code.NotCovered, Severity: Error, VIP: v.Name, What: why + ", so clients are refused while this host holds the address"})
 		}
+		if why := f.Unreached[v.Name]; why != "" {
+			out.add(Finding{Code: code.HeldUnreached, Severity: Error, VIP: v.Name, What: why})
+		}
 		if !ok {
 			continue
 		}

@@ -32,6 +32,9 @@ func (c *chain) host() {
 	if c.Uncovered != "" {
 		c.say(code.NotCovered, time.Time{}, c.Uncovered+", so clients are refused while this node holds the address")
 	}
+	if c.Unreached != "" {
+		c.say(code.HeldUnreached, time.Time{}, c.Unreached)
+	}
 	if c.Lacking != "" {
 		c.say(code.FamilyMissing, time.Time{}, c.Lacking)
 	}

@@ -29,3 +29,17 @@ func uncovered(running *daemon, cfg *config.Config, list func() ([]link.Listener
 	}
 	return out
 }
+
+// unreached is, by the name of an entry, who cannot connect to an address of it where it is held: the keepvip that runs here has heard of it.
+func unreached(running *daemon) map[string]string {
+	out := map[string]string{}
+	if running == nil {
+		return out
+	}
+	for _, v := range running.VIPs {
+		if v.Unreached != "" {
+			out[v.Name] = v.Unreached
+		}
+	}
+	return out
+}

@@ -113,6 +113,7 @@ func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 		running = askDaemon(ctx, o.Config) // it has listened for as long
 	}
 	f.Daemon, f.Announced = running.facts(), running.announced()
+	f.Unreached = unreached(running)
 	f.Uncovered = uncovered(running, o.Config, link.Listeners)
 	for i, p := range places {
 		nameClaimants(&f.Wires[i], p.link.Index, o.Config)
