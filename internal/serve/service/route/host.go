@@ -14,6 +14,8 @@ type Config struct {
 	Name      string
 	Addresses []netip.Addr
 	Ports     []Port // none: nothing is translated, because somebody else serves the addresses on this node
+	// Spread: that is done by tables that are there before the route and stay until Close has returned, also for what routers still send then.
+	Spread bool
 	Table     hostroute.Table
 }
 
@@ -54,5 +56,6 @@ type Translation interface {
 	Apply(c intercept.Config) error
 	Renew(lifetime time.Duration) error
 	Connections() (map[netip.Addr]int, error)
+	Clients() ([]netip.AddrPort, error)
 	Close() error
 }
