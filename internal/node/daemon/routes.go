@@ -19,18 +19,21 @@ import (
 	"github.com/keepvip/keepvip/internal/serve/service/route"
 )
 
-// electLocally has an instance serve while this node is fit. Where an unhealthy node is to go on while no fit one is heard, the nodes tell each
-// other how they are.
+// electLocally has an instance serve while this node is fit. Where an unhealthy node is to go on while no fit one is heard, and where the load is
+// spread, the nodes tell each other how they are.
 func (b *builder) electLocally(in *instance.Config, v config.VIP, whole *config.Config) kernelLease {
 	in.Place = func() (instance.Place, error) { return b.host.routed(v) }
 	in.Elect = func(p instance.Place) (election.Elector, func(), error) {
-		cfg, giveBack := local.Config{Source: p.Source, Priority: topPriority(v)}, func() {}
-		if v.Check.WhenAllUnhealthy == config.Hold && b.memberSockets != nil && b.memberSockets.port != 0 {
-			var err error
-			if cfg.Talk, giveBack, err = b.talk(v, p, len(whole.VIPs)); err != nil {
-				return nil, nil, err
-			}
+		cfg := local.Config{Source: p.Source, Priority: topPriority(v), Stay: v.Check.WhenAllUnhealthy == config.Hold}
+		if !v.LocalTalk() || b.memberSockets == nil || b.memberSockets.port == 0 {
+			cfg.Stay = false
+			return local.New(cfg), func() {}, nil
 		}
+		talk, giveBack, err := b.talk(v, p, len(whole.VIPs), spreadEvery(whole))
+		if err != nil {
+			return nil, nil, err
+		}
+		cfg.Talk = talk
 		return local.New(cfg), giveBack, nil
 	}
 	// Nobody waits for the end of a lease. An unhealthy node is out by itself, or stays: the elector knows.
@@ -41,6 +44,10 @@ func (b *builder) electLocally(in *instance.Config, v config.VIP, whole *config.
 // serveByRoute has an instance serve its addresses by a route, and nothing else.
 func (b *builder) serveByRoute(in *instance.Config, v config.VIP) {
 	cfg := b.routeConfig(v)
+	if len(v.SpreadPorts()) > 0 {
+		b.spreadByRoutes(in, v, cfg)
+		return
+	}
 	for _, p := range v.RoutedPorts() {
 		cfg.Ports = append(cfg.Ports, route.Port{Protocol: protocolOf(p.Protocol), Port: p.Port, Target: p.Target})
 	}
@@ -157,7 +164,7 @@ func (b *builder) removeRoutes(vips []config.VIP) error {
 		for _, a := range v.Addresses {
 			keep = append(keep, a.Addr())
 		}
-		if v.Local() {
+		if v.Local() && len(v.SpreadPorts()) == 0 {
 			names = append(names, v.Name)
 		}
 	}

@@ -16,7 +16,7 @@ type Config struct {
 	Ports     []Port // none: nothing is translated, because somebody else serves the addresses on this node
 	// Spread: that is done by tables that are there before the route and stay until Close has returned, also for what routers still send then.
 	Spread bool
-	Table     hostroute.Table
+	Table  hostroute.Table
 }
 
 // Port is one at which clients connect to the addresses, and the one at which this node's own program listens.

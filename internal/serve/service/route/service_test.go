@@ -233,6 +233,23 @@ func TestNewConnectionsAreServedWhileRoutersSendThem(t *testing.T) {
 	})
 }
 
+// TestTablesOfOthersStayUntilRoutersKnow: who closes the service closes them afterwards. Nothing is translated here.
+func TestTablesOfOthersStayUntilRoutersKnow(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFake()
+		s := New(Config{Name: "api", Addresses: []netip.Addr{vip}, Spread: true}, f, slog.New(slog.DiscardHandler))
+		s.Begin(instance.Term{Ready: func() instance.Readiness { return instance.Readiness{Fit: true, Open: true} }})
+		apply(t, s, election.Serve)
+		apply(t, s, election.Standby)
+		time.Sleep(2 * settle)
+		apply(t, s, election.Serve)
+		before := time.Now()
+		require.NoError(t, s.Close())
+		assert.Equal(t, settle, time.Since(before))
+		assert.Equal(t, []string{"route by 7", "no route", "route by 7", "no route", "no device"}, f.said())
+	})
+}
+
 func TestRouteThatIsMissingIsPutBack(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFake()
