@@ -100,25 +100,40 @@ func (f *fabric) status(n *lab.Node) trial.VIPStatus {
 // goTo waits until the router sends what is for the addresses to these nodes.
 func (f *fabric) goTo(what string, nodes ...*lab.Node) {
 	f.t.Helper()
-	for i, a := range routedVIPs {
-		var want []string
-		for _, n := range nodes {
-			want = append(want, []string{n.Address.String(), n.Addr6.String()}[i])
-		}
-		slices.Sort(want)
-		var got []string
-		eventually(f.t, 15*time.Second, what, func() bool {
-			got, _ = trial.NextHops(f.Lab, a)
-			return slices.Equal(want, got)
-		})
-		require.Equal(f.t, want, got, "%s: %s", what, a)
+	for _, a := range routedVIPs {
+		f.goToFor(a, what, nodes...)
 	}
+}
+
+// goToFor is the same for one address.
+func (f *fabric) goToFor(a netip.Addr, what string, nodes ...*lab.Node) {
+	f.t.Helper()
+	var want []string
+	for _, n := range nodes {
+		own := n.Address
+		if a.Is6() {
+			own = n.Addr6
+		}
+		want = append(want, own.String())
+	}
+	slices.Sort(want)
+	var got []string
+	eventually(f.t, 15*time.Second, what, func() bool {
+		got, _ = trial.NextHops(f.Lab, a)
+		return slices.Equal(want, got)
+	})
+	require.Equal(f.t, want, got, "%s: %s", what, a)
 }
 
 // served makes connections from behind the router.
 func (f *fabric) served(what string) {
 	f.t.Helper()
-	for _, a := range routedVIPs {
+	f.servedAt(what, routedVIPs...)
+}
+
+func (f *fabric) servedAt(what string, addresses ...netip.Addr) {
+	f.t.Helper()
+	for _, a := range addresses {
 		for range 12 {
 			out, err := f.OffLink.Run("curl", "-sk", "--max-time", "3", "-o", "/dev/null", "-w", "%{http_code}", "https://"+netip.AddrPortFrom(a, 6443).String()+"/readyz")
 			require.NoError(f.t, err, "%s: %s", what, a)

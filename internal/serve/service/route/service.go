@@ -134,7 +134,7 @@ func (s *Service) Status() instance.ServiceStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := instance.ServiceStatus{
-		Restored: s.restored, Routes: &instance.RouteStatus{Present: s.present, Puts: s.asserted, Lost: s.restored},
+		Restored: s.restored, Routes: &instance.RouteStatus{Table: s.cfg.Table.Number, Protocol: s.cfg.Table.Protocol, Present: s.present, Puts: s.asserted, Lost: s.restored},
 		Fence: instance.FenceStatus{Route: true, Standing: s.outlives == nil},
 	}
 	if s.outlives != nil {
