@@ -20,20 +20,26 @@ import (
 // Addresses that are in no subnet of the lab.
 var routedVIPs = []netip.Addr{netip.MustParseAddr("10.99.0.100"), netip.MustParseAddr("fd99::100")}
 
-// fabric is a lab in which routers choose: nodes 1 and 2 run BIRD and node 3 FRR, and the client is behind the router.
+// routingDaemon runs a routing daemon on a node.
+type routingDaemon func(*lab.Node, *lab.Peer) (*lab.Process, error)
+
+// fabric is a lab in which routers choose: nodes 1 and 2 run BIRD and node 3 FRR, or all of them one daemon, and the client is behind the router.
 type fabric struct {
 	*lab.Lab
 	t       *testing.T
+	all     routingDaemon // nil: BIRD and FRR
 	product trial.Keepvip
 	running map[*lab.Node]*lab.Process
 	daemons map[*lab.Node]*lab.Process
 }
 
-func openFabric(t *testing.T) *fabric {
+func openFabric(t *testing.T) *fabric { return openFabricOf(t, nil) }
+
+func openFabricOf(t *testing.T, all routingDaemon) *fabric {
 	l, err := host.Open(lab.Config{OffLink: true})
 	require.NoError(t, err)
 	t.Cleanup(l.Close)
-	f := &fabric{Lab: l, t: t, running: map[*lab.Node]*lab.Process{}, daemons: map[*lab.Node]*lab.Process{}}
+	f := &fabric{Lab: l, t: t, all: all, running: map[*lab.Node]*lab.Process{}, daemons: map[*lab.Node]*lab.Process{}}
 	stop, err := trial.RunRouter(l)
 	require.NoError(t, err)
 	t.Cleanup(stop)
@@ -55,9 +61,13 @@ func openFabric(t *testing.T) *fabric {
 // runDaemon runs the routing daemon of a node, also anew.
 func (f *fabric) runDaemon(n *lab.Node) {
 	f.t.Helper()
-	run := trial.RunBIRD
-	if n.ID == 3 {
+	run := f.all
+	switch {
+	case run != nil:
+	case n.ID == 3:
 		run = trial.RunFRRBGP
+	default:
+		run = trial.RunBIRD
 	}
 	p, err := run(n, f.Router)
 	require.NoError(f.t, err)
@@ -90,25 +100,40 @@ func (f *fabric) status(n *lab.Node) trial.VIPStatus {
 // goTo waits until the router sends what is for the addresses to these nodes.
 func (f *fabric) goTo(what string, nodes ...*lab.Node) {
 	f.t.Helper()
-	for i, a := range routedVIPs {
-		var want []string
-		for _, n := range nodes {
-			want = append(want, []string{n.Address.String(), n.Addr6.String()}[i])
-		}
-		slices.Sort(want)
-		var got []string
-		eventually(f.t, 15*time.Second, what, func() bool {
-			got, _ = trial.NextHops(f.Lab, a)
-			return slices.Equal(want, got)
-		})
-		require.Equal(f.t, want, got, "%s: %s", what, a)
+	for _, a := range routedVIPs {
+		f.goToFor(a, what, nodes...)
 	}
+}
+
+// goToFor is the same for one address.
+func (f *fabric) goToFor(a netip.Addr, what string, nodes ...*lab.Node) {
+	f.t.Helper()
+	var want []string
+	for _, n := range nodes {
+		own := n.Address
+		if a.Is6() {
+			own = n.Addr6
+		}
+		want = append(want, own.String())
+	}
+	slices.Sort(want)
+	var got []string
+	eventually(f.t, 15*time.Second, what, func() bool {
+		got, _ = trial.NextHops(f.Lab, a)
+		return slices.Equal(want, got)
+	})
+	require.Equal(f.t, want, got, "%s: %s", what, a)
 }
 
 // served makes connections from behind the router.
 func (f *fabric) served(what string) {
 	f.t.Helper()
-	for _, a := range routedVIPs {
+	f.servedAt(what, routedVIPs...)
+}
+
+func (f *fabric) servedAt(what string, addresses ...netip.Addr) {
+	f.t.Helper()
+	for _, a := range addresses {
 		for range 12 {
 			out, err := f.OffLink.Run("curl", "-sk", "--max-time", "3", "-o", "/dev/null", "-w", "%{http_code}", "https://"+netip.AddrPortFrom(a, 6443).String()+"/readyz")
 			require.NoError(f.t, err, "%s: %s", what, a)

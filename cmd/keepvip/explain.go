@@ -11,6 +11,7 @@ import (
 	"github.com/keepvip/keepvip/internal/node/daemon"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/internal/tools/explain"
+	"github.com/keepvip/keepvip/internal/tools/routing"
 )
 
 func newExplain() *cobra.Command {
@@ -38,7 +39,7 @@ func newExplain() *cobra.Command {
 			return failed(err)
 		}
 		now := time.Now()
-		why := explanationOf(doc, now)
+		why := explanationOf(doc, routing.Find(cmd.Context(), "", routedOf(doc)), now)
 		return output.print(cmd.OutOrStdout(), kindExplanation, why, func() string { return explanationText(why, now) })
 	}
 	return cmd
@@ -57,11 +58,24 @@ type explainedDoc struct {
 	Facts     []explain.Fact    `json:"facts"`
 }
 
-func explanationOf(d daemon.Status, now time.Time) explanationDoc {
+// routedOf are the addresses that are announced by routes.
+func routedOf(d daemon.Status) (out []netip.Addr) {
+	for i := range d.VIPs {
+		for _, a := range d.VIPs[i].Addresses {
+			if d.VIPs[i].Route != nil {
+				out = append(out, a.Addr())
+			}
+		}
+	}
+	return out
+}
+
+// explanationOf is the explanation of a status, with the routing daemons that were found.
+func explanationOf(d daemon.Status, found []routing.Daemon, now time.Time) explanationDoc {
 	out := explanationDoc{Node: d.Node, VIPs: []explainedDoc{}}
 	for i := range d.VIPs {
 		v := &d.VIPs[i]
-		out.VIPs = append(out.VIPs, explainedDoc{Name: v.Name, Addresses: v.Addresses, Observed: v.Observed, Facts: explain.Address(v, d.Node, now)})
+		out.VIPs = append(out.VIPs, explainedDoc{Name: v.Name, Addresses: v.Addresses, Observed: v.Observed, Facts: append(explain.Address(v, d.Node, now), explain.Routers(v, found)...)})
 	}
 	return out
 }

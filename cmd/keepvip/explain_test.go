@@ -42,7 +42,7 @@ func standbyStatus(now time.Time) daemon.Status {
 // The sample in docs/operations.md is what the program prints; make golden writes it.
 func TestOperationsShowWhatExplainPrints(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	showsSample(t, "../../docs/operations.md", "```\n$ keepvip explain\n", explanationText(explanationOf(standbyStatus(now), now), now))
+	showsSample(t, "../../docs/operations.md", "```\n$ keepvip explain\n", explanationText(explanationOf(standbyStatus(now), nil, now), now))
 }
 
 func TestExplainNamesWhenInTheZoneOfTheReader(t *testing.T) {

@@ -17,9 +17,16 @@ import (
 type Config struct {
 	Source   netip.Addr // own address, for the status
 	Priority uint8      // the configured one, for the status: nobody compares it
-	// Talk tells the other members how this node is, and hears how they are; it holds nothing. With it, an unhealthy node that was fit before
-	// serves while no fit member is heard. nil: nobody is heard, and an unhealthy node does not serve.
-	Talk election.Elector
+	// Talk tells the other members how this node is, and hears how they are; it holds nothing. nil: nobody is heard.
+	Talk Talk
+	// Stay has an unhealthy node that was fit before serve while no fit member is heard, by Talk. Otherwise it does not serve.
+	Stay bool
+}
+
+// Talk is an elector that holds nothing, by which members know each other.
+type Talk interface {
+	election.Elector
+	election.Spreader
 }
 
 // Elector serves while this node is fit.
@@ -88,8 +95,9 @@ func (e *Elector) Status() election.Status {
 	defer e.mu.Unlock()
 	s := e.status
 	s.Fitness = e.fitness
-	s.Members = []election.Member{{Address: e.cfg.Source, Self: true, Priority: e.cfg.Priority, State: s.State, Fit: fit(e.fitness)}}
-	for _, m := range e.others() {
+	self, others := e.heard()
+	s.Members = []election.Member{{Address: e.cfg.Source, Node: self.Node, Self: true, Priority: e.cfg.Priority, State: s.State, Fit: fit(e.fitness), Spread: self.Spread}}
+	for _, m := range others {
 		if m.Fit && !m.Silent {
 			m.State = election.Active // each fit node serves
 		}
@@ -98,23 +106,27 @@ func (e *Elector) Status() election.Status {
 	return s
 }
 
-// others are the other members that talk. Talk holds nothing, so it says of a node with good checks that it is no candidate, and of another one what
-// is wrong.
-func (e *Elector) others() (out []election.Member) {
+// heard are this node as the others hear it, and the other members that talk. Talk holds nothing, so it says of a node with good checks that it is
+// no candidate, and of another one what is wrong.
+func (e *Elector) heard() (self election.Member, others []election.Member) {
 	if e.cfg.Talk == nil {
-		return nil
+		return self, nil
 	}
-	for _, m := range e.cfg.Talk.Status().Members {
-		if m.Self || !m.Speaks {
+	for _, m := range e.cfg.Talk.Members() {
+		switch {
+		case m.Self:
+			self = m
+			continue
+		case !m.Speaks:
 			continue
 		}
 		if m.Code == code.NoCandidate {
 			m.Fit, m.Unfit, m.Code = true, "", ""
 		}
 		m.NoCandidate = false // here each fit node serves
-		out = append(out, m)
+		others = append(others, m)
 	}
-	return out
+	return self, others
 }
 
 // Run implements election.Elector.
@@ -151,10 +163,10 @@ func (e *Elector) follow(apply func(election.Decision) error) (again time.Durati
 	e.ever = e.ever || fit(f)
 	reason, c := "this node is fit, and each fit node serves", code.ServesFit
 	if !fit(f) {
-		if e.cfg.Talk != nil && e.ever && unwell(f) {
+		if e.cfg.Stay && e.ever && unwell(f) {
 			again = listenEvery
 		}
-		if again == 0 || slices.ContainsFunc(e.others(), fits) {
+		if _, others := e.heard(); again == 0 || slices.ContainsFunc(others, fits) {
 			if was != election.Backup || because != f.Reason {
 				return again, e.become(election.Standby, f.Reason, f.Code, apply)
 			}

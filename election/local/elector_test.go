@@ -146,11 +146,14 @@ func TestHandoverOfADrainedNode(t *testing.T) {
 
 // talk is a Talk whose members a test names.
 type talk struct {
-	election.Elector
+	Talk
 	mu      sync.Mutex // guards what follows
 	members []election.Member
 	fitness election.Fitness
+	said    *election.Spread
 }
+
+func (f *talk) SetSpread(s *election.Spread) { f.said = s }
 
 func (f *talk) Run(ctx context.Context, _ func(election.Decision) error) error {
 	<-ctx.Done()
@@ -163,10 +166,10 @@ func (f *talk) SetFitness(fitness election.Fitness) {
 	f.fitness = fitness
 }
 
-func (f *talk) Status() election.Status {
+func (f *talk) Members() []election.Member {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return election.Status{Members: f.members}
+	return f.members
 }
 
 // hear has one other member say that it is fit, or not.
@@ -184,7 +187,7 @@ func (f *talk) hear(fit bool) {
 func TestUnhealthyNodeStaysWhereNoneIsFit(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		others := &talk{}
-		n := beginWith(t, Config{Talk: others})
+		n := beginWith(t, Config{Talk: others, Stay: true})
 		look := func() (election.State, string) {
 			time.Sleep(listenEvery)
 			synctest.Wait()
@@ -225,7 +228,7 @@ func TestOperatorsWordCountsMoreThanThatNoneIsFit(t *testing.T) {
 		{Out: true, Less: 255, Reason: "blocked", Code: code.NoTranslation},
 	} {
 		bubble.Test(t, func(t *testing.T) {
-			n := beginWith(t, Config{Talk: &talk{}})
+			n := beginWith(t, Config{Talk: &talk{}, Stay: true})
 			n.SetFitness(election.Fitness{})
 			synctest.Wait()
 			n.SetFitness(f)
@@ -235,4 +238,35 @@ func TestOperatorsWordCountsMoreThanThatNoneIsFit(t *testing.T) {
 			n.stop()
 		})
 	}
+}
+
+// TestUnhealthyNodeWithdrawsThatOnlyTalks, whatever the others do: what it hears is for spreading alone.
+func TestUnhealthyNodeWithdrawsThatOnlyTalks(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		others := &talk{}
+		n := beginWith(t, Config{Talk: others})
+		n.SetFitness(election.Fitness{})
+		synctest.Wait()
+		others.hear(false)
+		n.SetFitness(unfit)
+		time.Sleep(3 * listenEvery)
+		synctest.Wait()
+		assert.Equal(t, election.Backup, n.Status().State)
+		said := &election.Spread{Weight: 3}
+		n.SetSpread(said)
+		assert.Same(t, said, others.said)
+		list := n.Members()
+		assert.Len(t, list, 2)
+		assert.True(t, list[0].Self)
+		assert.Equal(t, "n2", list[1].Node)
+		n.stop()
+	})
+}
+
+// TestNobodyIsToldWithoutTalk of how this node spreads.
+func TestNobodyIsToldWithoutTalk(t *testing.T) {
+	e := New(Config{})
+	e.SetSpread(&election.Spread{})
+	assert.Nil(t, e.MembersChanged())
+	assert.Len(t, e.Members(), 1)
 }

@@ -94,7 +94,7 @@ func diffVIP(before, after VIP) VIPChange {
 	if !reflect.DeepEqual(before.Spread.Backends, after.Spread.Backends) {
 		c.Keys = append(c.Keys, vipsKey+"[]."+spreadBackends)
 	}
-	if after.Local() && before.Check.WhenAllUnhealthy != after.Check.WhenAllUnhealthy {
+	if after.Local() && (before.Check.WhenAllUnhealthy != after.Check.WhenAllUnhealthy || before.Spread.Via != after.Spread.Via) {
 		c.Recreate = true // the nodes begin to talk to each other, or cease to
 	}
 	// A socket has one family, and each interface a service of its own.

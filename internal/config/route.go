@@ -50,6 +50,11 @@ func routeOptions() []Option {
 // Local tells whether nobody is elected: each fit node serves.
 func (v VIP) Local() bool { return v.Election == ElectionLocal && !v.External() }
 
+// LocalTalk tells whether members that elect nobody tell each other how they are all the same.
+func (v VIP) LocalTalk() bool {
+	return v.Local() && (v.Check.WhenAllUnhealthy == Hold || len(v.SpreadPorts()) > 0)
+}
+
 // Routed tells whether the node that serves announces a route.
 func (v VIP) Routed() bool {
 	return !v.External() && (v.Announce.By == ByRoute || v.Announce.By == "" && v.Election == ElectionLocal)
@@ -90,8 +95,8 @@ func (k vipValidator) local() {
 	case v.External():
 	case v.Announce.By == ByLink:
 		k.fail("announce.by", "link with election local, by which several nodes would answer on one link; want route")
-	case v.Spread.Via != ViaOff:
-		k.fail("spread.via", "%s with election local, whose nodes do not know each other; want off: routers spread the connections", v.Spread.Via)
+	case v.Spread.Via == ViaMasquerade:
+		k.fail("spread.via", "%s with election local, where no node holds the address; want direct, or off: routers spread the connections", v.Spread.Via)
 	case len(v.Candidates) > 0:
 		k.fail("candidates", "%d with election local, by which each fit node serves; want none", len(v.Candidates))
 	case v.Group != "":

@@ -37,3 +37,35 @@ func TestLocalBeginsAnewWithAnotherWhenAllUnhealthy(t *testing.T) {
 		assert.Equal(t, election == "local", d.Changed[0].Recreate, election)
 	}
 }
+
+// TestLocalSpreadsDirectly: routers choose a node, and that one sends on to the member that has the connection. Nobody could masquerade.
+func TestLocalSpreadsDirectly(t *testing.T) {
+	load := func(text string) (*Config, error) {
+		c, err := Load(inFile("vips:\n- addresses: [10.99.0.100]\n  election: local\n" + text))
+		if err == nil {
+			err = c.Validate()
+		}
+		return c, err
+	}
+	direct, err := load("  spread: direct\n")
+	require.NoError(t, err)
+	assert.True(t, direct.VIPs[0].LocalTalk())
+	assert.Equal(t, Release, direct.VIPs[0].Check.WhenAllUnhealthy)
+	off, err := load("")
+	require.NoError(t, err)
+	assert.False(t, off.VIPs[0].LocalTalk())
+	d := Diff(off, direct)
+	require.Len(t, d.Changed, 1)
+	assert.True(t, d.Changed[0].Recreate)
+	weighed, err := load("  spread: {via: direct, weight: 3}\n")
+	require.NoError(t, err)
+	assert.False(t, Diff(direct, weighed).Changed[0].Recreate)
+	for text, want := range map[string]string{
+		"  spread: masquerade\n":                                         "vips[0].spread.via: masquerade with election local, where no node holds the address",
+		"  spread: direct\nport: 0\n":                                    "vips[0].spread.via: direct with port 0",
+		"  spread: direct\n  vrrp: {peers: [10.77.0.12], minTTL: 254}\n": "vips[0].spread.via: direct with vrrp.minTTL 254",
+	} {
+		_, err := load(text)
+		require.ErrorContains(t, err, want)
+	}
+}

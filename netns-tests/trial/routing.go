@@ -74,6 +74,37 @@ func RunFRRBGP(n *lab.Node, router *lab.Peer) (*lab.Process, error) {
 		n.Addr6, nodesAS, n.Address, router.Address, routerAS, router.Address, router.Address, family("4"), family("6")))
 }
 
+// RunBIRDOfKubeVIP runs BIRD on a node in the way that kube-vip's documentation has it for its routing table: the table goes into one of BIRD's own, whose
+// routes are chosen by their prefix, given a community, and handed on by a pipe. What leaves is chosen by where it came from.
+func RunBIRDOfKubeVIP(n *lab.Node, router *lab.Peer) (*lab.Process, error) {
+	conf := fmt.Sprintf(birdHead, n.Address)
+	bgp := fmt.Sprintf("protocol bgp uplink { local %s as %d; neighbor %s as %d; connect delay time 1; connect retry time 1; error wait time 1, 2;\n",
+		n.Address, nodesAS, router.Address, routerAS)
+	for v, nets := range map[string]string{"4": "10.99.0.0/24{32,32}", "6": "fd99::/64{128,128}"} {
+		conf += strings.NewReplacer("V", v, "NETS", nets).Replace(`ipvV table lbvV;
+filter anycast_netsV { if net ~ [ NETS ] then { bgp_community.add((65001, 42)); accept; } reject; }
+protocol kernel lb_vV { learn; kernel table 198; scan time 1; metric 64; ipvV { table lbvV; import filter anycast_netsV; export where dest != RTD_UNREACHABLE; }; }
+protocol pipe lb_pipe_vV { table masterV; peer table lbvV; import all; export none; }
+filter to_routersV { if proto = "lb_vV" then accept; reject; }
+`)
+		bgp += strings.ReplaceAll("  ipvV { import none; export filter to_routersV; next hop self; };\n", "V", v)
+	}
+	path, err := n.WriteFile("bird.conf", conf+bgp+"}\n", 0o644)
+	if err != nil {
+		return nil, err
+	}
+	return n.Start("bird", "bird", "-f", "-c", path, "-s", n.Path("bird.ctl"))
+}
+
+// RunFRROfKubeVIP runs FRR on a node in the way that is published for kube-vip's routing table (OpenShift): zebra imports the table, and bgpd takes what is
+// in a list of prefixes. FRR 8.4 has `redistribute table` for what is `table-direct` later, and imports IPv4 alone.
+func RunFRROfKubeVIP(n *lab.Node, router *lab.Peer) (*lab.Process, error) {
+	return startFRR(n, "bgpd", fmt.Sprintf("log stdout\nip import-table 198\n!\nip prefix-list VIPS seq 10 permit 10.99.0.100/32\nroute-map VIPS permit 10\n match ip address prefix-list VIPS\nroute-map VIPS deny 20\n!\n"+
+		"router bgp %d\n bgp router-id %s\n no bgp ebgp-requires-policy\n neighbor %s remote-as %d\n neighbor %s timers connect 1\n"+
+		" address-family ipv4 unicast\n  redistribute table 198 route-map VIPS\n  neighbor %s activate\n exit-address-family\n!\n",
+		nodesAS, n.Address, router.Address, routerAS, router.Address, router.Address))
+}
+
 // NextHops are the nodes to which the lab's router sends what is for an address, by their addresses there.
 func NextHops(l *lab.Lab, address netip.Addr) (out []string, err error) {
 	family := "-4"

@@ -31,6 +31,12 @@ type routeDaemon struct {
 	limit time.Duration
 }
 
+// spreading is the same daemon where nodes send each packet to the one that has its connection.
+func (d routeDaemon) spreading() routeDaemon {
+	d.args = append([]string{"--spread", "direct"}, d.args...)
+	return d
+}
+
 // checkTakes is how long the check takes to believe that the service answers 500: three times 300 ms.
 const checkTakes = time.Second
 
@@ -63,7 +69,9 @@ func routeCases() (out []Case) {
 			{"drain", d.name == "BIRD", func(_ *routeShow, n *lab.Node) error { return ordered(n, "drain") }},
 		} {
 			out = append(out, Case{Name: d.name + ": " + f.name, Brief: f.brief, Run: func(host *lab.Host, times int) (Findings, error) {
-				return lostRequests(host, d, times, f.fault)
+				return lostRequests(host, d, times, f.fault, resetOnes)
+			}}, Case{Name: d.name + ": " + f.name + ", spread direct", Run: func(host *lab.Host, times int) (Findings, error) {
+				return lostRequests(host, d.spreading(), times, f.fault, noneLost)
 			}})
 		}
 		for _, f := range []struct {
@@ -208,8 +216,29 @@ func medianAndWorst(what string, all []time.Duration, limit time.Duration) Findi
 	return Findings{took(what+", median", all[len(all)/2], limit), told("worst", all[len(all)-1])}
 }
 
+// noneLost is the promise where nodes send each packet to the one that has its connection.
+func noneLost(sum lab.FollowedSum) Findings {
+	lost := none("requests lost", len(sum.Refused)+len(sum.Reset))
+	lost.What += failures(sum.Made, sum.Refused, sum.Reset)
+	return Findings{lost}
+}
+
+// resetOnes is the promise where they do not: a request that is under way when the router sends its packets elsewhere is reset there, and none
+// waits for an answer that does not come.
+func resetOnes(sum lab.FollowedSum) Findings {
+	silent, reset := none("requests without an answer", len(sum.Refused)), none("requests reset", len(sum.Reset))
+	silent.What += failures(sum.Made, sum.Refused)
+	reset.What += failures(sum.Made, sum.Reset)
+	reset.Limit = -1
+	return Findings{silent, reset}
+}
+
+func failures(made int, why ...[]string) string {
+	return strings.Join(append([]string{fmt.Sprintf(" of %d", made)}, slices.Concat(why...)...), "; ")
+}
+
 // lostRequests has one of two nodes leave while a client behind the router makes 100 requests a second, and come back.
-func lostRequests(host *lab.Host, d routeDaemon, times int, leave func(*routeShow, *lab.Node) error) (Findings, error) {
+func lostRequests(host *lab.Host, d routeDaemon, times int, leave func(*routeShow, *lab.Node) error, promise func(lab.FollowedSum) Findings) (Findings, error) {
 	s, done, err := openRoutes(host, d, 2)
 	if err != nil {
 		return nil, err
@@ -248,13 +277,7 @@ func lostRequests(host *lab.Host, d routeDaemon, times int, leave func(*routeSho
 			return nil, err
 		}
 	}
-	sum := requests.Stop()
-	lost := none("requests lost", len(sum.Refused)+len(sum.Reset))
-	lost.What += fmt.Sprintf(" of %d", sum.Made)
-	for _, why := range append(sum.Refused, sum.Reset...) {
-		lost.What += "; " + why
-	}
-	return Findings{lost}, nil
+	return promise(requests.Stop()), nil
 }
 
 // comesBack takes a route away from the node's kernel, and measures how soon it is back there.

@@ -62,6 +62,28 @@ func (t *Table) Connections() (map[netip.Addr]int, error) {
 	return out, t.wrap("count connections by", err)
 }
 
+// Clients are where the connections to each target come from, but for those of this host itself: also of connections that have ended, for as long as the kernel
+// knows them. The targets are those of the last Apply.
+func (t *Table) Clients() (out []netip.AddrPort, err error) {
+	t.mu.Lock()
+	applied := t.applied
+	t.mu.Unlock()
+	if applied == nil {
+		return nil, nil
+	}
+	tracking, err := conntrack.Open()
+	if err != nil {
+		return nil, t.wrap("list clients by", err)
+	}
+	defer tracking.Close()
+	err = applied.each(tracking, func(e conntrack.Entry) {
+		if e.Source.Addr() != e.Answers.Addr() {
+			out = append(out, e.Source)
+		}
+	})
+	return out, t.wrap("list clients by", err)
+}
+
 func (c *Config) forget(servers []netip.AddrPort) error {
 	tracking, err := conntrack.Open()
 	if err != nil {

@@ -42,7 +42,7 @@ func TestTablesAreListedByNft(t *testing.T) {
 	table.start = 0
 	c := three()
 	c.Self = []netip.Addr{netip.MustParseAddr("10.1.0.9"), netip.MustParseAddr("fd01::9")}
-	c.Incoming = true
+	c.Incoming, c.Alone = true, true
 	c.Targets[0].Backends[0].Weight = 2
 	c.Targets = append(c.Targets, Target{netip.MustParseAddr("10.1.0.100"), unix.IPPROTO_UDP, 53, c.Targets[0].Backends[1:]})
 	require.NoError(t, table.Apply(c))

@@ -18,14 +18,17 @@ import (
 //
 //	set addresses   those of the targets
 //	map targets     address . protocol . port -> chain of the target; timed: without it no rule does anything
+//	set ports       the keys of targets, with Alone; timed as well
 const (
 	setAddresses = "addresses"
 	mapTargets   = "targets"
+	setPorts     = "ports"
 )
 
 // Priorities. Connections are known from -200 on. What spreads the load translates at -110 and 90, and kube-proxy at -100 and 100: the first
 // that translates a connection is the only one.
 const (
+	strayPriority  = -150
 	destPriority   = -115
 	sourcePriority = 85
 )
@@ -80,7 +83,15 @@ func (c Config) table(l layout, targets []Target, start uint32) nfttables.Table 
 	backends = slices.CompactFunc(backends, func(a, b nfttables.Chain) bool { return a.Name == b.Name })
 	slices.SortFunc(addresses.Elements, func(a, b nfttables.Element) int { return strings.Compare(a.Key, b.Key) })
 	addresses.Elements = slices.Compact(addresses.Elements)
-	return nfttables.Table{Family: l.family, Sets: append([]nfttables.Set{addresses, places}, choices...), Chains: slices.Concat(backends, chains, c.hooks(l))}
+	sets := []nfttables.Set{addresses, places}
+	if c.Alone {
+		ports := nfttables.Set{Name: setPorts, Key: l.key, Timed: true}
+		for _, e := range places.Elements {
+			ports.Elements = append(ports.Elements, nfttables.Element{Key: e.Key})
+		}
+		sets = append(sets, ports)
+	}
+	return nfttables.Table{Family: l.family, Sets: append(sets, choices...), Chains: slices.Concat(backends, chains, c.hooks(l))}
 }
 
 func byName(a, b nfttables.Chain) int { return strings.Compare(a.Name, b.Name) }
@@ -111,9 +122,14 @@ func (c Config) hooks(l layout) []nfttables.Chain {
 	hook := func(name string, number uint32, priority int32, rules ...nfttables.Match) nfttables.Chain {
 		return nfttables.Chain{Name: name, Kind: "nat", Hook: number, Priority: priority, Rules: rules}
 	}
-	hooks := []nfttables.Chain{hook("output", unix.NF_INET_LOCAL_OUT, destPriority, l.toTarget())}
-	if c.Incoming {
-		hooks = append(hooks, hook("incoming", unix.NF_INET_PRE_ROUTING, destPriority, l.toTarget()))
+	hooks := []nfttables.Chain{hook("output", unix.NF_INET_LOCAL_OUT, destPriority, inItsMidst(), l.toTarget())}
+	switch {
+	case c.Incoming && c.Alone:
+		hooks = append(hooks, hook("incoming", unix.NF_INET_PRE_ROUTING, destPriority, l.toTarget()), nfttables.Chain{
+			Name: "stray", Kind: "filter", Hook: unix.NF_INET_PRE_ROUTING, Priority: strayPriority, Rules: []nfttables.Match{l.stray()},
+		})
+	case c.Incoming:
+		hooks = append(hooks, hook("incoming", unix.NF_INET_PRE_ROUTING, destPriority, inItsMidst(), l.toTarget()))
 	}
 	if i := slices.IndexFunc(c.Self, l.has); i >= 0 {
 		hooks = append(hooks, hook("source", unix.NF_INET_POST_ROUTING, sourcePriority, l.ownSource(c.Self[i])))
@@ -130,13 +146,45 @@ const (
 
 // toTarget goes on at the chain of a target, if the packet is for one.
 func (l layout) toTarget() nfttables.Match {
+	return nfttables.And(l.forTarget(), nfttables.Run(
+		&expr.Lookup{SourceRegister: register, DestRegister: verdictRegister, IsDestRegSet: true, SetName: mapTargets}))
+}
+
+// forTarget loads what targets are known by.
+func (l layout) forTarget() nfttables.Match {
 	words := l.address.Length / 4
 	return nfttables.Run(
 		load(expr.PayloadBaseNetworkHeader, l.dest, l.address.Length, register),
 		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: register + words},
 		load(expr.PayloadBaseTransportHeader, 2, 2, register+words+1),
-		&expr.Lookup{SourceRegister: register, DestRegister: verdictRegister, IsDestRegSet: true, SetName: mapTargets},
 	)
+}
+
+// inItsMidst leaves packets of TCP alone that do not begin a connection: what connection tracking takes up in its midst, as when it has just come
+// into use here, is a connection that somebody has, and goes on where it went.
+func inItsMidst() nfttables.Match {
+	const fin, syn, rst, ack = 0x01, 0x02, 0x04, 0x10
+	return nfttables.And(isProtocol(unix.IPPROTO_TCP), nfttables.Run(
+		load(expr.PayloadBaseTransportHeader, 13, 1, register),
+		&expr.Bitwise{SourceRegister: register, DestRegister: register, Len: 1, Mask: []byte{fin | syn | rst | ack}, Xor: []byte{0}},
+		&expr.Cmp{Op: expr.CmpOpNeq, Register: register, Data: []byte{syn}},
+		&expr.Verdict{Kind: expr.VerdictAccept}))
+}
+
+// stray drops what is for a target, and by connection tracking belongs to no connection and begins none, as a client's reset of a connection that
+// another host has had. Nobody is behind this host who could have it, and a router would only send it here again.
+func (l layout) stray() nfttables.Match {
+	return nfttables.And(nfttables.Run(
+		&expr.Ct{Key: expr.CtKeySTATE, Register: register},
+		&expr.Bitwise{SourceRegister: register, DestRegister: register, Len: 4, Mask: native(expr.CtStateBitINVALID), Xor: native(0)},
+		&expr.Cmp{Op: expr.CmpOpNeq, Register: register, Data: native(0)},
+	), l.forTarget(), nfttables.Run(
+		&expr.Lookup{SourceRegister: register, SetName: setPorts},
+		&expr.Verdict{Kind: expr.VerdictDrop}))
+}
+
+func isProtocol(p byte) nfttables.Match {
+	return nfttables.Run(&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: register}, &expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: []byte{p}})
 }
 
 // ownSource gives a connection that has the address itself as its source, and that was translated, one of this host's own.
@@ -154,22 +202,8 @@ func (l layout) ownSource(own netip.Addr) nfttables.Match {
 }
 
 // rule gives the connection to the backend whose turn it is.
-//
-// Of TCP only what begins with a SYN: what connection tracking takes up in its midst, as when it has just come into use here, is a
-// connection that somebody has, and goes on where it went.
 func (t Target) rule(turns int) nfttables.Match {
-	m := nfttables.Run(
-		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: register},
-		&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: []byte{t.Protocol}},
-	)
-	if t.Protocol == unix.IPPROTO_TCP {
-		const fin, syn, rst, ack = 0x01, 0x02, 0x04, 0x10
-		m = nfttables.And(m, nfttables.Run(
-			load(expr.PayloadBaseTransportHeader, 13, 1, register),
-			&expr.Bitwise{SourceRegister: register, DestRegister: register, Len: 1, Mask: []byte{fin | syn | rst | ack}, Xor: []byte{0}},
-			&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: []byte{syn}}))
-	}
-	return nfttables.And(m, nfttables.Run(
+	return nfttables.And(isProtocol(t.Protocol), nfttables.Run(
 		&expr.Numgen{Register: register, Modulus: uint32(turns), Type: unix.NFT_NG_INCREMENTAL},
 		&expr.Lookup{SourceRegister: register, DestRegister: verdictRegister, IsDestRegSet: true, SetName: t.name()}))
 }

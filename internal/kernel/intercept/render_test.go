@@ -104,6 +104,13 @@ func TestRenderOfHooks(t *testing.T) {
 	six, _ := named(tables[1])
 	assert.Equal(t, []string{"output", "incoming"}, four[4:])
 	assert.Equal(t, []string{"output", "incoming", "source"}, six[4:])
+	c.Alone = true
+	four, sets := named(c.render(0)[0])
+	assert.Equal(t, []string{"output", "incoming", "stray"}, four[4:])
+	assert.Equal(t, 1, sets["ports"])
+	c.Targets[0].Backends = nil
+	_, sets = named(c.render(0)[0])
+	assert.Zero(t, sets["ports"], "what goes by the network is left alone")
 }
 
 // TestRenderIsTheSameInAnotherOrder of targets and backends.

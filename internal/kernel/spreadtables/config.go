@@ -33,6 +33,9 @@ type Config struct {
 	Seed uint32
 	// Lifetime is how long the tables do something without being renewed. At least a second.
 	Lifetime time.Duration
+	// Unbound: no host has the addresses, and routers send packets for them to the members. What comes in at another link than Link, as from pods, is this
+	// node's own then, if it has a slot, and otherwise goes on by the network.
+	Unbound bool
 	// Masquerade has the holder translate new connections to the members' addresses, and the client's into its own, so that all packets of
 	// them go by the holder. The kernel has to forward (see Forwards).
 	Masquerade bool

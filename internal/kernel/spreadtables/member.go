@@ -72,7 +72,7 @@ func (c Config) receive(f family) []chain {
 }
 
 // translated gives new connections this node's own address and the target port. On other links, as those of pods, only while this node has
-// the address, for they are routed on otherwise. What is new to connection tracking alone, and belongs to a socket on the address, stays as it is:
+// the address, or is to have what routers send it, for they are routed on otherwise. What is new to connection tracking alone, and belongs to a socket on the address, stays as it is:
 // it was there before the address was spread.
 func (c Config) translated(f family, a Abilities) chain {
 	hook := chain{Name: "translate", Kind: "nat", Hook: unix.NF_INET_PRE_ROUTING, Priority: translatePriority}
@@ -86,10 +86,19 @@ func (c Config) translated(f family, a Abilities) chain {
 			to = and(begun(), to)
 		}
 		hook.Rules = append(hook.Rules,
-			and(comesIn(expr.CmpOpEq, c.Index), f.spread(f.packet, setPorts), forUs(), to),
-			and(comesIn(expr.CmpOpNeq, c.Index), f.spread(f.packet, setPorts), local(), to))
+			and(comesIn(expr.CmpOpEq, c.Index), f.spread(f.packet, setPorts), forUs(), to))
+		if elsewhere := and(comesIn(expr.CmpOpNeq, c.Index), f.spread(f.packet, setPorts)); !c.Unbound {
+			hook.Rules = append(hook.Rules, and(elsewhere, local(), to))
+		} else if c.takes() {
+			hook.Rules = append(hook.Rules, and(elsewhere, to))
+		}
 	}
 	return hook
+}
+
+// takes tells whether this node gets new connections: it has a slot, or nobody has one.
+func (c Config) takes() bool {
+	return c.slots() == 0 || slices.Contains(c.Slots.Owner, c.self()) || !slices.ContainsFunc(c.Slots.Owner, func(o uint8) bool { return o != slots.None })
 }
 
 // translates are the ports of which packets that connection tracking does not know are translated. Of one that ends that is none but TCP's, so

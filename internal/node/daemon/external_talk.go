@@ -28,14 +28,14 @@ func (b *builder) talkBeside(in *instance.Config) (election.Elector, func(), err
 	if err != nil {
 		return nil, nil, err
 	}
-	return b.talk(v, p, len(in.Whole.VIPs))
+	return b.talk(v, p, len(in.Whole.VIPs), 0)
 }
 
 // talk makes an elector that holds nothing, by which the members of v, one of so many entries, tell each other at p how they are, and what gives
-// it back.
-func (b *builder) talk(v config.VIP, p instance.Place, many int) (election.Elector, func(), error) {
+// it back. pause is the least time between two messages of one that spreads.
+func (b *builder) talk(v config.VIP, p instance.Place, many int, pause time.Duration) (*virtualrouter.Elector, func(), error) {
 	silent := slog.New(slog.DiscardHandler) // what it says of splits and holders is nothing of the entry's
-	known, _, quit, err := b.memberSockets.join(v, p, many, 0)
+	known, _, quit, err := b.memberSockets.join(v, p, many, pause)
 	if err != nil {
 		return nil, nil, err
 	}

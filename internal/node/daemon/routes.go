@@ -17,16 +17,19 @@ import (
 	"github.com/keepvip/keepvip/internal/serve/service/route"
 )
 
-// electLocally serves while this node is fit. Where an unhealthy node is to go on while no fit one is heard, the nodes tell each other how they are.
+// electLocally serves while this node is fit. Where an unhealthy node is to go on while no fit one is heard, and where the load is spread, the nodes
+// tell each other how they are.
 func (b *builder) electLocally(in *instance.Config, p instance.Place) (election.Elector, func(), error) {
 	v := in.VIP
-	cfg, giveBack := local.Config{Source: p.Source, Priority: topPriority(v)}, func() {}
-	if v.Check.WhenAllUnhealthy == config.Hold && b.memberSockets != nil && b.memberSockets.port != 0 {
-		var err error
-		if cfg.Talk, giveBack, err = b.talk(v, p, len(in.Whole.VIPs)); err != nil {
-			return nil, nil, err
-		}
+	cfg := local.Config{Source: p.Source, Priority: topPriority(v)}
+	if !v.LocalTalk() || b.memberSockets == nil || b.memberSockets.port == 0 {
+		return local.New(cfg), func() {}, nil
 	}
+	talk, giveBack, err := b.talk(v, p, len(in.Whole.VIPs), spreadEvery(in.Whole))
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg.Talk, cfg.Stay = talk, v.Check.WhenAllUnhealthy == config.Hold
 	return local.New(cfg), giveBack, nil
 }
 
@@ -35,7 +38,7 @@ func noLease(config.VIP, *config.Config) (time.Duration, instance.Outages) {
 	return time.Hour, instance.Outages{}
 }
 
-// serveByRoute serves the addresses by a route, and nothing else.
+// serveByRoute serves the addresses by a route, without spreading.
 func (b *builder) serveByRoute(v config.VIP) *route.Service {
 	cfg := b.routeConfig(v)
 	for _, p := range v.RoutedPorts() {
@@ -139,7 +142,7 @@ func (b *builder) removeRoutes(vips []config.VIP) error {
 		for _, a := range v.Addresses {
 			keep = append(keep, a.Addr())
 		}
-		if v.Local() {
+		if v.Local() && len(v.SpreadPorts()) == 0 {
 			names = append(names, v.Name)
 		}
 	}

@@ -144,7 +144,7 @@ func collectRoutes(ch chan<- prometheus.Metric, s Status) {
 	if s.Local {
 		ch <- prometheus.MustNewConstMetric(descLocal, prometheus.GaugeValue, 1, s.Name)
 	}
-	if r := s.routes; r != nil {
+	if r := s.Route; r != nil {
 		ch <- prometheus.MustNewConstMetric(descRoutes, prometheus.GaugeValue, float64(r.Present), s.Name)
 		ch <- prometheus.MustNewConstMetric(descRoutePuts, prometheus.CounterValue, float64(r.Puts), s.Name)
 		ch <- prometheus.MustNewConstMetric(descRoutesLost, prometheus.CounterValue, float64(r.Lost), s.Name)

@@ -107,11 +107,13 @@ type ServiceStatus struct {
 	Routes            *RouteStatus  // nil: nothing is announced by routes
 }
 
-// RouteStatus counts routes to the addresses.
+// RouteStatus is about routes to the addresses.
 type RouteStatus struct {
-	Present int    // that the kernel had when it was asked last
-	Puts    uint64 // times all of them were put, also while they were there
-	Lost    uint64 // times some were gone, and were put back
+	Table    int    `json:"table"`
+	Protocol int    `json:"protocol"`
+	Present  int    `json:"present"` // how many the kernel had when it was asked last; 0 while this node does not serve
+	Puts     uint64 `json:"-"`       // times all of them were put, also while they were there
+	Lost     uint64 `json:"-"`       // times some were gone, and were put back
 }
 
 // FenceStatus says whether the kernel would silence the address without a lease.

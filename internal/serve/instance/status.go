@@ -41,6 +41,7 @@ type Status struct {
 	Checks    []CheckStatus        `json:"checks,omitempty"`  // all of them
 	Fence     FenceStatus          `json:"fence"`
 	Spread    *SpreadStatus        `json:"spread,omitempty"`         // how connections are spread over the members; absent: the holder serves all of them
+	Route     *RouteStatus         `json:"route,omitempty"`          // by which a routing daemon tells routers of this node; absent: nothing is announced so
 	Members   []MemberStatus       `json:"members"`                  // this node and those it has heard
 	Takers    Takers               `json:"takers"`                   // who could take the address over
 	Local     bool                 `json:"local,omitempty"`          // nobody is elected: each fit node serves, and this one knows nothing of the others
@@ -57,7 +58,6 @@ type Status struct {
 
 	NoCandidate bool `json:"noCandidate,omitempty"` // this node is a member, and never holds the address
 
-	routes  *RouteStatus      // nil: nothing is announced by routes
 	lease   time.Duration     // for how long the kernel lets a holder answer that is not heard of
 	changes map[string]uint64 // of state, by the names of their causes, since the instance was added
 	unfit   code.Code         // of Unfit
@@ -145,7 +145,7 @@ func (v *view) status() Status {
 	if v.service != nil {
 		part = v.service.Status()
 	}
-	s.Spread, s.routes = part.Spread, part.Routes
+	s.Spread, s.Route = part.Spread, part.Routes
 	s.Fence, s.Conflicts = part.Fence, append([]Conflict{}, part.Conflicts...)
 	if !v.cfg.apart() {
 		s.name()

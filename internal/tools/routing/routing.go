@@ -44,8 +44,11 @@ var daemons = []struct {
 	{"FRR", []string{"/run/frr/zebra.vty", "/var/run/frr/zebra.vty", "/var/lib/frr/zebra.vty"}, askFRR},
 }
 
-// Find asks the daemons that have a socket below root, "" but in tests, of routes to the addresses. None: no daemon has one.
+// Find asks the daemons that have a socket below root, "" but in tests, of routes to the addresses. None: no daemon has one, or there is no address.
 func Find(ctx context.Context, root string, addresses []netip.Addr) (out []Daemon) {
+	if len(addresses) == 0 {
+		return nil
+	}
 	for _, d := range daemons {
 		for _, path := range d.sockets {
 			path = filepath.Join(root, path)

@@ -14,7 +14,9 @@ type Config struct {
 	Name      string
 	Addresses []netip.Addr
 	Ports     []Port // none: nothing is translated, because somebody else serves the addresses on this node
-	Table     hostroute.Table
+	// Spread: that is done by tables that are there before the route and stay until Close has returned, also for what routers still send then.
+	Spread bool
+	Table  hostroute.Table
 }
 
 // Port is one at which clients connect to the addresses, and the one at which this node's own program listens.
@@ -54,5 +56,6 @@ type Translation interface {
 	Apply(c intercept.Config) error
 	Renew(lifetime time.Duration) error
 	Connections() (map[netip.Addr]int, error)
+	Clients() ([]netip.AddrPort, error)
 	Close() error
 }

@@ -30,8 +30,8 @@ func (s *Service) next() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case !s.settled.IsZero():
-		return min(max(time.Until(s.settled), 0), lookEvery)
+	case s.leaving.under():
+		return s.leaving.next(time.Now())
 	case !s.serving && time.Now().Before(s.drain):
 		return countEvery
 	}
@@ -43,8 +43,7 @@ func (s *Service) look() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
-	if !s.settled.IsZero() && !time.Now().Before(s.settled) {
-		s.settled = time.Time{}
+	if s.leaving.under() && !s.leaving.goesOn(time.Now(), s.clients) {
 		errs = append(errs, s.translate(false))
 	}
 	if s.translation != nil {

@@ -24,7 +24,7 @@ func (s *Service) serve() error {
 	if err := s.hang(); err != nil {
 		return err
 	}
-	s.serving, s.settled = true, time.Time{}
+	s.serving, s.leaving = true, leaving{}
 	if err := s.put(); err != nil {
 		return errors.Join(err, s.withdraw(election.Standby))
 	}
@@ -41,9 +41,9 @@ func (s *Service) withdraw(role election.Role) error {
 	s.present = 0
 	err := s.routes.with(func(r Routes) error { return r.Remove(s.cfg.Table, s.cfg.Addresses) })
 	switch well := role == election.Off || s.term.Ready == nil || !s.term.Ready().Open; {
-	case len(s.cfg.Ports) == 0: // somebody else serves what still arrives
+	case len(s.cfg.Ports) == 0 && !s.cfg.Spread: // somebody else serves what still arrives
 	case well:
-		s.settled = time.Now().Add(settle)
+		s.leaving = leave(time.Now(), s.drain, s.clients())
 	default:
 		err = errors.Join(err, s.translate(false))
 	}
@@ -51,12 +51,22 @@ func (s *Service) withdraw(role election.Role) error {
 	return err
 }
 
+// clients are those of all connections that this node knows. The caller holds the lock.
+func (s *Service) clients() []netip.AddrPort {
+	if s.translation == nil { // what the tables send on to others is not tracked here
+		return nil
+	}
+	out, err := s.translation.Clients()
+	s.say(err)
+	return out
+}
+
 // translate has what arrives for the addresses translated to own ones, or go on by the network. The caller holds the lock.
 func (s *Service) translate(on bool) error {
 	if len(s.cfg.Ports) == 0 {
 		return nil
 	}
-	cfg := intercept.Config{Incoming: true, Lifetime: lifetime}
+	cfg := intercept.Config{Incoming: true, Alone: true, Lifetime: lifetime}
 	own := s.host.Own(s.term.Place, s.cfg.Addresses)
 	for _, a := range s.cfg.Addresses {
 		i := slices.IndexFunc(own, func(o netip.Addr) bool { return o.Is4() == a.Is4() })

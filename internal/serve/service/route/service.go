@@ -18,10 +18,12 @@ const (
 	lookEvery = time.Second
 	// lifetime is for how long a process that was killed goes on with its translation: nobody looks any more whether the programs are well.
 	lifetime = 5 * time.Second
-	// settle is for how long new connections are served after the route is gone: a routing daemon tells its routers some ten
-	// milliseconds later, and nothing here hears of it when they have it.
+	// settle is for how long no new connection may have come after the route is gone until none is served any more: a routing daemon
+	// tells its routers some ten milliseconds later, and nothing but what they still send here says whether they have heard it.
 	settle = 500 * time.Millisecond
-	// countEvery is how often a drained node counts its connections.
+	// mostSettle bounds that, for a router that never hears of it.
+	mostSettle = 5 * time.Second
+	// countEvery is how often a node that has taken its route away looks at its connections.
 	countEvery = 200 * time.Millisecond
 )
 
@@ -44,7 +46,7 @@ type Service struct {
 	outlives    error // why the routes hang on the loopback device; nil: they do not
 	mark        bool  // of the routes, as they were put last
 	routes      connection
-	settled     time.Time // until when new connections are served after the route is gone; zero: they are not, or for good
+	leaving     leaving
 	drain       time.Time // until when an operator waits for connections; zero: nobody does
 	left        int       // connections, as counted last
 	present     int       // routes, as the table was read last
@@ -124,7 +126,7 @@ func (s *Service) Drain(until time.Time) {
 func (s *Service) Draining() (busy bool, reset int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.serving && time.Now().Before(s.drain) && s.left > 0, 0
+	return !s.serving && time.Now().Before(s.drain) && (s.left > 0 || s.leaving.under()), 0
 }
 
 // Status implements instance.Service. What the fence is to a bound address is to a route that it ends with its process.
@@ -132,7 +134,7 @@ func (s *Service) Status() instance.ServiceStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := instance.ServiceStatus{
-		Restored: s.restored, Routes: &instance.RouteStatus{Present: s.present, Puts: s.asserted, Lost: s.restored},
+		Restored: s.restored, Routes: &instance.RouteStatus{Table: s.cfg.Table.Number, Protocol: s.cfg.Table.Protocol, Present: s.present, Puts: s.asserted, Lost: s.restored},
 		Fence: instance.FenceStatus{Route: true, Standing: s.outlives == nil},
 	}
 	if s.outlives != nil {
@@ -147,10 +149,15 @@ func (s *Service) Close() error {
 	<-s.ended
 	s.mu.Lock()
 	err := s.withdraw(election.Off)
-	until := s.settled
-	s.mu.Unlock()
-	time.Sleep(time.Until(until))
-	s.mu.Lock()
+	for s.leaving.goesOn(time.Now(), s.clients) {
+		if s.translation != nil {
+			err = errors.Join(err, s.translation.Renew(lifetime))
+		}
+		wait := s.leaving.next(time.Now())
+		s.mu.Unlock()
+		time.Sleep(wait)
+		s.mu.Lock()
+	}
 	defer s.mu.Unlock()
 	if s.held {
 		s.host.Release()

@@ -34,6 +34,7 @@ type fake struct {
 	refused     error
 	opened      int // connections to the routing tables
 	connections int
+	clients     []netip.AddrPort
 }
 
 func (f *fake) do(format string, args ...any) {
@@ -122,6 +123,12 @@ func (f *fake) Connections() (map[netip.Addr]int, error) {
 	return map[netip.Addr]int{f.own[0]: f.connections}, nil
 }
 
+func (f *fake) Clients() ([]netip.AddrPort, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.clients), nil
+}
+
 func (f *fake) Close() error {
 	f.do("no translation")
 	return nil
@@ -176,6 +183,70 @@ func TestNewConnectionsAreServedUntilRoutersKnow(t *testing.T) {
 		before := time.Now()
 		require.NoError(t, s.Close())
 		assert.Equal(t, settle, time.Since(before), "the end of the process waits, too")
+	})
+}
+
+// TestNewConnectionsAreServedWhileRoutersSendThem, on a drain for as long as somebody waits, and at the end of the process for some seconds.
+func TestNewConnectionsAreServedWhileRoutersSendThem(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFake()
+		s := begin(f, instance.Readiness{Open: false})
+		port := uint16(1024)
+		arrives := func() {
+			port++
+			f.set(func() { f.clients = []netip.AddrPort{netip.AddrPortFrom(netip.MustParseAddr("10.97.0.2"), port)} })
+		}
+		for drain, most := range map[time.Duration]time.Duration{0: mostSettle, time.Minute: time.Minute} {
+			apply(t, s, election.Serve)
+			if drain > 0 {
+				s.Drain(time.Now().Add(drain))
+			}
+			began := time.Now()
+			apply(t, s, election.Standby)
+			for range 20 { // four seconds, in which a router has not heard of it
+				arrives()
+				time.Sleep(countEvery)
+				synctest.Wait()
+				require.Equal(t, "no route", f.last())
+				busy, _ := s.Draining()
+				require.Equal(t, drain > 0, busy, "an operator waits for that, too")
+			}
+			time.Sleep(settle + countEvery)
+			synctest.Wait()
+			assert.Equal(t, "to the network", f.last(), "it has heard of it")
+
+			apply(t, s, election.Serve)
+			apply(t, s, election.Standby)
+			began = time.Now()
+			for f.last() != "to the network" {
+				require.LessOrEqual(t, time.Since(began), most+countEvery)
+				arrives()
+				time.Sleep(countEvery)
+				synctest.Wait()
+			}
+			s.Drain(time.Time{})
+		}
+		apply(t, s, election.Serve)
+		began := time.Now()
+		require.NoError(t, s.Close())
+		assert.Equal(t, settle, time.Since(began))
+	})
+}
+
+// TestTablesOfOthersStayUntilRoutersKnow: who closes the service closes them afterwards. Nothing is translated here.
+func TestTablesOfOthersStayUntilRoutersKnow(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFake()
+		s := New(Config{Name: "api", Addresses: []netip.Addr{vip}, Spread: true}, f, slog.New(slog.DiscardHandler))
+		s.Begin(instance.Term{Ready: func() instance.Readiness { return instance.Readiness{Fit: true, Open: true} }})
+		apply(t, s, election.Serve)
+		apply(t, s, election.Standby)
+		time.Sleep(2 * settle)
+		apply(t, s, election.Serve)
+		before := time.Now()
+		require.NoError(t, s.Close())
+		assert.Equal(t, settle, time.Since(before))
+		assert.Equal(t, []string{"route by 7", "no route", "route by 7", "no route", "no device"}, f.said())
 	})
 }
 

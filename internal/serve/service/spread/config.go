@@ -27,6 +27,10 @@ type Config struct {
 	Backends []Backend
 	// Masquerade has the holder translate, and the answers go back by it.
 	Masquerade bool
+	// Each tells that there is no holder: routers send packets for the addresses to each member that is active, and no host has them.
+	Each bool
+	// Stands is told whether the kernel goes on with the tables, also where that is as before; nil: nobody is. It does not wait.
+	Stands func(bool)
 	// Reloaded tells that the address was served until now, by its holder alone: connections to it are there.
 	Reloaded bool
 	// Followers are told of the members; nil: there can be none.

@@ -24,7 +24,7 @@ func (v *server) lookAtMembers(now time.Time, me self) {
 				continue
 			case r.Self:
 				every = lookOwn
-			case me.holder:
+			case me.gets:
 				every = lookOften
 			}
 			for _, at := range t.services(r.at, me.place.Name) {

@@ -21,6 +21,7 @@ type self struct {
 	mac     [6]byte
 	weight  uint8
 	holder  bool
+	gets    bool // what is for the addresses comes here, as to their holder
 	sends   bool // it sends on what it receives, and serves nothing
 	witness bool // it votes, and the others do not spread over it
 }

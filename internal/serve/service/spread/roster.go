@@ -35,6 +35,7 @@ const (
 // roster is the members beside this node, and what can be expected of each. It is pure: what happens it is told, with the time.
 type roster struct {
 	interval time.Duration
+	each     bool       // as in Config: none of them is the holder
 	self     netip.Addr // which is none of them
 	listed   []netip.Addr
 	begun    time.Time // until then members may still be about to say that they spread
@@ -110,7 +111,7 @@ func (r *roster) hear(now time.Time, list []election.Member) {
 			r.drop(known)
 			continue
 		}
-		known.holder = m.State == election.Active && !m.Silent
+		known.holder = m.State == election.Active && !m.Silent && !r.each
 		if m.Spread == nil { // as one that has just been started again, or does not spread any more
 			if !m.Silent {
 				others[known] = true
@@ -356,5 +357,5 @@ func (r *roster) translated() bool {
 // holderHasAll tells whether the holder serves everything, as one does that does not spread yet while others do.
 func (r *roster) holderHasAll(list []election.Member) bool {
 	i := slices.IndexFunc(list, func(m election.Member) bool { return m.State == election.Active && !m.Silent })
-	return i >= 0 && !list[i].Self && r.find(list[i].Address.WithZone(""), false) == nil
+	return !r.each && i >= 0 && !list[i].Self && r.find(list[i].Address.WithZone(""), false) == nil
 }

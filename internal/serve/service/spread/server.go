@@ -79,7 +79,7 @@ func (v *server) configure(cfg Config) {
 	v.out.masquerades.Store(cfg.Masquerade)
 	v.backends.configure(cfg.Backends)
 	v.followers.serve(cfg.Followers, cfg.group())
-	v.roster.interval = cfg.Interval
+	v.roster.interval, v.roster.each = cfg.Interval, cfg.Each
 	v.roster.list(now, cfg.Members)
 	gone := v.kernel.configure(now, cfg, v.elector != nil)
 	v.waits = v.waits || v.kernel.holderHasAll
@@ -207,7 +207,7 @@ func (v *server) stepMembers(now time.Time) {
 		v.spreader.sayUnhealthy(ownSpread(v.kernel.tables, me, healthy))
 	}
 	changed, err := v.kernel.serve(now, me, func(t *table) []row { return v.judged(t, t.known) })
-	if err == nil && me.holder {
+	if err == nil && me.gets {
 		v.askClients()
 	}
 	if err == nil {
@@ -255,7 +255,8 @@ func (v *server) self(list []election.Member) (self, error) {
 	me := self{place: place, address: place.Source.WithZone(""), weight: v.cfg.Weight, own: v.host.Own(place, v.cfg.Addresses)}
 	for _, m := range list {
 		if m.Self {
-			me.holder, me.witness, v.node = m.State == election.Active, m.Witness, m.Node
+			me.gets, me.witness, v.node = m.State == election.Active, m.Witness, m.Node
+			me.holder = me.gets && !v.cfg.Each
 		}
 	}
 	serves := me.serves()
@@ -393,4 +394,7 @@ func (v *server) show() {
 	v.out.until.Store(&until)
 	v.out.ending.Store(&endings)
 	v.out.shown.Store(v.status())
+	if v.cfg.Stands != nil {
+		v.cfg.Stands(!until.IsZero())
+	}
 }

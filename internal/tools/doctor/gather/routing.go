@@ -17,8 +17,5 @@ func routingDaemons(ctx context.Context, o Options) []routing.Daemon {
 			}
 		}
 	}
-	if len(routed) == 0 {
-		return nil
-	}
 	return routing.Find(ctx, o.Root, routed)
 }

@@ -1,0 +1,65 @@
+package daemon
+
+import (
+	"sync/atomic"
+
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+	"github.com/keepvip/keepvip/internal/serve/service/address"
+	"github.com/keepvip/keepvip/internal/serve/service/route"
+	"github.com/keepvip/keepvip/internal/serve/service/spread"
+)
+
+// spreadByRoutes serves the addresses by a route, and spreads what routers send here over the members: a connection then goes on where it is, whichever
+// member the routers choose from one moment to the next.
+func (b *builder) spreadByRoutes(in *instance.Config, blocked func(instance.Blocked)) *routed {
+	cfg, log := b.routeConfig(in.VIP), b.log.With("vip", in.VIP.Name)
+	cfg.Spread = true
+	s := &routed{blocked: blocked, servedAddresses: &servedAddresses{build: b, log: log, host: spreadHost{b.host}}}
+	s.addresses = unheld{route.New(cfg, b.routes(), log)}
+	s.configure(s.spreadConfig(in), false)
+	return s
+}
+
+// routed is the service of an address that each member announces by a route, and whose load is spread: no router is told before the tables are there.
+type routed struct {
+	*servedAddresses
+	blocked func(instance.Blocked)
+	waits   atomic.Bool // for the tables
+}
+
+// unheld is a route in place of addresses that the node holds.
+type unheld struct{ *route.Service }
+
+// Reconfigure implements held: a reload changes nothing that is bound.
+func (unheld) Reconfigure([]address.Part) {}
+
+func (r *routed) spreadConfig(in *instance.Config) *spread.Config {
+	cfg := r.build.spreadConfig(in.VIP)
+	if cfg != nil {
+		cfg.Each, cfg.Stands = true, r.stands
+	}
+	return cfg
+}
+
+// Reconfigure implements instance.Reconfigurer.
+func (r *routed) Reconfigure(in *instance.Config) { r.configure(r.spreadConfig(in), true) }
+
+// Begin implements instance.Service.
+func (r *routed) Begin(t instance.Term) {
+	r.waits.Store(false) // a term begins with nothing that blocks it
+	r.stands(false)
+	r.servedAddresses.Begin(t)
+}
+
+// stands takes in whether the kernel has the tables.
+func (r *routed) stands(yes bool) {
+	if r.waits.Swap(!yes) == !yes {
+		return
+	}
+	if yes {
+		r.blocked(instance.Blocked{})
+		return
+	}
+	r.blocked(instance.Blocked{Wait: true, Reason: "the tables that spread connections are not there yet", Code: code.NotSpread})
+}
