@@ -96,13 +96,17 @@ filter to_routersV { if proto = "lb_vV" then accept; reject; }
 	return n.Start("bird", "bird", "-f", "-c", path, "-s", n.Path("bird.ctl"))
 }
 
-// RunFRROfKubeVIP runs FRR on a node in the way that is published for kube-vip's routing table (OpenShift): zebra imports the table, and bgpd takes what is
-// in a list of prefixes. FRR 8.4 has `redistribute table` for what is `table-direct` later, and imports IPv4 alone.
+// RunFRROfKubeVIP runs FRR on a node in the way that is published for kube-vip's routing table (OpenShift), where bgpd takes what is in lists of prefixes, but
+// from the main table: FRR 8.4 has no `table-direct`, and takes a route of a table that it imports for gone as soon as the route changes.
 func RunFRROfKubeVIP(n *lab.Node, router *lab.Peer) (*lab.Process, error) {
-	return startFRR(n, "bgpd", fmt.Sprintf("log stdout\nip import-table 198\n!\nip prefix-list VIPS seq 10 permit 10.99.0.100/32\nroute-map VIPS permit 10\n match ip address prefix-list VIPS\nroute-map VIPS deny 20\n!\n"+
-		"router bgp %d\n bgp router-id %s\n no bgp ebgp-requires-policy\n neighbor %s remote-as %d\n neighbor %s timers connect 1\n"+
-		" address-family ipv4 unicast\n  redistribute table 198 route-map VIPS\n  neighbor %s activate\n exit-address-family\n!\n",
-		nodesAS, n.Address, router.Address, routerAS, router.Address, router.Address))
+	var lists, families string
+	for v, vip := range map[string]string{"4": "ip prefix-list VIPS4 seq 10 permit 10.99.0.100/32", "6": "ipv6 prefix-list VIPS6 seq 10 permit fd99::100/128"} {
+		match := map[string]string{"4": " match ip address prefix-list VIPS4\n", "6": " match ipv6 address prefix-list VIPS6\n set ipv6 next-hop global " + n.Addr6.String() + "\n"}[v]
+		lists += fmt.Sprintf("%[1]s\nroute-map ROUTES%[2]s permit 10\n%[3]sroute-map ROUTES%[2]s deny 20\n!\n", vip, v, match)
+		families += fmt.Sprintf(" address-family ipv%[1]s unicast\n  redistribute kernel route-map ROUTES%[1]s\n  neighbor %[2]s activate\n exit-address-family\n", v, router.Address)
+	}
+	return startFRR(n, "bgpd", fmt.Sprintf("log stdout\n%srouter bgp %d\n bgp router-id %s\n no bgp ebgp-requires-policy\n neighbor %s remote-as %d\n neighbor %s timers connect 1\n%s!\n",
+		lists, nodesAS, n.Address, router.Address, routerAS, router.Address, families))
 }
 
 // NextHops are the nodes to which the lab's router sends what is for an address, by their addresses there.

@@ -70,7 +70,7 @@ func (c *conversion) routes() {
 		return
 	}
 	c.option("election", s, "local")
-	c.tell(s, Carried, "each healthy node has a route in that table, for BIRD or FRR: election local (docs/routes.md)")
+	c.tell(s, Carried, "each healthy node has a route in that table, for BIRD; with FRR add --announce-table=254: election local (docs/routes.md)")
 	c.routeNumber(envRouteTable, "announce-table", "198")
 	c.routeNumber(envRouteProtocol, "announce-protocol", "248")
 }
