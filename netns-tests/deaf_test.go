@@ -24,10 +24,8 @@ func TestDeafNodeNeitherTakesNorKeepsTheAddress(t *testing.T) {
 		v6     bool
 	}{
 		"backup with the highest address": {},
-		"holder":                          {holder: true},
 		"holder, by IPv6":                 {holder: true, v6: true},
 		"holder in plain VRRP":            {holder: true, args: []string{"--port", "0"}},
-		"holder without preemption":       {holder: true, args: []string{"--preempt=false"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -62,8 +62,8 @@ func measure(t *testing.T, g *trial.Group, fault trial.Fault) *trial.Result {
 			res.Report.Timeline(os.Stdout, res.FaultAt)
 		}
 	})
-	t.Logf("%s: outage %s ms, takeovers %d (%d by silence), two answering %s ms, standstill of the machine %s ms", res.Fault,
-		lab.Milliseconds(res.Outage), res.Takeovers, res.BySilence, lab.Milliseconds(res.Two), lab.Milliseconds(res.Report.StoodStill()))
+	t.Logf("%s: outage %s ms, takeovers %d (%d by silence), two answering %s ms", res.Fault, lab.Milliseconds(res.Outage), res.Takeovers, res.BySilence,
+		lab.Milliseconds(res.Two))
 	if g.Product.Name() == "keepvip" {
 		assert.Zero(t, res.Overdue, "%s: answers after the lease", res.Fault)
 	}

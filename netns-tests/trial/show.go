@@ -18,6 +18,8 @@ type Show struct {
 	Run func(host *lab.Host, full bool) (Findings, error)
 	// Cases are what it consists of, if they can be run by themselves.
 	Cases []Case
+	// Bench has the bench alone run it: it is all about figures, or the nodes in virtual time or a test of its own show the same.
+	Bench bool
 }
 
 // Findings is what a show measured.
@@ -86,8 +88,8 @@ func (o Findings) String() string {
 func Shows() []Show {
 	return []Show{
 		{Name: "address deleted by hand", Run: addressDeleted},
-		{Name: "a thousand IPv4 addresses", Run: thousand(false)},
-		{Name: "a thousand IPv6 addresses", Run: thousand(true)},
+		{Name: "a thousand IPv4 addresses", Run: thousand(false), Bench: true},
+		{Name: "a thousand IPv6 addresses", Run: thousand(true), Bench: true},
 		{Name: "foreign host that announces", Run: foreignHost(true)},
 		{Name: "foreign host that is silent", Run: foreignHost(false)},
 		{Name: "foreign host before the first bind", Run: foreignFirst},
@@ -96,27 +98,32 @@ func Shows() []Show {
 		{Name: "fence destroyed", Run: fenceDestroyed},
 		ofCases("reloaded and killed", reloadsAndKills()),
 		ofCases("frozen with a second NIC on the segment", frozenTwins()),
-		{Name: "fifty checks", Run: fiftyChecks},
-		{Name: "hostile servers", Run: hostileServer},
+		{Name: "fifty checks", Run: fiftyChecks, Bench: true},
+		{Name: "hostile servers", Run: hostileServer, Bench: true},
 		{Name: "long-lived connection", Run: longConnection},
 		ofCases("routes", routeCases()),
-		{Name: "idle connections", Run: idleConnections},
-		{Name: "three hundred clusters on a link", Run: manyClusters},
+		{Name: "idle connections", Run: idleConnections, Bench: true},
+		{Name: "three hundred clusters on a link", Run: manyClusters, Bench: true},
 		{Name: "no trace on the host", Run: noTrace},
 		{Name: "never the node's identity", Run: identity},
-		ofCases("split", splits()),
-		ofCases("unicast lists on one link", unicastLists()),
-		ofCases("second keepvip", secondKeepvips()),
+		benched(ofCases("split", splits())),
+		benched(ofCases("unicast lists on one link", unicastLists())),
+		benched(ofCases("second keepvip", secondKeepvips())),
 		ofCases("raft: reloaded", raftReloads()),
 		{Name: "doctor", Run: doctors},
-		{Name: "raft: members come and go", Run: raftMembers},
-		{Name: "raft: members killed at any step", Run: raftMembersKilled},
-		{Name: "raft: every disk wiped", Run: raftWiped},
-		{Name: "raft: witness", Run: raftWitness},
+		{Name: "raft: members come and go", Run: raftMembers, Bench: true},
+		{Name: "raft: members killed at any step", Run: raftMembersKilled, Bench: true},
+		{Name: "raft: every disk wiped", Run: raftWiped, Bench: true},
+		{Name: "raft: witness", Run: raftWitness, Bench: true},
 		{Name: "raft: recovered from one node", Run: raftRecovered},
-		{Name: "raft: start orders", Run: raftStarts},
-		{Name: "raft: idle", Run: raftIdle},
+		{Name: "raft: start orders", Run: raftStarts, Bench: true},
+		{Name: "raft: idle", Run: raftIdle, Bench: true},
 	}
+}
+
+func benched(s Show) Show {
+	s.Bench = true
+	return s
 }
 
 // sized is what a show goes through when it is full, and what is enough of it otherwise.
