@@ -26,6 +26,7 @@ func TestBinarySize(t *testing.T) {
 }
 
 func TestQuietGroup(t *testing.T) {
+	t.Parallel()
 	g := open(t, trial.Config{API: true})
 	m, err := g.Lab.Measure(lab.MeasureConfig{HTTPS: true})
 	require.NoError(t, err)

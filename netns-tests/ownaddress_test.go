@@ -48,6 +48,7 @@ func routerOf(own netip.Prefix) netip.Addr { return own.Masked().Addr().Next() }
 
 // Whatever happens to either address, the node keeps its own one with the routes that belong to it, and never speaks as the virtual one.
 func TestOwnAddressDoesNotDependOnTheVirtualOne(t *testing.T) {
+	t.Parallel()
 	for _, virtualFirst := range []bool{false, true} {
 		for _, event := range ownAddressEvents {
 			t.Run(fmt.Sprintf("virtual first %v, %s", virtualFirst, event.name), func(t *testing.T) {
@@ -114,6 +115,7 @@ func ownPrefix(t *testing.T, n *lab.Node) netip.Prefix {
 
 // A subnet that no own address is in is reached while the address is bound, and no longer.
 func TestAddressThatBringsItsSubnetIsAnswered(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, client, vip, ip, end string }{
 		{"IPv4", "10.99.0.9/24", "10.99.0.100/24", "-4", "SIGKILL"},
 		{"IPv6", "fd99::9/64", "fd99::100/64", "-6", "SIGTERM"},

@@ -65,16 +65,6 @@ func TestRaftRefusesCallersWithoutKey(t *testing.T) {
 	light(t, g, 35<<20)
 }
 
-// A caller without a key keeps calling from four addresses: a leader that dies costs what it costs without.
-func TestRaftLeaderDiesDuringCallsWithoutKey(t *testing.T) {
-	g := open(t, trial.RaftConfig(trial.Raft{}))
-	require.NoError(t, g.Voters(10*time.Second, g.Lab.Nodes...))
-	res := measure(t, g, trial.DuringCalls(trial.DaemonKilled, 4, 1000))
-	assert.Zero(t, res.Two, "two nodes answering")
-	assert.NotZero(t, res.Takeovers)
-	t.Logf("%.1f %% of a processor", res.CPU)
-}
-
 // Two of three die: the third says everywhere that nobody can hold the address, until one of them is back.
 func TestRaftAloneOfThreeSaysSo(t *testing.T) {
 	t.Parallel()

@@ -18,8 +18,8 @@ type Show struct {
 	Run func(host *lab.Host, full bool) (Findings, error)
 	// Cases are what it consists of, if they can be run by themselves.
 	Cases []Case
-	// Bench has the bench alone run it: it is all about figures, or the nodes in virtual time or a test of its own show the same.
-	Bench bool
+	// Measured has the bench alone run it, in full: it is all about figures, or nodes in virtual time or a test of its own show the same.
+	Measured bool
 }
 
 // Findings is what a show measured.
@@ -88,8 +88,8 @@ func (o Findings) String() string {
 func Shows() []Show {
 	return []Show{
 		{Name: "address deleted by hand", Run: addressDeleted},
-		{Name: "a thousand IPv4 addresses", Run: thousand(false), Bench: true},
-		{Name: "a thousand IPv6 addresses", Run: thousand(true), Bench: true},
+		{Name: "a thousand IPv4 addresses", Run: thousand(false), Measured: true},
+		{Name: "a thousand IPv6 addresses", Run: thousand(true), Measured: true},
 		{Name: "foreign host that announces", Run: foreignHost(true)},
 		{Name: "foreign host that is silent", Run: foreignHost(false)},
 		{Name: "foreign host before the first bind", Run: foreignFirst},
@@ -98,32 +98,32 @@ func Shows() []Show {
 		{Name: "fence destroyed", Run: fenceDestroyed},
 		ofCases("reloaded and killed", reloadsAndKills()),
 		ofCases("frozen with a second NIC on the segment", frozenTwins()),
-		{Name: "fifty checks", Run: fiftyChecks, Bench: true},
-		{Name: "hostile servers", Run: hostileServer, Bench: true},
+		measured("fifty checks", fiftyChecks),
+		measured("hostile servers", hostileServer),
 		{Name: "long-lived connection", Run: longConnection},
 		ofCases("routes", routeCases()),
-		{Name: "idle connections", Run: idleConnections, Bench: true},
-		{Name: "three hundred clusters on a link", Run: manyClusters, Bench: true},
+		measured("idle connections", idleConnections),
+		measured("three hundred clusters on a link", manyClusters),
 		{Name: "no trace on the host", Run: noTrace},
 		{Name: "never the node's identity", Run: identity},
-		benched(ofCases("split", splits())),
-		benched(ofCases("unicast lists on one link", unicastLists())),
-		benched(ofCases("second keepvip", secondKeepvips())),
+		measuredCases("split", splits()),
+		measuredCases("unicast lists on one link", unicastLists()),
+		measuredCases("second keepvip", secondKeepvips()),
 		ofCases("raft: reloaded", raftReloads()),
 		{Name: "doctor", Run: doctors},
-		{Name: "raft: members come and go", Run: raftMembers, Bench: true},
-		{Name: "raft: members killed at any step", Run: raftMembersKilled, Bench: true},
-		{Name: "raft: every disk wiped", Run: raftWiped, Bench: true},
-		{Name: "raft: witness", Run: raftWitness, Bench: true},
+		measured("raft: members come and go", raftMembers),
+		measured("raft: members killed at any step", raftMembersKilled),
+		measured("raft: every disk wiped", raftWiped),
+		measured("raft: witness", raftWitness),
 		{Name: "raft: recovered from one node", Run: raftRecovered},
-		{Name: "raft: start orders", Run: raftStarts, Bench: true},
-		{Name: "raft: idle", Run: raftIdle, Bench: true},
+		measured("raft: start orders", raftStarts),
+		measured("raft: idle", raftIdle),
 	}
 }
 
-func benched(s Show) Show {
-	s.Bench = true
-	return s
+// measured is a show for the bench alone.
+func measured(name string, run func(*lab.Host) (Findings, error)) Show {
+	return Show{Name: name, Measured: true, Run: func(host *lab.Host, _ bool) (Findings, error) { return run(host) }}
 }
 
 // sized is what a show goes through when it is full, and what is enough of it otherwise.
