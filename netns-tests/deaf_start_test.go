@@ -46,12 +46,12 @@ func TestNodeThatIsDeafFromItsStartComesLast(t *testing.T) {
 				eventually(t, 10*time.Second, "the address answers", answers)
 			}
 			if tt.after == 0 {
-				require.NoError(t, g.Lab.Deafen(deaf))
+				require.NoError(t, deaf.LoseAll(lab.In, ""))
 			}
 			start(deaf)
 			if tt.after > 0 {
 				settleFor(tt.after)
-				require.NoError(t, g.Lab.Deafen(deaf))
+				require.NoError(t, deaf.LoseAll(lab.In, ""))
 			}
 			eventually(t, 10*time.Second, "the deaf node takes the address", func() bool { return active(deaf) })
 			if tt.first {
@@ -70,7 +70,7 @@ func TestNodeThatIsDeafFromItsStartComesLast(t *testing.T) {
 				}
 			}
 
-			require.NoError(t, g.Lab.Deafen())
+			require.NoError(t, deaf.LoseNothing())
 			eventually(t, 15*time.Second, "one node holds the address", func() bool {
 				bound := 0
 				for _, n := range nodes {
