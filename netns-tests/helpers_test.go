@@ -146,11 +146,14 @@ func counted(t *testing.T, cfg trial.Config, fault trial.Fault) *trial.Result {
 	return measure(t, started(t, cfg), fault)
 }
 
-// moved asserts how often the address has moved: so often, and besides from a holder that had ceased to advertise, and perhaps back.
+// moved asserts how often the address has moved: so often, and besides from a holder that had ceased to advertise, and perhaps back, and as
+// often as two advertised in turn then.
 func moved(t *testing.T, want int, res *trial.Result) {
 	t.Helper()
 	assert.GreaterOrEqual(t, res.Takeovers, want, "moves")
-	assert.LessOrEqual(t, res.Takeovers, want+2*res.BySilence, "moves, %d of them by silence", res.BySilence)
+	rivalry := res.Report.Rivalry(res.FaultAt, res.Report.Ended)
+	assert.LessOrEqual(t, rivalry, raceLimit, "two advertise in turn")
+	assert.LessOrEqual(t, res.Takeovers, want+2*res.BySilence+rivalry, "moves, %d of them by silence, and %d between two that advertised in turn", res.BySilence, rivalry)
 	if want == 1 && res.Takeovers == 1 {
 		assert.NotEqual(t, res.Victim, res.Taker)
 	}
