@@ -22,12 +22,9 @@ func TestNodeThatIsDeafFromItsStartComesLast(t *testing.T) {
 		after time.Duration
 		args  []string
 	}{
-		"backup with the highest address": {},
-		"backup, 100 ms after its start":  {after: 100 * time.Millisecond},
-		"holder":                          {first: true},
-		"backup in plain VRRP":            {args: []string{"--port", "0"}},
-		"backup without preemption":       {args: []string{"--preempt=false"}},
-		"holder without preemption":       {first: true, args: []string{"--preempt=false"}},
+		"backup, 100 ms after its start": {after: 100 * time.Millisecond},
+		"backup in plain VRRP":           {args: []string{"--port", "0"}},
+		"holder without preemption":      {first: true, args: []string{"--preempt=false"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -49,12 +46,12 @@ func TestNodeThatIsDeafFromItsStartComesLast(t *testing.T) {
 				eventually(t, 10*time.Second, "the address answers", answers)
 			}
 			if tt.after == 0 {
-				require.NoError(t, g.Lab.Deafen(deaf))
+				require.NoError(t, deaf.LoseAll(lab.In, ""))
 			}
 			start(deaf)
 			if tt.after > 0 {
 				settleFor(tt.after)
-				require.NoError(t, g.Lab.Deafen(deaf))
+				require.NoError(t, deaf.LoseAll(lab.In, ""))
 			}
 			eventually(t, 10*time.Second, "the deaf node takes the address", func() bool { return active(deaf) })
 			if tt.first {
@@ -73,7 +70,7 @@ func TestNodeThatIsDeafFromItsStartComesLast(t *testing.T) {
 				}
 			}
 
-			require.NoError(t, g.Lab.Deafen())
+			require.NoError(t, deaf.LoseNothing())
 			eventually(t, 15*time.Second, "one node holds the address", func() bool {
 				bound := 0
 				for _, n := range nodes {

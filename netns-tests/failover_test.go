@@ -21,10 +21,10 @@ func TestNodeDeath(t *testing.T) {
 		give trial.Config
 		runs int
 	}{
-		{"priorities 200/150/100", trial.Config{Priorities: []int{200, 150, 100}}, 2},
-		{"equal priorities, IPv4", trial.Config{}, 3},
+		{"priorities 200/150/100", trial.Config{Priorities: []int{200, 150, 100}}, 1},
+		{"equal priorities, IPv4", trial.Config{}, 2},
 		{"equal priorities, IPv6", trial.Config{Addresses: []netip.Addr{lab.VIP6}}, 1},
-		{"equal priorities, dual stack", trial.Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}, 2},
+		{"equal priorities, dual stack", trial.Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}, 1},
 		{"a client behind a router", trial.Config{Lab: lab.Config{OffLink: true}}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestNodeDeath(t *testing.T) {
 				res := measure(t, g, trial.NodeDeath)
 				assert.NotZero(t, res.Taker)
 				assert.NotEqual(t, res.Victim, res.Taker)
-				assert.LessOrEqual(t, res.Takeovers, 2*res.BySilence)
+				assert.LessOrEqual(t, res.Takeovers, 2*res.BySilence+res.Report.Rivalry(res.FaultAt, res.Report.Ended), "takeovers")
 				assert.Zero(t, res.Report.Beside(res.Victim, res.FaultAt, res.Report.Ended), "the dead node answers beside another")
 				yields(t, res, res.FaultAt)
 				assert.GreaterOrEqual(t, res.Announce, time.Duration(0), "the taker announced nothing")

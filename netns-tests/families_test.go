@@ -21,6 +21,7 @@ var bothFamilies = trial.Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}
 // The holder whose IPv6 is switched off gives both addresses to a node that has both families. The last node keeps the family that works, and has the other
 // one again as soon as it can. Each change is one line.
 func TestFamilyThatIsSwitchedOffAtTheHolder(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]func(*trial.Config){
 		"VRRP":                func(*trial.Config) {},
 		"VRRP, preempt false": func(c *trial.Config) { c.Product = trial.Keepvip{Args: []string{"--preempt=false"}} },

@@ -55,14 +55,8 @@ func TestHolderThatIsKilledOrStandsStillFallsSilent(t *testing.T) {
 // TestShows: what holds on any machine. How long something takes is measured by cmd/bench.
 func TestShows(t *testing.T) {
 	t.Parallel()
-	shows := trial.Shows()
-	// What lasts longest begins first, so that nothing runs alone at the end.
-	isLong := func(s trial.Show) bool { return slices.Contains(long(), s.Name) }
-	rest := slices.DeleteFunc(slices.Clone(shows), isLong)
-	shows = slices.DeleteFunc(shows, func(s trial.Show) bool { return !isLong(s) })
-	assert.Len(t, long(), len(shows))
-	for _, s := range slices.Concat(shows, rest) {
-		if slices.Contains(alone(), s.Name) || slices.Contains(benched(), s.Name) {
+	for _, s := range trial.Shows() {
+		if s.Measured {
 			continue
 		}
 		t.Run(s.Name, func(t *testing.T) {
@@ -72,30 +66,11 @@ func TestShows(t *testing.T) {
 	}
 }
 
-// TestShowsThatKeepTheProcessorsBusy are those beside which nothing else runs.
-func TestShowsThatKeepTheProcessorsBusy(t *testing.T) {
-	seen := 0
-	for _, s := range trial.Shows() {
-		if slices.Contains(alone(), s.Name) {
-			seen++
-			t.Run(s.Name, func(t *testing.T) { show(t, s) })
-		}
-	}
-	assert.Len(t, alone(), seen)
-}
-
-// long are the shows that last for a minute or more.
-func long() []string { return []string{"raft: reloaded", "raft: members killed at any step"} }
-
-// alone are the shows that keep the processors busy, or measure what they do.
-func alone() []string {
-	return []string{"a thousand IPv6 addresses", "hostile servers", "raft: idle"}
-}
-
-// benched are the shows that the bench alone has: of a thousand addresses those of IPv6 take the kernel three times as long; what idle
-// connections are told, and a link with many clusters, have tests of their own.
-func benched() []string {
-	return []string{"a thousand IPv4 addresses", "idle connections", "three hundred clusters on a link"}
+// TestAThousandAddresses keeps the processors busy, so nothing else runs beside it.
+func TestAThousandAddresses(t *testing.T) {
+	shows := trial.Shows()
+	i := slices.IndexFunc(shows, func(s trial.Show) bool { return s.Name == "a thousand IPv6 addresses" })
+	show(t, shows[i])
 }
 
 func show(t *testing.T, s trial.Show) {

@@ -20,6 +20,7 @@ import (
 // What an older keepvip has left with the length of the subnet, as the first address of it, is removed without the node's own address: where
 // the node holds the address, where another one does, and where the address is passed on or drained then.
 func TestLeftoverOfTheWholeSubnetGoesWithoutTheOwnAddress(t *testing.T) {
+	t.Parallel()
 	for _, promote := range []string{"0", "1"} {
 		for _, after := range []string{"alone", "another node holds the address", "handover", "drain"} {
 			t.Run("promote_secondaries "+promote+", "+after, func(t *testing.T) {

@@ -156,8 +156,7 @@ func TestMetricsListenerWithstandsAnotherHost(t *testing.T) {
 	r := m.Stop()
 	rss, err := p.PeakRSS()
 	require.NoError(t, err)
-	t.Logf("%d connections, %d of %d probes missed, %.1f MiB at most, real-time threads late by %s ms", opened, missed, asked,
-		float64(rss)/(1<<20), lab.Milliseconds(r.MaxStall()))
+	t.Logf("%d connections, %d of %d probes missed, %.1f MiB at most", opened, missed, asked, float64(rss)/(1<<20))
 	assert.Greater(t, opened, 1000)
 	assert.Less(t, rss, int64(40<<20))
 	assert.Zero(t, missed)

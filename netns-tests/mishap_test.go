@@ -18,11 +18,9 @@ import (
 func TestMishapsWhileTheAddressIsPassedOn(t *testing.T) {
 	t.Parallel()
 	g := open(t, trial.Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
-	short := []string{
-		"the taker is killed at the unfit HELLO", "the taker is killed at the REQUEST", "the taker is killed at the GRANT",
-		"the taker is killed at the first advertisement", "the taker is killed at the announcement", "the taker is killed at the active HELLO",
-		"the holder is killed at the GRANT", "both are cut off at the GRANT", "the first GRANT is lost", "every GRANT is lost",
-		"the first announcement is lost", "every HELLO of the taker is lost",
+	short := []string{ // the bench has all of them, and members in virtual time have each message lost, and each step the last
+		"the taker is killed at the GRANT", "the taker is killed at the announcement", "the holder is killed at the GRANT", "both are cut off at the GRANT",
+		"every GRANT is lost", "the first announcement is lost",
 	}
 	seen := 0
 	for _, m := range trial.Mishaps() {
@@ -32,9 +30,7 @@ func TestMishapsWhileTheAddressIsPassedOn(t *testing.T) {
 		}
 	}
 	require.Len(t, short, seen)
-	for range 2 {
-		recovers(t, g, trial.RandomMishap, true)
-	}
+	recovers(t, g, trial.RandomMishap, true)
 }
 
 // recovers asserts that clients are answered in the end, and that two answer only where plain VRRP moves the address from a holder that lives,

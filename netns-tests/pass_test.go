@@ -18,18 +18,8 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
-// An unfit holder passes the address on in one ordered handover: what fails is the time until the bad health is seen.
-func TestKilledAPIServerPassesTheAddressOn(t *testing.T) {
-	t.Parallel()
-	for range 3 {
-		res := counted(t, trial.Config{API: true}, trial.APIKilled)
-		t.Logf("failing requests for %v, probes lost %d", res.HTTPS, res.Lost)
-		moved(t, 1, res)
-		assert.Zero(t, res.Finders, "two nodes answering ARP or neighbour discovery")
-	}
-}
-
-// An apiserver that is being stopped says so while it still serves: nothing fails at all.
+// An unfit holder passes the address on in one ordered handover. An apiserver that is being stopped says so while it still serves: nothing fails at
+// all.
 func TestAPIServerThatIsBeingStoppedPassesTheAddressOn(t *testing.T) {
 	t.Parallel()
 	res := counted(t, trial.Config{API: true}, trial.APIIll(lab.APIShutdown, "", 2*time.Second))
@@ -90,12 +80,10 @@ func TestPlannedMoveWhileOthersChangeRuleSets(t *testing.T) {
 		_, err = n.Start("others", "sh", "-c", "while :; do nft -f "+path+"; done")
 		require.NoError(t, err)
 	}
-	for range 2 {
-		res := measure(t, g, trial.Verb("handover"))
-		t.Logf("probes lost %d", res.Lost)
-		passedOn(t, res)
-		moved(t, 1, res)
-	}
+	res := measure(t, g, trial.Verb("handover"))
+	t.Logf("probes lost %d", res.Lost)
+	passedOn(t, res)
+	moved(t, 1, res)
 }
 
 // Two of three are held, and all daemons of the held nodes begin anew: only the third ever holds the address.

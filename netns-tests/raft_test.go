@@ -38,30 +38,14 @@ func TestRaftFaults(t *testing.T) {
 	}
 }
 
-// The client and the monitor reach every node all the time, so that two that answer would be seen.
+// The client and the monitor reach every node all the time, so that two that answer would be seen. Which partitions there may be is for the nodes in
+// virtual time, with random faults.
 func TestRaftPartitions(t *testing.T) {
 	t.Parallel()
-	const cut = 1500 * time.Millisecond
-	three, five := trial.RaftConfig(trial.RaftOwnClocks()), trial.RaftConfig(trial.Raft{Peers: 5})
-	for _, c := range []struct {
-		name   string
-		config trial.Config
-		faults []trial.Fault
-	}{
-		{"three nodes", three, []trial.Fault{
-			trial.HolderAlone(cut), trial.HolderDeaf(cut), trial.HolderMute(cut), trial.FollowersApart(cut), trial.LossBetween(30, cut),
-			trial.AcknowledgerRestarted(true), trial.ClocksStepped(time.Hour),
-		}},
-		{"five nodes", five, []trial.Fault{trial.HolderInMinority(cut)}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			g := open(t, c.config)
-			for _, fault := range c.faults {
-				res := measure(t, g, fault)
-				assert.Zero(t, res.Two, "two nodes answering in "+res.Fault)
-			}
-		})
+	g := open(t, trial.RaftConfig(trial.RaftOwnClocks()))
+	for _, fault := range []trial.Fault{trial.HolderAlone(1500 * time.Millisecond), trial.AcknowledgerRestarted(true), trial.ClocksStepped(time.Hour)} {
+		res := measure(t, g, fault)
+		assert.Zero(t, res.Two, "two nodes answering in "+res.Fault)
 	}
 }
 
@@ -79,16 +63,6 @@ func TestRaftRefusesCallersWithoutKey(t *testing.T) {
 		return holder
 	})
 	light(t, g, 35<<20)
-}
-
-// A caller without a key keeps calling from four addresses: a leader that dies costs what it costs without.
-func TestRaftLeaderDiesDuringCallsWithoutKey(t *testing.T) {
-	g := open(t, trial.RaftConfig(trial.Raft{}))
-	require.NoError(t, g.Voters(10*time.Second, g.Lab.Nodes...))
-	res := measure(t, g, trial.DuringCalls(trial.DaemonKilled, 4, 1000))
-	assert.Zero(t, res.Two, "two nodes answering")
-	assert.NotZero(t, res.Takeovers)
-	t.Logf("%.1f %% of a processor", res.CPU)
 }
 
 // Two of three die: the third says everywhere that nobody can hold the address, until one of them is back.

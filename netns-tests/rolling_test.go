@@ -16,14 +16,13 @@ import (
 // TestRolling is one test, whose parts follow each other: a client opens fifty connections a second meanwhile. With TLS they take a good
 // part of a processor, and several such clients at once would measure each other.
 func TestRolling(t *testing.T) {
-	// Compilers keep the processors busy: before the others begin.
+	t.Parallel() // compilers run when nothing else wants to
 	others := map[string]string{}
 	for name, edits := range map[string][]trial.Edit{"says more": trial.MoreFields, "another format": trial.AnotherFormat} {
 		path, err := trial.BuildVersion(t.TempDir(), "other", edits)
 		require.NoError(t, err)
 		others[name] = path
 	}
-	t.Parallel()
 	t.Run("restart of keepvip fails no request", func(t *testing.T) { rollingRestart(t, trial.RollingDaemons) })
 	t.Run("restart of the apiservers fails no request", func(t *testing.T) { rollingRestart(t, trial.RollingAPIServers) })
 	t.Run("upgrade", func(t *testing.T) { rollingUpgrade(t, others["says more"]) })

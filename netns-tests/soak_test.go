@@ -15,7 +15,7 @@ import (
 
 // TestSoak is the beginning of `make soak`, with faults that are always the same. What took too long is for that one to judge.
 func TestSoak(t *testing.T) {
-	const seed, episodes = 1, 3
+	const seed, episodes = 1, 2
 	c, err := trial.OpenChaos(host, seed)
 	require.NoError(t, err)
 	t.Cleanup(c.Close)

@@ -48,42 +48,45 @@ func unreached(t *testing.T, n *lab.Node) (out []netip.Addr) {
 func TestSpreadMemberThatPacketsDoNotReach(t *testing.T) {
 	t.Parallel()
 	for _, masquerade := range []bool{false, true} {
-		s := openSpread(t, trial.SpreadConfig{V4: true, Product: trial.WithSpread{Masquerade: masquerade}})
-		holder := settled(t, s.Group)
-		victim := s.Lab.Nodes[holder.ID%3]
-		firewall := fmt.Sprintf("table inet firewall { chain in { type filter hook input priority 0; iifname != lo tcp dport %d drop; }; }", trial.SpreadTarget)
-		for _, fault := range []struct {
-			name       string
-			begin, end func() error
-		}{
-			{"deaf", func() error { return victim.Lose("ip protocol tcp", 100, lab.In) }, victim.LoseNothing},
-			{"firewall", func() error { _, err := victim.RunInput(firewall, "nft", "-f", "-"); return err }, func() error {
-				_, err := victim.Run("nft", "delete", "table", "inet", "firewall")
-				return err
-			}},
-		} {
-			what := fmt.Sprintf("%s, masquerade %v", fault.name, masquerade)
-			require.NoError(t, fault.begin())
-			began := time.Now()
-			settleFor(time.Second)
-			early, err := s.Lab.Sample(s.Lab.Client.Namespace, s.Targets()[0], 60)
-			require.NoError(t, err)
-			t.Logf("%s: a second after the fault %d of 60 failed", what, 60-early.Served()) // on an idle machine none
-			named := func() bool { return len(unreached(t, holder)) == 1 }
-			require.True(t, eventually(t, 10*time.Second, what+" is named", named), s.Logs())
-			t.Logf("%s: seen to be named after %v", what, time.Since(began).Round(time.Millisecond))
-			assert.Equal(t, []netip.Addr{victim.Address}, unreached(t, holder))
-			for range 3 {
-				got, err := s.Lab.Sample(s.Lab.Client.Namespace, s.Targets()[0], 60)
+		t.Run(fmt.Sprintf("masquerade %v", masquerade), func(t *testing.T) {
+			t.Parallel()
+			s := openSpread(t, trial.SpreadConfig{V4: true, Product: trial.WithSpread{Masquerade: masquerade}})
+			holder := settled(t, s.Group)
+			victim := s.Lab.Nodes[holder.ID%3]
+			firewall := fmt.Sprintf("table inet firewall { chain in { type filter hook input priority 0; iifname != lo tcp dport %d drop; }; }", trial.SpreadTarget)
+			for _, fault := range []struct {
+				name       string
+				begin, end func() error
+			}{
+				{"deaf", func() error { return victim.Lose("ip protocol tcp", 100, lab.In) }, victim.LoseNothing},
+				{"firewall", func() error { _, err := victim.RunInput(firewall, "nft", "-f", "-"); return err }, func() error {
+					_, err := victim.Run("nft", "delete", "table", "inet", "firewall")
+					return err
+				}},
+			} {
+				what := fault.name
+				require.NoError(t, fault.begin())
+				began := time.Now()
+				settleFor(time.Second)
+				early, err := s.Lab.Sample(s.Lab.Client.Namespace, s.Targets()[0], 60)
 				require.NoError(t, err)
-				t.Logf("%s: %s", what, got)
-				assert.Empty(t, got.Failures, what)
-				assert.NotContains(t, got.ByNode, victim.Label, what)
+				t.Logf("%s: a second after the fault %d of 60 failed", what, 60-early.Served()) // on an idle machine none
+				named := func() bool { return len(unreached(t, holder)) == 1 }
+				require.True(t, eventually(t, 10*time.Second, what+" is named", named), s.Logs())
+				t.Logf("%s: seen to be named after %v", what, time.Since(began).Round(time.Millisecond))
+				assert.Equal(t, []netip.Addr{victim.Address}, unreached(t, holder))
+				for range 3 {
+					got, err := s.Lab.Sample(s.Lab.Client.Namespace, s.Targets()[0], 60)
+					require.NoError(t, err)
+					t.Logf("%s: %s", what, got)
+					assert.Empty(t, got.Failures, what)
+					assert.NotContains(t, got.ByNode, victim.Label, what)
+				}
+				require.NoError(t, fault.end())
+				require.NoError(t, s.Ready(), "it serves again")
 			}
-			require.NoError(t, fault.end())
-			require.NoError(t, s.Ready(), "it serves again")
-		}
-		assert.True(t, strings.Contains(s.Logs(), "KV360"))
+			assert.True(t, strings.Contains(s.Logs(), "KV360"))
+		})
 	}
 }
 
@@ -91,32 +94,35 @@ func TestSpreadMemberThatPacketsDoNotReach(t *testing.T) {
 func TestSpreadPortThatFailsOnOneMember(t *testing.T) {
 	t.Parallel()
 	for _, masquerade := range []bool{false, true} {
-		s := openSpread(t, trial.SpreadConfig{V4: true, Product: trial.WithSpread{Masquerade: masquerade}})
-		second := map[*lab.Node]*lab.Greeter{}
-		for _, n := range s.Lab.Nodes {
-			g, err := n.StartGreeter(lab.GreeterConfig{Port: trial.SpreadTarget + 1})
-			require.NoError(t, err)
-			second[n] = g
-		}
-		target := netip.AddrPortFrom(lab.VIP4, trial.DownloadPort)
-		by := func(want int) func() bool {
-			return func() bool {
-				got, err := s.Lab.Sample(s.Lab.Client.Namespace, target, 60)
-				return err == nil && len(got.Failures) == 0 && len(got.ByNode) == want
+		t.Run(fmt.Sprintf("masquerade %v", masquerade), func(t *testing.T) {
+			t.Parallel()
+			s := openSpread(t, trial.SpreadConfig{V4: true, Product: trial.WithSpread{Masquerade: masquerade}})
+			second := map[*lab.Node]*lab.Greeter{}
+			for _, n := range s.Lab.Nodes {
+				g, err := n.StartGreeter(lab.GreeterConfig{Port: trial.SpreadTarget + 1})
+				require.NoError(t, err)
+				second[n] = g
 			}
-		}
-		require.True(t, eventually(t, 10*time.Second, "all serve the second port", by(3)), s.Tables())
-		holder := settled(t, s.Group)
-		victim := s.Lab.Nodes[holder.ID%3]
-		second[victim].Close()
-		require.True(t, eventually(t, 10*time.Second, "the others serve the second port", by(2)), s.Tables())
-		for range 3 {
-			got, err := s.Lab.Sample(s.Lab.Client.Namespace, target, 60)
-			require.NoError(t, err)
-			t.Logf("masquerade %v: %s", masquerade, got)
-			assert.Empty(t, got.Failures)
-			assert.NotContains(t, got.ByNode, victim.Label)
-		}
-		require.NoError(t, s.ServedBy(s.Lab.Nodes...), "the first port is served by all")
+			target := netip.AddrPortFrom(lab.VIP4, trial.DownloadPort)
+			by := func(want int) func() bool {
+				return func() bool {
+					got, err := s.Lab.Sample(s.Lab.Client.Namespace, target, 60)
+					return err == nil && len(got.Failures) == 0 && len(got.ByNode) == want
+				}
+			}
+			require.True(t, eventually(t, 10*time.Second, "all serve the second port", by(3)), s.Tables())
+			holder := settled(t, s.Group)
+			victim := s.Lab.Nodes[holder.ID%3]
+			second[victim].Close()
+			require.True(t, eventually(t, 10*time.Second, "the others serve the second port", by(2)), s.Tables())
+			for range 3 {
+				got, err := s.Lab.Sample(s.Lab.Client.Namespace, target, 60)
+				require.NoError(t, err)
+				t.Logf("%s", got)
+				assert.Empty(t, got.Failures)
+				assert.NotContains(t, got.ByNode, victim.Label)
+			}
+			require.NoError(t, s.ServedBy(s.Lab.Nodes...), "the first port is served by all")
+		})
 	}
 }

@@ -93,11 +93,3 @@ func TestSpreadKeepsWatches(t *testing.T) {
 		assert.Empty(t, found.Broken())
 	}
 }
-
-// TestSpreadCosts: no more than a way through one more host. The bench has the figures. It sends as much as it can, so it has no other test beside it.
-func TestSpreadCosts(t *testing.T) {
-	found, err := trial.SpreadCosts(host)
-	require.NoError(t, err)
-	t.Log(found)
-	assert.Empty(t, found.Broken())
-}

@@ -14,7 +14,7 @@ import (
 
 // MeasureConfig says what to measure. The zero value probes [VIP4] from the
 // on-link client each millisecond and asks every node directly. After
-// [Host.MeasureLess] intervals that are 0 are twice as long.
+// [Host.MeasureLess] intervals that are 0 are five times as long.
 type MeasureConfig struct {
 	Name     string
 	Targets  []netip.Addr  // probed addresses; none = VIP4
@@ -82,7 +82,11 @@ type Mark struct {
 
 // Measure starts measuring. All instants in the report count from [Host.Open].
 func (l *Lab) Measure(cfg MeasureConfig) (*Measurement, error) {
-	cfg = cfg.withDefaults(time.Duration(l.host.times))
+	times := time.Duration(1)
+	if l.host.less {
+		times = 5
+	}
+	cfg = cfg.withDefaults(times)
 	m := &Measurement{lab: l, cfg: cfg, began: l.now()}
 	l.mu.Lock()
 	l.measures[m] = struct{}{}
@@ -96,7 +100,9 @@ func (l *Lab) Measure(cfg MeasureConfig) (*Measurement, error) {
 
 func (m *Measurement) start() error {
 	var err error
-	m.lateness = startLatenessWatch(m.lab.now)
+	if !m.lab.host.less {
+		m.lateness = startLatenessWatch(m.lab.now)
+	}
 	for _, n := range m.lab.Nodes {
 		w, err := m.lab.startBindWatcher(n)
 		if err != nil {
@@ -187,8 +193,10 @@ func (m *Measurement) finish() *Report {
 		r.Binds = append(r.Binds, w.finish()...)
 	}
 	slices.SortFunc(r.Binds, func(a, b Bind) int { return int(a.At - b.At) })
-	m.lateness.finish()
-	r.Stalls, r.Starved = append(r.Stalls, m.lateness.stalls...), m.lateness.starved
+	if m.lateness != nil {
+		m.lateness.finish()
+		r.Stalls, r.Starved = append(r.Stalls, m.lateness.stalls...), m.lateness.starved
+	}
 	slices.SortFunc(r.Stalls, func(a, b Stall) int { return int(a.At - b.At) })
 	r.Ended = m.lab.now()
 	m.mu.Lock()

@@ -295,16 +295,15 @@ func (n *Node) Addresses() (map[string][]netip.Addr, error) {
 
 // Holds reports whether the node has the address on any interface.
 func (n *Node) Holds(addr netip.Addr) bool {
-	byLink, err := n.Addresses()
-	if err != nil {
-		return false
-	}
-	for _, addrs := range byLink {
-		if slices.Contains(addrs, addr) {
-			return true
-		}
-	}
-	return false
+	var all []net.Addr
+	err := n.Do(func() (err error) {
+		all, err = net.InterfaceAddrs()
+		return err
+	})
+	return err == nil && slices.ContainsFunc(all, func(a net.Addr) bool {
+		p, err := netip.ParsePrefix(a.String())
+		return err == nil && p.Addr() == addr
+	})
 }
 
 // Path returns a path inside the node's own directory.

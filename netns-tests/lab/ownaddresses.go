@@ -15,6 +15,9 @@ func (n *Node) ChangeMAC(mac net.HardwareAddr) error {
 	return nil
 }
 
+// ResetMAC undoes [Node.ChangeMAC].
+func (n *Node) ResetMAC() error { return n.ChangeMAC(hostMAC(n.NICs[0].LAN, n.NICs[0].Host)) }
+
 func (l *Lab) changeMAC(n *Node, mac net.HardwareAddr) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

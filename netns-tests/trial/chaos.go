@@ -2,7 +2,6 @@ package trial
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"strings"
@@ -32,10 +31,9 @@ type chaosEntry struct {
 // chaosNode is a node, and what its file says beyond the base.
 type chaosNode struct {
 	*lab.Node
-	plugged net.HardwareAddr // the MAC address of its NIC, as it was plugged in
-	daemon  *lab.Process
-	costs   []chaosCost // of this daemon, since it started
-	before  chaosUsed   // likewise, when the episode or the daemon began
+	daemon *lab.Process
+	costs  []chaosCost // of this daemon, since it started
+	before chaosUsed   // likewise, when the episode or the daemon began
 }
 
 // The entries, by index.
@@ -62,7 +60,7 @@ func OpenChaos(host *lab.Host, seed uint64) (*Chaos, error) {
 		chaosRaft:  {name: "raft", addresses: []netip.Addr{chaosRaftVIP}, raft: true},
 	}}
 	for _, n := range l.Nodes {
-		c.nodes = append(c.nodes, &chaosNode{Node: n, plugged: n.NICs[0].MAC})
+		c.nodes = append(c.nodes, &chaosNode{Node: n})
 	}
 	if err := c.begin(); err != nil {
 		c.Close()

@@ -103,3 +103,15 @@ func TestDeafMemberIsNotShownAsOneThatServes(t *testing.T) {
 	v.Members[2].Address, v.Members[2].State, v.Members[2].Self = "10.77.0.13", "active", true
 	assert.Equal(t, []string{"10.77.0.11"}, v.activeMembers())
 }
+
+func TestKindsWithoutABeginningAreFaultsOfANode(t *testing.T) {
+	names := map[string]bool{}
+	for _, f := range nodeFaults() {
+		assert.False(t, names[f.name], "%s is there twice", f.name)
+		names[f.name] = true
+	}
+	for _, k := range chaosRows() {
+		assert.True(t, k.begin != nil || names[k.name], k.name)
+	}
+	assert.ErrorContains(t, nodeFaultOf("earthquake").begin(nil), "earthquake")
+}

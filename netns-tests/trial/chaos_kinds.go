@@ -13,7 +13,7 @@ import (
 type chaosKind struct {
 	name   string
 	weight int
-	begin  func(c *Chaos, n *chaosNode, i Injection) error
+	begin  func(c *Chaos, n *chaosNode, i Injection) error // nil: the fault of a node that has the name
 	end    func(c *Chaos, n *chaosNode, i Injection) error // nil: over at once
 	// vrrp and raft are for how long an address may be silent that the node holds; others are the same for one that it does not.
 	vrrp, raft, others time.Duration
@@ -47,7 +47,19 @@ const (
 // has let go.
 const healed = 100*time.Millisecond + both
 
+// chaosKinds are all kinds.
 func chaosKinds() []chaosKind {
+	kinds := chaosRows()
+	for i, k := range kinds {
+		if k.begin == nil {
+			kinds[i].begin, kinds[i].end = ofNode(nodeFaultOf(k.name))
+		}
+	}
+	return kinds
+}
+
+// chaosRows are their rows.
+func chaosRows() []chaosKind {
 	lose := func(direction lab.Direction, matches ...string) func(*Chaos, *chaosNode, Injection) error {
 		return func(_ *Chaos, n *chaosNode, _ Injection) error { return n.LoseAll(direction, matches...) }
 	}
@@ -66,9 +78,9 @@ func chaosKinds() []chaosKind {
 		{name: "second process", weight: 4, begin: (*Chaos).second, vrrp: planned, raft: planned, others: planned},
 		{name: "cleanup beside", weight: 2, begin: (*Chaos).cleanup, vrrp: planned, raft: planned, others: planned},
 		{name: "clock step", weight: 4, begin: stepClock, end: stepBack, vrrp: planned, raft: planned, others: planned},
-		{name: "cable", weight: 6, begin: pullCable, end: plugCable, vrrp: takeover, raft: elected, others: planned, away: true},
-		{name: "link down", weight: 4, begin: linkDown, end: linkUp, vrrp: takeover, raft: elected, others: planned, away: true},
-		{name: "port cut", weight: 5, begin: cutPort, end: healPort, vrrp: takeover, raft: elected, others: planned, two: true, away: true},
+		{name: "cable", weight: 6, vrrp: takeover, raft: elected, others: planned, away: true},
+		{name: "link down", weight: 4, vrrp: takeover, raft: elected, others: planned, away: true},
+		{name: "port cut", weight: 5, vrrp: takeover, raft: elected, others: planned, two: true, away: true},
 		{name: "members cut off", weight: 4, begin: lose(lab.Both, vrrp, said, called, answered), end: found, vrrp: takeover, raft: elected, others: planned, two: true},
 	}
 	for _, way := range []struct {
@@ -83,6 +95,15 @@ func chaosKinds() []chaosKind {
 		)
 	}
 	return append(kinds, chaosHostKinds()...)
+}
+
+// ofNode has a fault of a node as the soak calls it.
+func ofNode(f nodeFault) (begin, end func(*Chaos, *chaosNode, Injection) error) {
+	begin = func(_ *Chaos, n *chaosNode, _ Injection) error { return f.begin(n.Node) }
+	if f.undo != nil {
+		end = func(_ *Chaos, n *chaosNode, _ Injection) error { return f.undo(n.Node) }
+	}
+	return begin, end
 }
 
 func chaosKindOf(name string) chaosKind {
@@ -126,24 +147,3 @@ func stepClock(_ *Chaos, n *chaosNode, i Injection) error {
 }
 
 func stepBack(_ *Chaos, n *chaosNode, _ Injection) error { return n.daemon.StepClock(0) }
-
-func pullCable(_ *Chaos, n *chaosNode, _ Injection) error {
-	_, err := n.PullCable()
-	return err
-}
-
-func plugCable(_ *Chaos, n *chaosNode, _ Injection) error { return n.PlugCable() }
-
-func linkDown(_ *Chaos, n *chaosNode, _ Injection) error { return n.LinkDown() }
-
-func linkUp(_ *Chaos, n *chaosNode, _ Injection) error { return n.LinkUp() }
-
-func cutPort(_ *Chaos, n *chaosNode, _ Injection) error {
-	_, err := n.CutPort()
-	return err
-}
-
-func healPort(_ *Chaos, n *chaosNode, _ Injection) error {
-	_, err := n.HealPort()
-	return err
-}

@@ -1,10 +1,6 @@
 package trial
 
 import (
-	"context"
-	"encoding/json"
-	"net"
-	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -58,8 +54,8 @@ func (w *statusWatch) follow(c *Chaos, n *chaosNode) {
 		case <-tick.C:
 		}
 		at := c.lab.Now()
-		s, err := askStatus(Socket(n.Node))
-		if err != nil {
+		var s Status
+		if askStatus(n.Node, askEvery, &s) != nil {
 			continue // one that does not answer claims nothing
 		}
 		w.mu.Lock()
@@ -71,23 +67,6 @@ func (w *statusWatch) follow(c *Chaos, n *chaosNode) {
 		}
 		w.mu.Unlock()
 	}
-}
-
-// askStatus is what the commands ask the daemon: to start one for each question would keep the processors busy.
-func askStatus(socket string) (Status, error) {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "unix", socket)
-	}
-	client := http.Client{Timeout: askEvery, Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
-	answer, err := client.Get("http://keepvip/v1/status")
-	if err != nil {
-		return Status{}, err
-	}
-	defer answer.Body.Close()
-	var s Status
-	err = json.NewDecoder(answer.Body).Decode(&s)
-	return s, err
 }
 
 // namesDeaf tells whether the reason why a node is not fit is that nothing arrives there.

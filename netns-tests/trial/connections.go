@@ -160,7 +160,7 @@ func goesOn(name string, after time.Duration, end func(*lab.Process) error, agai
 }
 
 // idleConnections measures whether all clients that only listen are told, and how soon.
-func idleConnections(host *lab.Host, full bool) (found Findings, err error) {
+func idleConnections(host *lab.Host) (found Findings, err error) {
 	for _, vip := range []netip.Addr{lab.VIP4, lab.VIP6} {
 		g, err := Prepare(host, Config{Addresses: []netip.Addr{vip}, API: true})
 		if err == nil {
@@ -169,7 +169,7 @@ func idleConnections(host *lab.Host, full bool) (found Findings, err error) {
 		if err != nil {
 			return found, err
 		}
-		for _, count := range sized(full, []int{1000, 17000, 60000}, []int{1000}) {
+		for _, count := range []int{1000, 17000, 60000} {
 			for name, fault := range ConnectionFaults() {
 				c, err := WithConnections(g, count, fault)
 				if err != nil {

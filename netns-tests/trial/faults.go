@@ -51,18 +51,9 @@ func (g *Group) run(name string, cfg lab.MeasureConfig, fault func(m *lab.Measur
 
 // NodeDeath cuts the holder off and kills everything on it.
 func NodeDeath(g *Group) (*Result, error) {
-	var victim *lab.Node
-	res, err := g.run("node death", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
-		victim = holder
-		at, err := holder.PowerOff()
-		m.MarkAt(at, "%s dies", holder.Label)
-		time.Sleep(g.span())
-		return at, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return res, g.reboot(victim)
+	power := nodeFaultOf("power")
+	power.undo = g.reboot
+	return g.whileItLasts(power, "node death")
 }
 
 // reboot brings a dead node back with everything it ran.
@@ -81,20 +72,7 @@ func (g *Group) reboot(n *lab.Node) error {
 // DaemonKilled kills the daemon on the holder with SIGKILL; its kernel and its
 // address stay. Afterwards the daemon is started again.
 func DaemonKilled(g *Group) (*Result, error) {
-	var victim *lab.Node
-	res, err := g.run("daemon killed", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
-		victim = holder
-		at := m.Mark("kill -9 of the daemon on %s", holder.Label)
-		if err := g.Daemon(holder).Kill9(); err != nil {
-			return at, err
-		}
-		time.Sleep(g.span())
-		return at, nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return res, g.Start(victim)
+	return g.whileItLasts(nodeFault{begin: func(n *lab.Node) error { return g.Daemon(n).Kill9() }, undo: g.Start}, "daemon killed")
 }
 
 // RestartAfter is how soon a supervisor starts a killed daemon again.
@@ -139,38 +117,28 @@ func Terminated(g *Group) (*Result, error) {
 
 // CablePulled takes the carrier away from the holder, and gives it back.
 func CablePulled(g *Group) (*Result, error) {
+	return g.whileItLasts(nodeFaultOf("cable"), "cable pulled")
+}
+
+// whileItLasts has a fault happen to the holder while all is watched, and undoes it when nobody watches any more.
+func (g *Group) whileItLasts(f nodeFault, name string) (*Result, error) {
 	var victim *lab.Node
-	res, err := g.run("cable pulled", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+	res, err := g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
 		victim = holder
-		at, err := holder.PullCable()
-		m.MarkAt(at, "cable of %s pulled", holder.Label)
+		at := m.Mark("%s at %s", name, holder.Label)
+		err := f.begin(holder)
 		time.Sleep(g.span())
 		return at, err
 	})
 	if victim != nil {
-		err = errors.Join(err, victim.PlugCable())
+		err = errors.Join(err, f.undo(victim))
 	}
 	return res, err
 }
 
 // Partition cuts the holder off silently for a while, then heals the network;
 // the whole of it is watched.
-func Partition(length time.Duration) Fault {
-	return func(g *Group) (*Result, error) {
-		return g.run("partition and heal", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
-			at, err := holder.CutPort()
-			if err != nil {
-				return at, err
-			}
-			m.MarkAt(at, "%s cut off", holder.Label)
-			time.Sleep(length)
-			healed, err := holder.HealPort()
-			m.MarkAt(healed, "%s reachable again", holder.Label)
-			time.Sleep(2 * g.span())
-			return at, err
-		})
-	}
-}
+func Partition(length time.Duration) Fault { return ToHolder("port cut", length) }
 
 // Frozen stops the daemon on the holder with SIGSTOP for a while.
 func Frozen(length time.Duration) Fault {

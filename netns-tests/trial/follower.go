@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -158,15 +157,8 @@ func (s FollowerStatus) text() string { return fmt.Sprintf("%+v", s) }
 
 // Status asks the worker's keepvip.
 func (f *Follower) Status() (FollowerStatus, error) {
-	p, code, err := f.product.Command(f.Worker, "status", "-o", "json", "--socket", Socket(f.Worker))
-	if err != nil {
-		return FollowerStatus{}, err
-	}
-	if code != 0 {
-		return FollowerStatus{}, fmt.Errorf("trial: keepvip status on the worker: exit status %d: %s", code, p.Log())
-	}
 	var s FollowerStatus
-	err = json.Unmarshal([]byte(p.Stdout()), &s)
+	err := askStatus(f.Worker, answerLimit, &s)
 	return s, err
 }
 

@@ -1,8 +1,12 @@
 package trial
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -89,7 +93,7 @@ func (k Keepvip) BeginCommand(n *lab.Node, args ...string) (*lab.Process, error)
 	return n.Start("keepvip-command", append([]string{path}, args...)...)
 }
 
-// Status is what the lab reads of `keepvip status -o json`.
+// Status is what the lab reads of the status of a keepvip, which `keepvip status -o json` prints.
 type Status struct {
 	Version string      `json:"version"`
 	Node    string      `json:"node"`
@@ -154,9 +158,6 @@ type Split struct {
 	Remedy  string `json:"remedy"`
 }
 
-// leastFinding is the first of the exit codes by which status says what is wrong with an address: it has answered.
-const leastFinding = 5
-
 // FenceStatus is what the node's keepvip says of its fence.
 type FenceStatus struct {
 	Standing bool   `json:"standing"`
@@ -166,21 +167,36 @@ type FenceStatus struct {
 
 // Status asks the node's keepvip.
 func (k Keepvip) Status(n *lab.Node) (Status, error) {
-	p, code, err := k.Command(n, "status", "-o", "json", "--socket", Socket(n))
-	if err != nil {
-		return Status{}, err
-	}
-	if code != 0 && code < leastFinding {
-		return Status{}, fmt.Errorf("trial: keepvip status on %s: exit %d: %s", n.Label, code, p.Stderr())
-	}
 	var s Status
-	if err := json.Unmarshal([]byte(p.Stdout()), &s); err != nil {
-		return s, fmt.Errorf("trial: keepvip status on %s: %w: %s", n.Label, err, p.Stdout())
+	err := askStatus(n, answerLimit, &s)
+	if err == nil && len(s.VIPs) == 0 { // no daemon of these tests is without one, and the callers look at the first
+		err = fmt.Errorf("trial: status of the keepvip on %s: no entry", n.Label)
 	}
-	if len(s.VIPs) == 0 { // no daemon of these tests is without one, and the callers look at the first
-		return s, fmt.Errorf("trial: keepvip status on %s: no entry: %s", n.Label, p.Stdout())
+	return s, err
+}
+
+// answerLimit is how long the commands wait for an answer.
+const answerLimit = 10 * time.Second
+
+// askStatus fills into with the status that the node's keepvip tells at its socket within the limit. To start a command for each question would keep
+// the processors busy: what the commands print has tests of its own.
+func askStatus(n *lab.Node, limit time.Duration, into any) error {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "unix", Socket(n))
 	}
-	return s, nil
+	client := http.Client{Timeout: limit, Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	answer, err := client.Get("http://keepvip/v1/status")
+	if err == nil {
+		defer answer.Body.Close()
+		if err = json.NewDecoder(answer.Body).Decode(into); answer.StatusCode != http.StatusOK {
+			err = errors.New(answer.Status)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("trial: status of the keepvip on %s: %w", n.Label, err)
+	}
+	return nil
 }
 
 func (k Keepvip) binary() (string, error) {

@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/netip"
 	"os"
@@ -89,23 +88,14 @@ type RaftMember struct {
 }
 
 // Members are those that the node's keepvip knows.
-func (r Raft) Members(n *lab.Node) ([]RaftMember, error) {
-	p, code, err := r.Command(n, "status", "-o", "json", "--socket", Socket(n))
-	if err == nil && code != 0 && code < leastFinding {
-		err = fmt.Errorf("exit status %d: %s", code, p.Log())
-	}
-	if err != nil {
-		return nil, fmt.Errorf("trial: members on %s: %w", n.Label, err)
-	}
+func (Raft) Members(n *lab.Node) ([]RaftMember, error) {
 	var doc struct {
 		Raft struct {
 			Members []RaftMember `json:"members"`
 		} `json:"raft"`
 	}
-	if err := json.Unmarshal([]byte(p.Stdout()), &doc); err != nil {
-		return nil, fmt.Errorf("trial: members on %s: %w", n.Label, err)
-	}
-	return doc.Raft.Members, nil
+	err := askStatus(n, answerLimit, &doc)
+	return doc.Raft.Members, err
 }
 
 // Member runs `keepvip member` on the node.

@@ -18,6 +18,8 @@ type Show struct {
 	Run func(host *lab.Host, full bool) (Findings, error)
 	// Cases are what it consists of, if they can be run by themselves.
 	Cases []Case
+	// Measured has the bench alone run it, in full: it is all about figures, or nodes in virtual time or a test of its own show the same.
+	Measured bool
 }
 
 // Findings is what a show measured.
@@ -86,8 +88,8 @@ func (o Findings) String() string {
 func Shows() []Show {
 	return []Show{
 		{Name: "address deleted by hand", Run: addressDeleted},
-		{Name: "a thousand IPv4 addresses", Run: thousand(false)},
-		{Name: "a thousand IPv6 addresses", Run: thousand(true)},
+		{Name: "a thousand IPv4 addresses", Run: thousand(false), Measured: true},
+		{Name: "a thousand IPv6 addresses", Run: thousand(true), Measured: true},
 		{Name: "foreign host that announces", Run: foreignHost(true)},
 		{Name: "foreign host that is silent", Run: foreignHost(false)},
 		{Name: "foreign host before the first bind", Run: foreignFirst},
@@ -96,27 +98,32 @@ func Shows() []Show {
 		{Name: "fence destroyed", Run: fenceDestroyed},
 		ofCases("reloaded and killed", reloadsAndKills()),
 		ofCases("frozen with a second NIC on the segment", frozenTwins()),
-		{Name: "fifty checks", Run: fiftyChecks},
-		{Name: "hostile servers", Run: hostileServer},
+		measured("fifty checks", fiftyChecks),
+		measured("hostile servers", hostileServer),
 		{Name: "long-lived connection", Run: longConnection},
 		ofCases("routes", routeCases()),
-		{Name: "idle connections", Run: idleConnections},
-		{Name: "three hundred clusters on a link", Run: manyClusters},
+		measured("idle connections", idleConnections),
+		measured("three hundred clusters on a link", manyClusters),
 		{Name: "no trace on the host", Run: noTrace},
 		{Name: "never the node's identity", Run: identity},
-		ofCases("split", splits()),
-		ofCases("unicast lists on one link", unicastLists()),
-		ofCases("second keepvip", secondKeepvips()),
+		measuredCases("split", splits()),
+		measuredCases("unicast lists on one link", unicastLists()),
+		measuredCases("second keepvip", secondKeepvips()),
 		ofCases("raft: reloaded", raftReloads()),
 		{Name: "doctor", Run: doctors},
-		{Name: "raft: members come and go", Run: raftMembers},
-		{Name: "raft: members killed at any step", Run: raftMembersKilled},
-		{Name: "raft: every disk wiped", Run: raftWiped},
-		{Name: "raft: witness", Run: raftWitness},
+		measured("raft: members come and go", raftMembers),
+		measured("raft: members killed at any step", raftMembersKilled),
+		measured("raft: every disk wiped", raftWiped),
+		measured("raft: witness", raftWitness),
 		{Name: "raft: recovered from one node", Run: raftRecovered},
-		{Name: "raft: start orders", Run: raftStarts},
-		{Name: "raft: idle", Run: raftIdle},
+		measured("raft: start orders", raftStarts),
+		measured("raft: idle", raftIdle),
 	}
+}
+
+// measured is a show for the bench alone.
+func measured(name string, run func(*lab.Host) (Findings, error)) Show {
+	return Show{Name: name, Measured: true, Run: func(host *lab.Host, _ bool) (Findings, error) { return run(host) }}
 }
 
 // sized is what a show goes through when it is full, and what is enough of it otherwise.

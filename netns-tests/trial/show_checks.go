@@ -87,8 +87,8 @@ func (c *checker) probes() (sum int, err error) {
 }
 
 // fiftyChecks is what many fast checks cost. An hour of one check at its default interval is 12,000 probes.
-func fiftyChecks(host *lab.Host, full bool) (Findings, error) {
-	watch := sized(full, time.Minute, 5*time.Second)
+func fiftyChecks(host *lab.Host) (Findings, error) {
+	const watch = time.Minute
 	c, err := startChecker(host, 50, 600*time.Millisecond)
 	if err != nil {
 		return nil, err
@@ -124,8 +124,8 @@ func fiftyChecks(host *lab.Host, full bool) (Findings, error) {
 }
 
 // hostileServer lets the apiserver misbehave in every way under ten fast checks.
-func hostileServer(host *lab.Host, full bool) (Findings, error) {
-	each := sized(full, 15*time.Second, time.Second)
+func hostileServer(host *lab.Host) (Findings, error) {
+	const each = 15 * time.Second
 	c, err := startChecker(host, 10, 400*time.Millisecond)
 	if err != nil {
 		return nil, err

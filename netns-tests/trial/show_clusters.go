@@ -7,13 +7,13 @@ import (
 )
 
 // manyClusters has a group be one of three hundred clusters on a link for ten minutes: nothing moves.
-func manyClusters(host *lab.Host, full bool) (Findings, error) {
+func manyClusters(host *lab.Host) (Findings, error) {
 	g, err := Open(host, Config{})
 	if err != nil {
 		return nil, err
 	}
 	defer g.Close()
-	length := sized(full, 10*time.Minute, 10*time.Second)
+	const length = 10 * time.Minute
 	var seen Crowded
 	// Probes are seldom: a million of them would be kept, and they say no more.
 	res, err := g.run("three hundred clusters on a link", lab.MeasureConfig{NoDirect: true, Interval: 20 * time.Millisecond}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {

@@ -12,14 +12,14 @@ import (
 const plannedHandover = 300 * time.Millisecond
 
 // crowd is to how many members a cluster grows.
-func crowd(full bool) int { return sized(full, 5, 3) }
+const crowd = 5
 
 // raftMembers goes from one member to five and back.
-func raftMembers(host *lab.Host, full bool) (Findings, error) {
-	times := sized(full, 3, 1)
+func raftMembers(host *lab.Host) (Findings, error) {
+	const times = 3
 	var out Findings
 	for range times {
-		w, err := openWalk(host, crowd(full), 0, rand.Uint64())
+		w, err := openWalk(host, crowd, 0, rand.Uint64())
 		if err != nil {
 			return out, err
 		}
@@ -36,12 +36,12 @@ func raftMembers(host *lab.Host, full bool) (Findings, error) {
 }
 
 // raftMembersKilled does so while members are killed at random moments.
-func raftMembersKilled(host *lab.Host, full bool) (Findings, error) {
-	want := sized(full, 200, 8)
+func raftMembersKilled(host *lab.Host) (Findings, error) {
+	const want = 200
 	killed, two, walks := 0, time.Duration(0), 0
 	for killed < want {
 		seed := rand.Uint64()
-		w, err := openWalk(host, crowd(full), 1, seed)
+		w, err := openWalk(host, crowd, 1, seed)
 		if err != nil {
 			return nil, err
 		}
@@ -58,8 +58,8 @@ func raftMembersKilled(host *lab.Host, full bool) (Findings, error) {
 }
 
 // raftWiped installs every node anew, one after another.
-func raftWiped(host *lab.Host, full bool) (Findings, error) {
-	rounds := sized(full, 3, 1)
+func raftWiped(host *lab.Host) (Findings, error) {
+	const rounds = 3
 	g, err := Open(host, RaftConfig(Raft{}))
 	if err != nil {
 		return nil, err
@@ -97,8 +97,8 @@ func raftWiped(host *lab.Host, full bool) (Findings, error) {
 }
 
 // raftWitness has a witness as the third, and both others die in turn.
-func raftWitness(host *lab.Host, full bool) (Findings, error) {
-	times := sized(full, 6, 1)
+func raftWitness(host *lab.Host) (Findings, error) {
+	const times = 6
 	g, err := Open(host, RaftConfig(Raft{Witnesses: []int{3}}))
 	if err != nil {
 		return nil, err
@@ -188,8 +188,8 @@ func (g *Group) eventually(limit time.Duration, what string, condition func() bo
 }
 
 // raftStarts starts three nodes in every order, and two of them without the third.
-func raftStarts(host *lab.Host, full bool) (Findings, error) {
-	orders := sized(full, [][]int{{1, 2, 3}, {1, 3, 2}, {2, 1, 3}, {2, 3, 1}, {3, 1, 2}, {3, 2, 1}, {1, 2}, {2, 3}, {3, 1}}, [][]int{{3, 1, 2}})
+func raftStarts(host *lab.Host) (Findings, error) {
+	orders := [][]int{{1, 2, 3}, {1, 3, 2}, {2, 1, 3}, {2, 3, 1}, {3, 1, 2}, {3, 2, 1}, {1, 2}, {2, 3}, {3, 1}}
 	var slowest time.Duration
 	var early int
 	for _, order := range orders {
@@ -236,7 +236,7 @@ func raftStart(host *lab.Host, order []int) (took time.Duration, alone bool, err
 }
 
 // raftIdle measures what three idle nodes cost at the defaults; the worst of them counts.
-func raftIdle(host *lab.Host, full bool) (Findings, error) {
+func raftIdle(host *lab.Host) (Findings, error) {
 	g, err := Open(host, RaftConfig(Raft{}))
 	if err != nil {
 		return nil, err
@@ -245,7 +245,7 @@ func raftIdle(host *lab.Host, full bool) (Findings, error) {
 	if err := g.Voters(agreeLimit, g.Lab.Nodes...); err != nil {
 		return nil, err
 	}
-	res, err := Idle(sized(full, 2*time.Minute, 12*time.Second))(g)
+	res, err := Idle(2 * time.Minute)(g)
 	if err != nil {
 		return nil, err
 	}

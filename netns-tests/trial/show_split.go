@@ -74,11 +74,10 @@ const (
 // splits are all of them.
 func splits() []Case {
 	var list []Case
-	add := func(brief bool, c splitCase) { list = append(list, Case{Name: c.title(), Brief: brief, Run: c.run}) }
+	add := func(c splitCase) { list = append(list, Case{Name: c.title(), Run: c.run}) }
 	both, other := []netip.Addr{lab.VIP4, lab.VIP6}, []netip.Addr{lab.VIP6, lab.VIP4}
 	for _, interval := range []time.Duration{100 * time.Millisecond, 10 * time.Millisecond} {
 		for _, apart := range []time.Duration{0, 5 * time.Second} {
-			brief := apart == 0 && interval == 100*time.Millisecond
 			for _, c := range []splitCase{
 				{name: "nothing arrives", filter: noVRRP, cause: filtered},
 				{name: "nothing arrives, elected by IPv6", filter: noVRRP, cause: filtered, addresses: other},
@@ -94,7 +93,7 @@ func splits() []Case {
 				if c.interval, c.apart = interval, apart; c.addresses == nil {
 					c.addresses = both
 				}
-				add(brief && (c.name == "nothing arrives" || c.name == "a key on one node"), c)
+				add(c)
 			}
 		}
 		for _, c := range []splitCase{
@@ -104,7 +103,7 @@ func splits() []Case {
 			{name: "in the middle of a handover, unicast", filter: noVRRP, args: peersOf},
 		} {
 			c.late, c.cause, c.interval, c.addresses = true, filtered, interval, both
-			add(interval == 100*time.Millisecond && c.name == "in the middle of a handover", c)
+			add(c)
 		}
 	}
 	return list

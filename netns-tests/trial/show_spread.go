@@ -32,8 +32,8 @@ func SpreadShows() []Show {
 		{Name: "spread: tracked connections", Run: trackedConnections},
 		{Name: "spread: idle connections", Run: spreadIdle},
 		{Name: "spread, masquerade: idle connections", Run: masqueradeIdle},
-		{Name: "spread, latency", Run: ofCosts(latency)},
-		{Name: "spread, processor", Run: ofCosts(processor)},
+		ofCosts("spread, latency", latency),
+		ofCosts("spread, processor", processor),
 	}
 }
 

@@ -31,31 +31,16 @@ const (
 	forwardedLine
 )
 
-// SpreadCosts measures briefly all that a load that is spread costs.
-func SpreadCosts(host *lab.Host) (Findings, error) {
-	c, err := openCosts(host)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close()
-	late, err := latency(c, false)
-	if err != nil {
-		return nil, err
-	}
-	busy, err := processor(c, false)
-	return append(late, busy...), err
-}
-
 // ofCosts is a show that measures one of these.
-func ofCosts(measure func(c *costs, full bool) (Findings, error)) func(*lab.Host, bool) (Findings, error) {
-	return func(host *lab.Host, full bool) (Findings, error) {
+func ofCosts(name string, measure func(*costs) (Findings, error)) Show {
+	return measured(name, func(host *lab.Host) (Findings, error) {
 		c, err := openCosts(host)
 		if err != nil {
 			return nil, err
 		}
 		defer c.Close()
-		return measure(c, full)
-	}
+		return measure(c)
+	})
 }
 
 func openCosts(host *lab.Host) (c *costs, err error) {
@@ -180,14 +165,14 @@ func quantile(list []float64, q float64) float64 {
 }
 
 // latency compares round trips of 16 octets on connections that are established.
-func latency(c *costs, full bool) (Findings, error) {
+func latency(c *costs) (Findings, error) {
 	how, err := c.forwards()
 	if err != nil {
 		return nil, err
 	}
 	limit := map[string]float64{"fwd": 6, "dup": 10}[how]
 	var late []float64 // of the same rounds, the 99th percentile
-	medians, err := c.rounds(sized(full, 90, 6), func(l *line) (float64, error) {
+	medians, err := c.rounds(90, func(l *line) (float64, error) {
 		took, err := l.RoundTrips(200)
 		if err != nil {
 			return 0, err
@@ -232,7 +217,7 @@ const transferred = 64 << 20
 
 // processor compares what a gigabit costs in processor time: that of the two threads that send and receive, in which the kernel carries
 // packets through all hosts of the lab, and that of the kernel's threads for what it puts off.
-func processor(c *costs, full bool) (Findings, error) {
+func processor(c *costs) (Findings, error) {
 	const gigabits = float64(transferred) * 8 / 1e9
 	var out Findings
 	for _, way := range []struct {
@@ -240,7 +225,7 @@ func processor(c *costs, full bool) (Findings, error) {
 		transfer func(*lab.Transfer, int) (time.Duration, error)
 		limit    float64
 	}{{"down", (*lab.Transfer).Down, 30}, {"up", (*lab.Transfer).Up, -1}} {
-		all, err := c.rounds(sized(full, 40, 3), func(l *line) (float64, error) {
+		all, err := c.rounds(40, func(l *line) (float64, error) {
 			took, err := way.transfer(l.Transfer, transferred)
 			return inMilliseconds(took) / gigabits, err
 		})

@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -43,13 +42,6 @@ func (s *Spreading) clientsAreKnown(count int) error {
 
 // connections is how many there are, as a node knows them.
 func (s *Spreading) connections(n *lab.Node) (sum int, err error) {
-	p, code, err := s.product.Command(n, "spread", "-o", "json", "--socket", Socket(n))
-	if err != nil {
-		return 0, err
-	}
-	if code != 0 {
-		return 0, fmt.Errorf("trial: keepvip spread on %s: exit code %d: %s", n.Label, code, p.Log())
-	}
 	var doc struct {
 		VIPs []struct {
 			Spread struct {
@@ -59,8 +51,8 @@ func (s *Spreading) connections(n *lab.Node) (sum int, err error) {
 			} `json:"spread"`
 		} `json:"vips"`
 	}
-	if err := json.Unmarshal([]byte(p.Stdout()), &doc); err != nil {
-		return 0, fmt.Errorf("trial: keepvip spread on %s: %w", n.Label, err)
+	if err := askStatus(n, answerLimit, &doc); err != nil {
+		return 0, err
 	}
 	for _, v := range doc.VIPs {
 		for _, m := range v.Spread.Members {
