@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,8 +16,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/keepvip/keepvip/internal/base/auth"
-	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/members/subscription"
 )
@@ -46,9 +45,9 @@ type subscribers struct {
 
 // StartSubscribers begins them in a namespace, in a process of their own.
 func (n *Namespace) StartSubscribers(c SubscribersConfig) (*Callers, error) {
-	secret, err := config.LoadKey(c.KeyFile)
+	secret, err := hex.DecodeString(strings.TrimSpace(readFile(c.KeyFile)))
 	if err != nil {
-		return nil, fmt.Errorf("lab: subscribers: %w", err)
+		return nil, fmt.Errorf("lab: subscribers: %s: %w", c.KeyFile, err)
 	}
 	text, err := json.Marshal(subscribers{c, secret})
 	if err != nil {
@@ -64,29 +63,44 @@ func runSubscribers(in io.Reader, out io.Writer) int {
 	if err == nil {
 		err = syscall.Setresuid(s.User, s.User, s.User)
 	}
-	var key auth.Key
-	if err == nil {
-		key, err = subscription.NewKey(s.Secret)
-	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "lab: subscribers:", err)
 		return 1
 	}
+	key, err := subscription.NewKey(s.Secret)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "lab: subscribers:", err)
+		return 1
+	}
+	keys := listOf(key)
+	crowd := crowd{
+		subscribers: s, sign: func(m subscription.Message) ([]byte, error) { return m.Append(nil, &key) },
+		read: func(b []byte) (subscription.Message, error) { m, _, err := subscription.Parse(b, keys); return m, err },
+	}
 	ctx, cancel := context.WithCancel(context.Background())
-	var asked atomic.Int64
 	var wait sync.WaitGroup
 	for i := range s.Ports {
-		wait.Go(func() { s.subscribe(ctx, uint64(i+1), &key, &asked) })
+		wait.Go(func() { crowd.subscribe(ctx, uint64(i+1)) })
 	}
 	_, _ = io.Copy(io.Discard, in)
 	cancel()
 	wait.Wait()
-	fmt.Fprintln(out, asked.Load())
+	fmt.Fprintln(out, crowd.asked.Load())
 	return 0
 }
 
+func listOf[T any](all ...T) []T { return all }
+
+// crowd is all of them at work.
+type crowd struct {
+	subscribers
+	sign  func(subscription.Message) ([]byte, error)
+	read  func([]byte) (subscription.Message, error)
+	asked atomic.Int64
+}
+
 // subscribe asks from one port, and shows the cookies that it is given.
-func (s subscribers) subscribe(ctx context.Context, session uint64, key *auth.Key, asked *atomic.Int64) {
+func (s *crowd) subscribe(ctx context.Context, session uint64) {
 	conn, err := net.Dial("udp", s.Member.String())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "lab: subscribers:", err)
@@ -97,9 +111,9 @@ func (s subscribers) subscribe(ctx context.Context, session uint64, key *auth.Ke
 	b := make([]byte, envelope.MaxMessage)
 	for ctx.Err() == nil {
 		m.Sequence = uint64(time.Now().UnixNano())
-		if text, err := m.Append(nil, key); err == nil {
+		if text, err := s.sign(m); err == nil {
 			_, _ = conn.Write(text)
-			asked.Add(1)
+			s.asked.Add(1)
 		}
 		_ = conn.SetReadDeadline(time.Now().Add(subscriberPause))
 		for {
@@ -111,7 +125,7 @@ func (s subscribers) subscribe(ctx context.Context, session uint64, key *auth.Ke
 				time.Sleep(callPause)
 				continue
 			}
-			if got, _, err := subscription.Parse(b[:n], []auth.Key{*key}); err == nil && got.Type == subscription.Cookie && got.Cookie != m.Cookie {
+			if got, err := s.read(b[:n]); err == nil && got.Type == subscription.Cookie && got.Cookie != m.Cookie {
 				m.Cookie = got.Cookie
 				break // and shows it
 			}
