@@ -88,7 +88,8 @@ count: ## the figures of the house: lines, types, settings, interfaces, names (d
 fmt: ## format the code
 	$(GO) run $(GOFUMPT) -w .
 
-fuzz: ## every fuzz target for FUZZTIME
+fuzz: ## junk for the built program, with bounds of memory and time, then every fuzz target for FUZZTIME
+	$(GO) test -count=1 -v -run TestJunkCostsTheBuiltProgramLittle ./cmd/keepvip -args -junk 500 -junk-seed 0 -junk-time 2s
 	@for pkg in $$($(GO) list ./...); do \
 		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
 			echo "$$pkg $$target"; \

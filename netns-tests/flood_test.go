@@ -26,6 +26,7 @@ func TestFloods(t *testing.T) {
 			require.NoError(t, err)
 			t.Log(found.Findings())
 			assert.Zero(t, found.Unexplained(), "transitions")
+			assert.Equal(t, found.Asked, found.Served, "others who ask meanwhile")
 			assert.LessOrEqual(t, found.Lines, 120)
 			assert.LessOrEqual(t, found.RSS, int64(128<<20))
 		})

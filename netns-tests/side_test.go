@@ -74,7 +74,7 @@ func TestListenersBesideTheElectionDoNotDecideIt(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(log, "KV380"), "%s", log)
 	assert.Equal(t, 1, strings.Count(log, "KV381"), "%s", log)
 
-	callers, err := holder.StartCallers(lab.CallersConfig{Network: "tcp", Address: netip.AddrPortFrom(metrics.Addr(), health.Port()).String(), User: nobody, Idle: 5000})
+	callers, err := holder.StartCallers(lab.CallersConfig{Network: "tcp", Address: netip.AddrPortFrom(metrics.Addr(), health.Port()).String(), User: nobody, Idle: 5000, Scattered: true})
 	require.NoError(t, err)
 	answered := 0
 	for range 20 {

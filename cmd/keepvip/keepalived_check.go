@@ -42,7 +42,7 @@ func (k keepalivedLine) test(cmd *cobra.Command) error {
 		out = f
 	}
 	lines, code := k.conf().test()
-	if _, err := io.WriteString(out, lines); err != nil {
+	if _, err := io.WriteString(out, shown(lines)); err != nil {
 		return failed(err)
 	}
 	if code != testGood {

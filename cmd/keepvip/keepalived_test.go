@@ -100,6 +100,7 @@ func TestKeepalivedConfigTest(t *testing.T) {
 		"a file that is missing, with -e":           {"", "-e -f /none/k.conf", 4, "/none/k.conf: no such file or directory"},
 		"what keepalived runs and keepvip does not": {strings.Replace(instance, "%", " use_vmac", 1), "", 3, "FILE:7: error unsupported: use_vmac:"},
 		"nothing for VRRP":                          {"", "", 3, "FILE:1: error missing: no vrrp_instance"},
+		"orders to a terminal":                      {instance + "vrrp_sync_group G {\n  group {\n    V\x1b[31m\n  }\n}\n", "", 5, "FILE:10: error reference: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -111,6 +112,7 @@ func TestKeepalivedConfigTest(t *testing.T) {
 			assert.Empty(t, out)
 			assert.Contains(t, errs, strings.ReplaceAll(tt.want, "FILE", file))
 			assert.Equal(t, tt.want == "", errs == "")
+			assert.NotContains(t, errs, "\x1b")
 			if tt.code != testGood {
 				assert.True(t, strings.HasSuffix(errs, "keepvip: "+verdictOfTest(tt.code)+"\n"), errs)
 				assert.Equal(t, tt.code == testErrors, strings.Contains(errs, "the configuration has errors"), errs)
@@ -123,6 +125,7 @@ func TestKeepalivedConfigTest(t *testing.T) {
 			said, err := os.ReadFile(log)
 			require.NoError(t, err)
 			assert.Contains(t, string(said), strings.ReplaceAll(tt.want, "FILE", file))
+			assert.NotContains(t, string(said), "\x1b")
 		})
 	}
 }

@@ -129,7 +129,37 @@ func verifyBuckets(tx *bbolt.Tx) error {
 		if l.Index != index {
 			return fmt.Errorf("%w: entry %d is kept as %d", errDamaged, l.Index, index)
 		}
-		return nil
+		return verifyContent(&l)
+	})
+}
+
+// verifyContent refuses what the library would panic at, long after it has opened the store.
+func verifyContent(l *raft.Log) error {
+	switch l.Type {
+	case raft.LogCommand, raft.LogNoop, raft.LogBarrier:
+	case raft.LogConfiguration:
+		return guarded(func() error { raft.DecodeConfiguration(l.Data); return nil })
+	default:
+		return fmt.Errorf("%w: entry %d of the type %d", errDamaged, l.Index, l.Type)
+	}
+	return nil
+}
+
+// verifyRun tells whether the log has every entry behind that of a snapshot, 0 for none: the library panics where one is missing.
+func (s *logStore) verifyRun(snapshot uint64) error {
+	last := snapshot
+	return s.db.View(func(tx *bbolt.Tx) error {
+		return walk(tx.Bucket(bucketLog), func(k, _ []byte) error {
+			index, err := number(k)
+			if err != nil || index <= last {
+				return err
+			}
+			if index != last+1 {
+				return fmt.Errorf("%w: the entries from %d to %d are missing", errDamaged, last+1, index-1)
+			}
+			last = index
+			return nil
+		})
 	})
 }
 

@@ -257,6 +257,27 @@ func TestStoreRefusesDamagedFile(t *testing.T) {
 	}
 }
 
+// What the library would panic at, once it reads the entry, is found when the store is opened.
+func TestStoreRefusesEntriesThatTheLibraryPanicsAt(t *testing.T) {
+	for name, give := range map[string][]*raft.Log{
+		"a configuration that is none": {{Index: 1, Term: 1, Type: raft.LogConfiguration}},
+		"a type that is none":          {{Index: 1, Term: 1, Type: 77}},
+		"a gap":                        {{Index: 1, Term: 1}, {Index: 3, Term: 1}},
+		"no beginning":                 {{Index: 2, Term: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s, err := openStore(dir, newLibrary(testLog(addr(0))))
+			require.NoError(t, err)
+			require.NoError(t, s.logs.StoreLogs(give))
+			require.NoError(t, s.close())
+			_, err = openStore(dir, newLibrary(testLog(addr(0))))
+			require.ErrorIs(t, err, errDamaged)
+			require.ErrorContains(t, err, "while a majority of the other members lives")
+		})
+	}
+}
+
 // Octets that change at random are found, or are in a place that does not count, or in the middle of a value, which has no
 // checksum.
 func TestLogStoreInspectsDamagedOctets(t *testing.T) {

@@ -194,7 +194,11 @@ func (n *Node) begin(ctx context.Context, id raft.ServerID) error {
 	t.voice, t.listed, t.reluctance, t.again = c.voice, n.gossip.listedBy, n.addresses.reluctance, c.beatAgain
 	t.still = n.standsStill
 	t.acked = func() { n.addresses.renewed(n.lease.end()) }
-	r, err := raft.NewRaft(n.cfg.library(id), &n.membership.roster, n.store.logs, n.store.stable, n.store.snapshots, t)
+	var r *raft.Raft
+	err = guarded(func() (err error) { // it panics at what it cannot read, before it has begun
+		r, err = raft.NewRaft(n.cfg.library(id), &n.membership.roster, n.store.logs, n.store.stable, n.store.snapshots, t)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("raft: %w", err)
 	}

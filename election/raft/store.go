@@ -59,6 +59,13 @@ func openStore(dir string, log hclog.Logger) (*store, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("raft: snapshots in %s: %w", dir, err), db.Close())
 	}
+	newest := uint64(0)
+	if all, err := snapshots.List(); err == nil && len(all) > 0 { // one that cannot be read is left out, with a line in the log
+		newest = all[0].Index
+	}
+	if err := db.verifyRun(newest); err != nil {
+		return nil, explain(path, errors.Join(err, db.Close()))
+	}
 	return &store{logs: db, stable: db, snapshots: snapshots, close: db.Close}, nil
 }
 

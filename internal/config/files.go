@@ -58,11 +58,10 @@ func (c *Config) noteFiles() {
 			c.noteCheck(of("ca"), lookAtCA(h.CA))
 			c.noteCheck(of("clientCert"), lookAtPair(h.ClientCert, h.ClientKey))
 			c.noteCheck(of("tokenFile"), lookAtToken(h.TokenFile))
-			c.noteSecret(of("clientKey"), cmp.Or(h.ClientKey, h.ClientCert))
-			c.noteSecret(of("tokenFile"), h.TokenFile)
 			c.noteInterface(of("interface"), h.Interface)
 		}
 	}
+	c.credentials(c.noteCredential)
 }
 
 func (c *Config) noteCheck(key string, err error) {
@@ -74,12 +73,29 @@ func (c *Config) noteCheck(key string, err error) {
 	}
 }
 
-// noteSecret notes a credential of a check that others may read. It is used all the same: another program has made the file.
-func (c *Config) noteSecret(key, path string) {
-	if path == "" {
-		return
+// credentials tells of the files by which checks show who this node is.
+func (c *Config) credentials(tell func(key, path string)) {
+	for i := range c.VIPs {
+		for j, h := range c.VIPs[i].Checks {
+			at := func(key string) string { return fmt.Sprintf("%s[%d].%s[%d].%s", vipsKey, i, checksKey, j, key) }
+			tell(at("clientKey"), cmp.Or(h.ClientKey, h.ClientCert))
+			tell(at("tokenFile"), h.TokenFile)
+		}
 	}
-	if err := secretToOthers(path); err != nil {
+}
+
+// checkCredentials refuses those that every user may read.
+func (c *Config) checkCredentials(ps *problems) {
+	c.credentials(func(key, path string) {
+		if err := secretToOthers(path); err != nil && forAnybody(path) {
+			ps.add(c.near(key), key, "%s: every user may read it: %v", path, err)
+		}
+	})
+}
+
+// noteCredential notes one that a group may read. It is used all the same: the program that has made the file may need the group.
+func (c *Config) noteCredential(key, path string) {
+	if err := secretToOthers(path); err != nil && !forAnybody(path) {
 		c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s: %v", key, path, err))
 	}
 }

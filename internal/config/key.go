@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/keepvip/keepvip/internal/base/regular"
@@ -52,6 +53,12 @@ func secretToOthers(path string) error {
 		return fmt.Errorf("mode %04o, want 0600: chmod 600 %s", mode, path)
 	}
 	return nil
+}
+
+// forAnybody tells whether every user of this host may read or write a file.
+func forAnybody(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().Perm()&0o007 != 0
 }
 
 // decodeKey tries hex first: a hex key is also valid base64, of another length.
@@ -149,12 +156,13 @@ func (c *Config) checkFiles() error {
 		}
 	}
 	if c.Follow.KeyFile != "" {
-		if err := secretToOthers(c.Follow.KeyFile); err != nil {
-			ps.add(c.Origin("follow.keyFile"), "follow.keyFile", "%s: %v", c.Follow.KeyFile, err)
+		if _, err := LoadKey(c.Follow.KeyFile); err != nil && !errors.Is(err, fs.ErrNotExist) { // which only followers have
+			ps.add(c.Origin("follow.keyFile"), "follow.keyFile", "%v", err)
 		}
 	}
 	c.checkRaftFiles(&ps)
 	c.checkMetricsFiles(&ps)
+	c.checkCredentials(&ps)
 	c.checkPrograms(&ps)
 	return ps.err()
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -34,6 +35,8 @@ type CallersConfig struct {
 	// is left: on a node, the program has a control group of its own and its share of the processor; here it would be one thread
 	// among hundreds, on processors that serve all nodes, and what is measured would be the machine.
 	Equal bool
+	// Scattered callers are at addresses of 127.0.0.0/8 that are drawn for each connection.
+	Scattered bool
 }
 
 const (
@@ -59,17 +62,12 @@ func (n *Namespace) StartCallers(c CallersConfig) (*Callers, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lab: callers: %w", err)
 	}
-	k := &Callers{cmd: helper(roleCallers)}
-	k.cmd.Env = append(k.cmd.Env, callEnv+"="+string(text))
-	k.cmd.Stdout, k.cmd.Stderr = &k.out, os.Stderr
-	if k.in, err = k.cmd.StdinPipe(); err == nil {
-		err = n.Do(func() error { return k.begin(c.Equal) })
-	}
+	k, err := n.startCalling(roleCallers, callEnv+"="+string(text), c.Equal)
 	if err == nil {
 		err = n.Do(func() error { return taken(c.Take) })
 	}
 	if err != nil {
-		return nil, fmt.Errorf("lab: start callers: %w", err)
+		return nil, fmt.Errorf("lab: callers: %w", err)
 	}
 	return k, nil
 }
@@ -147,6 +145,9 @@ func runCallers(in io.Reader, out io.Writer) int {
 func (c CallersConfig) call(ctx context.Context, busy bool, made *atomic.Int64) {
 	dialer := net.Dialer{Timeout: callTime}
 	for ctx.Err() == nil {
+		if c.Scattered {
+			dialer.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, byte(rand.N(256)), byte(rand.N(256)), byte(1+rand.N(254)))}
+		}
 		conn, err := dialer.DialContext(ctx, c.Network, c.Address)
 		if errors.Is(err, syscall.ECONNRESET) {
 			made.Add(1) // and refused at once

@@ -25,10 +25,11 @@ const roleEnv = "KEEPVIP_LAB_ROLE"
 const measuringThreads = 128
 
 const (
-	roleAPIServer = "apiserver"
-	roleReaper    = "reaper"
-	roleCallers   = "callers"
-	roleIdle      = "idle"
+	roleAPIServer   = "apiserver"
+	roleReaper      = "reaper"
+	roleCallers     = "callers"
+	roleSubscribers = "subscribers"
+	roleIdle        = "idle"
 )
 
 // Host is the machine that labs are opened on. It is safe for concurrent use.
@@ -55,6 +56,8 @@ func Enter() *Host {
 		os.Exit(runReaper(os.Stdin))
 	case roleCallers:
 		os.Exit(runCallers(os.Stdin, os.Stdout))
+	case roleSubscribers:
+		os.Exit(runSubscribers(os.Stdin, os.Stdout))
 	case roleIdle:
 		os.Exit(runIdle(os.Stdin, os.Stdout))
 	}

@@ -15,8 +15,14 @@ import (
 type Flood struct {
 	Name   string
 	Config Config
+	open   func(host *lab.Host) (*Group, error) // nil: a group of Config
 	begin  func(g *Group, holder *lab.Node) (stop func() int, err error)
+	// beside has others ask so many times while it goes on, and returns how many were served; nil: nobody asks.
+	beside func(g *Group, holder *lab.Node, times int) (served int, err error)
 }
+
+// asksBeside is how often others ask while a flood goes on.
+const asksBeside = 20
 
 // Flooded is what a flood has cost.
 type Flooded struct {
@@ -29,6 +35,8 @@ type Flooded struct {
 	Two         time.Duration // two answered
 	BySilence   int           // moves, because the holder had ceased to advertise
 	Late        time.Duration // how late a daemon served a timer, at most
+	Asked       int           // by others meanwhile
+	Served      int           // of these
 }
 
 // Limits of a flood: wide bounds, which a machine with two cores and other work keeps.
@@ -56,25 +64,25 @@ func Floods() []Flood {
 	socket := lab.CallersConfig{Network: "unix", Say: ask("/v1/status")}
 	history := socket
 	history.Say = ask("/v1/history")
-	port := lab.CallersConfig{Network: "tcp", Say: "junk\n"}
-	return []Flood{
-		{"metrics, requests", plain, callsTo(metrics, 50, 0)},
-		{"metrics, idle connections", plain, callsTo(metrics, 0, 2000)},
-		{"metrics, 6,000 idle connections and 200 callers, 10 ms", fast, callsTo(metrics, 200, 6000)},
-		{"metrics, the same, 10 ms, realtime", realtime, callsTo(equals, 200, 6000)},
-		{"control socket, requests", plain, callsTo(socket, 50, 0)},
-		{"control socket, idle connections", plain, callsTo(socket, 0, 1000)},
-		{"control socket, 50 that ask for the status, 500 that read nothing, 10 ms", fast, callsTo(socket, 50, 500)},
-		{"control socket, 50 that ask for the history, 500 that read nothing, 10 ms", fast, callsTo(history, 50, 500)},
-		{"members' port, junk", plain, framesFrom(10_000, membersJunk)},
-		{"members' port, junk, with a key", Config{Product: Keyed{}}, framesFrom(10_000, membersJunk)},
-		{"Raft's port, junk", RaftConfig(Raft{}), callsFrom(port, 30, 0)},
-		{"Raft's port, idle connections", RaftConfig(Raft{}), callsFrom(port, 0, 300)},
-		{"ARP, claims of many hosts", plain, framesFrom(5_000, claims)},
-		{"VRRP, 500 routers of lower priority", plain, framesFrom(2_000, lowRouters)},
-		{"VRRP, 299 other clusters on the link", plain, framesFrom(otherRate, clustersBeside)},
-		{"VRRP, 500 routers of lower priority, with a key", Config{Product: Keyed{}}, framesFrom(10_000, lowRouters)},
-	}
+	port := lab.CallersConfig{Network: "tcp", Say: "junk\n", User: unprivileged}
+	return append([]Flood{
+		{Name: "metrics, requests", Config: plain, begin: callsTo(metrics, 50, 0)},
+		{Name: "metrics, idle connections", Config: plain, begin: callsTo(metrics, 0, 2000)},
+		{Name: "metrics, 6,000 idle connections and 200 callers, 10 ms", Config: fast, begin: callsTo(metrics, 200, 6000)},
+		{Name: "metrics, the same, 10 ms, realtime", Config: realtime, begin: callsTo(equals, 200, 6000)},
+		{Name: "control socket, requests", Config: plain, begin: callsTo(socket, 50, 0)},
+		{Name: "control socket, idle connections", Config: plain, begin: callsTo(socket, 0, 1000)},
+		{Name: "control socket, 50 that ask for the status, 500 that read nothing, 10 ms", Config: fast, begin: callsTo(socket, 50, 500)},
+		{Name: "control socket, 50 that ask for the history, 500 that read nothing, 10 ms", Config: fast, begin: callsTo(history, 50, 500)},
+		{Name: "members' port, junk", Config: plain, begin: framesFrom(10_000, membersJunk)},
+		{Name: "members' port, junk, with a key", Config: Config{Product: Keyed{}}, begin: framesFrom(10_000, membersJunk)},
+		{Name: "Raft's port, junk", Config: RaftConfig(Raft{}), begin: callsFrom(port, 30, 0)},
+		{Name: "Raft's port, idle connections", Config: RaftConfig(Raft{}), begin: callsFrom(port, 0, 300)},
+		{Name: "ARP, claims of many hosts", Config: plain, begin: framesFrom(5_000, claims)},
+		{Name: "VRRP, 500 routers of lower priority", Config: plain, begin: framesFrom(2_000, lowRouters)},
+		{Name: "VRRP, 299 other clusters on the link", Config: plain, begin: framesFrom(otherRate, clustersBeside)},
+		{Name: "VRRP, 500 routers of lower priority, with a key", Config: Config{Product: Keyed{}}, begin: framesFrom(10_000, lowRouters)},
+	}, floodsOfUsers()...)
 }
 
 // ask is a request for a path.

@@ -10,7 +10,11 @@ import (
 
 // Run opens a group of its own and floods it for a while.
 func (f Flood) Run(host *lab.Host, length time.Duration) (Flooded, error) {
-	g, err := OpenMixed(host, f.Config)
+	open := f.open
+	if open == nil {
+		open = func(host *lab.Host) (*Group, error) { return OpenMixed(host, f.Config) }
+	}
+	g, err := open(host)
 	if err != nil {
 		return Flooded{}, err
 	}
@@ -26,6 +30,12 @@ func (f Flood) Run(host *lab.Host, length time.Duration) (Flooded, error) {
 			return at, err
 		}
 		time.Sleep(length)
+		if f.beside != nil {
+			found.Asked = asksBeside
+			if found.Served, err = f.beside(g, holder, asksBeside); err != nil {
+				return at, err
+			}
+		}
 		took := time.Since(began)
 		for i, after := range g.cpu() {
 			found.CPU = max(found.CPU, float64(after-used[i])/float64(took)*100)
@@ -40,17 +50,17 @@ func (f Flood) Run(host *lab.Host, length time.Duration) (Flooded, error) {
 	}
 	found.Silent, found.Two, found.Transitions = res.Outage, res.Two, res.Takeovers
 	found.BySilence = res.BySilence
-	for _, n := range g.Lab.Nodes {
+	for _, n := range g.running() {
 		status, err := Keepvip{}.Status(n)
 		if err != nil {
 			return found, err
 		}
 		found.Late = max(found.Late, time.Duration(status.VIPs[0].Lateness*float64(time.Second)))
 	}
-	for i, p := range g.Daemons {
-		peak, err := p.PeakRSS()
+	for _, n := range g.running() {
+		peak, err := g.Daemon(n).PeakRSS()
 		if err != nil {
-			return found, fmt.Errorf("trial: %s: the daemon on %s: %w\n%s", f.Name, g.Lab.Nodes[i].Label, err, g.Logs())
+			return found, fmt.Errorf("trial: %s: the daemon on %s: %w\n%s", f.Name, n.Label, err, g.Logs())
 		}
 		found.RSS = max(found.RSS, peak)
 	}
@@ -67,6 +77,9 @@ type said struct{ lines, changes int }
 func (g *Group) said() []said {
 	all := make([]said, len(g.Daemons))
 	for i, p := range g.Daemons {
+		if p == nil {
+			continue
+		}
 		log := p.Log()
 		all[i] = said{lines: strings.Count(log, "\n"), changes: strings.Count(log, `msg="state changed"`)}
 	}
@@ -83,7 +96,7 @@ func (f Flooded) Findings() Findings {
 		{What: "memory", Got: float64(f.RSS) / (1 << 20), Limit: floodRSS >> 20, Unit: "MiB"},
 		{What: "log", Got: float64(f.Lines), Limit: floodLines, Unit: "lines"},
 		moved, took("silent", f.Silent, 20*time.Millisecond), took("two answered for", f.Two, 20*time.Millisecond),
-		told("a timer late", f.Late),
+		told("a timer late", f.Late), none("others not served", f.Asked-f.Served),
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"os/signal"
 	"strings"
 	"sync"
@@ -70,8 +71,8 @@ type Daemon struct {
 
 	drills drills
 
-	reloading sync.Mutex // one reload at a time; it is taken before mu
-	renewed   sources    // for reloads
+	reloading sync.Mutex      // one reload at a time; it is taken before mu
+	renewed   reloads.Reading // for reloads
 
 	mu         sync.Mutex // guards what follows
 	cfg        *config.Config
@@ -79,7 +80,7 @@ type Daemon struct {
 
 	inForce atomic.Pointer[config.Config] // cfg, for those who only look
 	reloads reloads.Record
-	sources sources // for those who only look
+	sources reloads.Reading // for those who only look
 
 	borrowed loan // of the log's level
 
@@ -173,7 +174,7 @@ func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 			host: h, hooks: hooks, past: past, raft: newRaftNode(&h.seen, opts.Version, log), timings: newTimings(),
 			coverage: coverage.New(link.Listeners), replies: replies.New(h.links), keyed: keys.enforced,
 		},
-		sources: newSources(), renewed: newSources(), departures: departures{},
+		sources: reloads.NewReading(), renewed: reloads.NewReading(), departures: departures{},
 	}
 	d.build.followers, d.build.memberSockets.followers = keys.followers, keys.followers
 	if users, err := link.OpenOwners(); err == nil { // otherwise all users of this host are one
@@ -189,6 +190,9 @@ func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 // Run takes part until ctx ends, SIGTERM or SIGINT, and leaves nothing behind on the host.
 func (d *Daemon) Run(ctx context.Context) error {
 	d.tune()
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, unix.SIGHUP) // from the beginning: it would end a process that does not wait for it
+	defer signal.Stop(hup)
 	defer d.lock.Close()
 	defer d.links.Close()
 	defer d.users.Close()
@@ -214,11 +218,11 @@ func (d *Daemon) Run(ctx context.Context) error {
 	if err := d.addInstances(); err != nil {
 		return err
 	}
-	d.build.raft.stopping = func() bool { return ctx.Err() != nil }
+	d.build.raft.life = ctx
 	defer d.afterStart()()
 	answer() // before this there would be no instance in it; who asked meanwhile waits
 	d.startDoor(outer, &wg, d.doors.metrics, d.cfg.Metrics.Address)
-	d.runInstances(ctx, outer, &wg)
+	d.runInstances(ctx, outer, &wg, hup)
 	return nil
 }
 
@@ -275,9 +279,9 @@ func (d *Daemon) addInstances() error {
 }
 
 // runInstances runs the instances until ctx ends.
-func (d *Daemon) runInstances(ctx, outer context.Context, wg *sync.WaitGroup) {
+func (d *Daemon) runInstances(ctx, outer context.Context, wg *sync.WaitGroup, hup <-chan os.Signal) {
 	wg.Go(func() { d.watch(outer) })
-	wg.Go(func() { d.hangups(outer) })
+	wg.Go(func() { d.hangups(outer, hup) })
 	files := &keepalivedFiles{log: d.log, config: d.settled, status: d.set.Status}
 	wg.Go(func() { files.run(outer) })
 	wg.Go(func() { d.notify(ctx, outer) })

@@ -30,8 +30,7 @@ type raftNode struct {
 	seen    *seen
 	version string // of this program
 	log     *slog.Logger
-	// stopping tells that the instances end because the daemon does. It is set before they begin.
-	stopping func() bool
+	life    context.Context // ends when the daemon begins to. It is set before the instances begin
 
 	mu       sync.Mutex // guards what follows
 	cfg      *config.Config
@@ -44,7 +43,7 @@ type raftNode struct {
 }
 
 func newRaftNode(s *seen, version string, log *slog.Logger) *raftNode {
-	return &raftNode{seen: s, version: version, log: log}
+	return &raftNode{seen: s, version: version, log: log, life: context.Background()}
 }
 
 // prepare checks what a configuration needs with its keys, and returns what takes it over, which cannot fail.
@@ -99,9 +98,9 @@ func (r *raftNode) prepareIdentity(cfg *config.Config, keys []config.Secret) (us
 }
 
 // follow makes the cluster's members what a reload has made of the list: what is on it now and was not before comes in,
-// and the reverse. The caller holds the lock.
+// and the reverse. The end of the daemon, which wants the lock, does not wait for a majority. The caller holds the lock.
 func (r *raftNode) follow(n *raft.Node, before, after []netip.Addr) {
-	ctx, cancel := context.WithTimeout(context.Background(), memberTime)
+	ctx, cancel := context.WithTimeout(r.life, memberTime)
 	defer cancel()
 	change := func(op string, list, in []netip.Addr) {
 		for _, a := range list {
@@ -139,7 +138,7 @@ func (r *raftNode) open() (*raft.Node, error) {
 	n, err := raft.Open(raft.Config{
 		Node: name, Software: r.version,
 		Self: self, Port: r.cfg.Port, Peers: c.Peers, Witnesses: c.Witnesses, Heartbeat: c.HeartbeatTimeout,
-		RemoveDead: c.RemoveDeadAfter, Stopping: r.stopping, Dir: r.cfg.StateDir, Identity: &r.identity, Log: r.log,
+		RemoveDead: c.RemoveDeadAfter, Stopping: func() bool { return r.life.Err() != nil }, Dir: r.cfg.StateDir, Identity: &r.identity, Log: r.log,
 	})
 	if errors.Is(err, unix.EADDRINUSE) {
 		err = &code.Error{Code: code.RaftUnheard, Err: err}

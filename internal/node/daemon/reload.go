@@ -26,14 +26,14 @@ type Reloaded struct {
 func (d *Daemon) Reload(ctx context.Context) (Reloaded, error) {
 	d.reloading.Lock()
 	defer d.reloading.Unlock()
-	next, err := d.renewed.read(ctx, d.opts.Load)
+	next, err := reloads.Read(ctx, d.renewed, d.load)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var done Reloaded
 	if err == nil {
 		done, err = d.reload(next)
 	}
-	if errors.Is(err, errProcessEnds) {
+	if errors.Is(err, reloads.ErrProcessEnds) {
 		return Reloaded{}, err
 	}
 	if err != nil {

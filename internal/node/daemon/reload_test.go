@@ -16,6 +16,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/link"
+	"github.com/keepvip/keepvip/internal/node/reloads"
 )
 
 // reloading is a daemon that has one network, 10.77.0.0/24, and is not running. DIR in a configuration is its directory.
@@ -204,6 +205,6 @@ func TestReloadThatHangsEndsWithTheProcess(t *testing.T) {
 	assert.NotNil(t, r.settled())
 	r.stopDepartures()
 	end()
-	assert.ErrorIs(t, <-reloaded, errProcessEnds)
+	assert.ErrorIs(t, <-reloaded, reloads.ErrProcessEnds)
 	close(hangs)
 }

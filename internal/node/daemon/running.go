@@ -2,12 +2,10 @@ package daemon
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
-	"time"
 
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/node/reloads"
 )
 
 // RunningConfig is what `keepvip config show --running` prints as JSON: what this process runs with, beside what its sources say now.
@@ -30,23 +28,12 @@ type RunningValue struct {
 
 func (d *Daemon) running() any {
 	now := d.inForce.Load()
-	next, err := d.sources.read(context.Background(), d.opts.Load)
+	next, err := reloads.Read(context.Background(), d.sources, d.load)
 	if err != nil {
 		return compared(now, now, err)
 	}
 	return compared(now, next.cfg, nil)
 }
-
-// sourcesTime bounds how long whoever asks waits for the disk. It is less than an asker has.
-const sourcesTime = 5 * time.Second
-
-// sources are the configuration and the files of its keys. One at a time reads them, and holds no lock meanwhile: a file
-// system may never answer.
-type sources struct {
-	busy chan struct{} // capacity 1: they are being read
-}
-
-func newSources() sources { return sources{busy: make(chan struct{}, 1)} }
 
 // loaded is what the sources say.
 type loaded struct {
@@ -54,42 +41,15 @@ type loaded struct {
 	secrets []config.Secret
 }
 
-// read returns what load does, with the keys. One that hangs is left alone after a while, and at the end of ctx; nobody begins another one
-// meanwhile.
-func (s sources) read(ctx context.Context, load func() (*config.Config, error)) (loaded, error) {
-	limit := time.NewTimer(sourcesTime)
-	defer limit.Stop()
-	slow := fmt.Errorf("the configuration cannot be read within %s: look at the file system that it is on", sourcesTime)
-	select {
-	case s.busy <- struct{}{}:
-	case <-limit.C:
-		return loaded{}, slow
-	case <-ctx.Done():
-		return loaded{}, errProcessEnds
+// load reads the configuration, and the files of its keys, which may have new contents under their old names.
+func (d *Daemon) load() (loaded, error) {
+	next, err := d.opts.Load()
+	if err != nil {
+		return loaded{}, err
 	}
-	var l loaded
-	done := make(chan error, 1)
-	go func() {
-		defer func() { <-s.busy }()
-		next, err := load()
-		if err == nil {
-			l.cfg = next
-			l.secrets, err = loadKeys(next.Key) // the files may have new contents under their old names
-		}
-		done <- err
-	}()
-	select {
-	case err := <-done:
-		return l, err
-	case <-limit.C:
-		return loaded{}, slow
-	case <-ctx.Done():
-		return loaded{}, errProcessEnds
-	}
+	secrets, err := loadKeys(next.Key)
+	return loaded{cfg: next, secrets: secrets}, err
 }
-
-// errProcessEnds is the end of a reload by the end of the process.
-var errProcessEnds = errors.New("the process ends")
 
 // The places that alone have a key.
 const (

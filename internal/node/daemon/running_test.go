@@ -5,14 +5,11 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/keepvip/keepvip/internal/base/bubble"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
@@ -116,21 +113,4 @@ func TestReloadWaitsForNobodyWhoLooksAtTheConfiguration(t *testing.T) {
 	close(hangs)
 	doc, _ := (<-shown).(RunningConfig)
 	assert.Empty(t, doc.Error)
-}
-
-func TestSourcesThatHangAreReadOnceAtATime(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		s, hangs := newSources(), make(chan struct{})
-		var begun atomic.Int32
-		hanging := func() (*config.Config, error) { begun.Add(1); <-hangs; return &config.Config{}, nil }
-		for range 3 {
-			_, err := s.read(t.Context(), hanging)
-			assert.EqualError(t, err, "the configuration cannot be read within 5s: look at the file system that it is on")
-		}
-		assert.Equal(t, int32(1), begun.Load())
-		close(hangs)
-		synctest.Wait()
-		_, err := s.read(t.Context(), hanging)
-		assert.NoError(t, err)
-	})
 }

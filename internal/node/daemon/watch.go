@@ -3,10 +3,7 @@ package daemon
 import (
 	"context"
 	"os"
-	"os/signal"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // watchGap is the least time between two looks at the host: a thousand addresses that are bound at once are a
@@ -34,10 +31,7 @@ func (d *Daemon) watch(ctx context.Context) {
 }
 
 // hangups reloads at each SIGHUP.
-func (d *Daemon) hangups(ctx context.Context) {
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, unix.SIGHUP)
-	defer signal.Stop(hup)
+func (d *Daemon) hangups(ctx context.Context, hup <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():

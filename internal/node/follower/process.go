@@ -21,6 +21,7 @@ import (
 	"github.com/keepvip/keepvip/internal/node/control"
 	"github.com/keepvip/keepvip/internal/node/door"
 	"github.com/keepvip/keepvip/internal/node/metrics"
+	"github.com/keepvip/keepvip/internal/node/reloads"
 	"github.com/keepvip/keepvip/internal/node/singleton"
 )
 
@@ -38,6 +39,8 @@ type Process struct {
 	Config Config
 	Load   func() (Config, error) // reads the configuration again, on SIGHUP
 	Options
+
+	reading reloads.Reading
 }
 
 // Run follows until ctx ends, SIGTERM or SIGINT, and leaves nothing behind on the host.
@@ -103,6 +106,7 @@ func logged(log *slog.Logger, err error) {
 
 // follow runs one Follower after the other, as the configuration changes.
 func (p Process) follow(ctx context.Context, hangups <-chan os.Signal, s *shown) error {
+	p.reading = reloads.NewReading()
 	cfg, former, last := p.Config, (*Config)(nil), (*Follower)(nil)
 	for {
 		f, err := Open(cfg, p.Options, last)
@@ -151,7 +155,10 @@ func (p Process) until(ctx context.Context, f *Follower, hangups <-chan os.Signa
 			return nil, err
 		case <-hangups:
 		}
-		cfg, err := p.Load()
+		cfg, err := reloads.Read(ctx, p.reading, p.Load)
+		if errors.Is(err, reloads.ErrProcessEnds) {
+			return nil, <-ended
+		}
 		if err != nil {
 			s.reloads.Refused(err)
 			p.Log.Error("configuration not reloaded; the old one stays in force", "error", err)

@@ -20,6 +20,7 @@ type reloading struct {
 	hangups chan os.Signal
 	next    Config
 	fails   error
+	hangs   chan struct{} // a load waits for its end; nil: none does
 	shown   shown
 }
 
@@ -38,7 +39,12 @@ func following(t *testing.T, b *bench, first Config, test func(*reloading)) erro
 	r := &reloading{bench: b, hangups: make(chan os.Signal, 1), next: first}
 	p := Process{
 		Config: first,
-		Load:   func() (Config, error) { return r.next, r.fails },
+		Load: func() (Config, error) {
+			if r.hangs != nil {
+				<-r.hangs
+			}
+			return r.next, r.fails
+		},
 		Options: Options{
 			Node: "w-1", Host: b.kernel, Log: slog.New(slog.NewTextHandler(b.log, nil)),
 			Open: func(uint16, bool) (Client, error) { return b.members, nil },
@@ -110,5 +116,21 @@ func TestReloadMovesTheListener(t *testing.T) {
 			assert.Len(t, b.kernel.used(), 3)
 		}))
 		assert.Empty(t, b.kernel.listens)
+	})
+}
+
+// A file system that never answers keeps nobody from ending the process, nor connections from going to the members.
+func TestReloadThatHangsEndsWithTheProcess(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		hangs := make(chan struct{})
+		require.NoError(t, following(t, b, configOf(t, "127.0.0.1:9443"), func(r *reloading) {
+			r.hangs = hangs
+			r.reload(configOf(t, "127.0.0.1:9444"))
+			b.members.expects[0] = 1
+			r.run(time.Second)
+			assert.Len(t, b.kernel.used(), 2, "it goes on")
+		}))
+		assert.Empty(t, b.kernel.listens)
+		close(hangs)
 	})
 }

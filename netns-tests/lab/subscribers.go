@@ -1,0 +1,149 @@
+package lab
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/keepvip/keepvip/members/envelope"
+	"github.com/keepvip/keepvip/members/subscription"
+)
+
+// SubscribersConfig says what a crowd of subscribers does: one host with the followers' key that asks a member from many ports, again and again, each time
+// with connections that are invented.
+type SubscribersConfig struct {
+	Member      netip.AddrPort
+	Group       netip.Addr // the first of the virtual addresses
+	KeyFile     string     // of the followers' key; whoever starts them reads it
+	User        int        // who they are
+	Ports       int
+	Connections uint32 // that each says it has at that member
+}
+
+// subscribersEnv has the configuration of the helper process, and its key.
+const subscribersEnv = "KEEPVIP_LAB_SUBSCRIBERS"
+
+// subscriberPause is between two questions from one port.
+const subscriberPause = 300 * time.Millisecond
+
+// subscribers is what the helper process is given.
+type subscribers struct {
+	SubscribersConfig
+	Secret []byte
+}
+
+// StartSubscribers begins them in a namespace, in a process of their own.
+func (n *Namespace) StartSubscribers(c SubscribersConfig) (*Callers, error) {
+	secret, err := hex.DecodeString(strings.TrimSpace(readFile(c.KeyFile)))
+	if err != nil {
+		return nil, fmt.Errorf("lab: subscribers: %s: %w", c.KeyFile, err)
+	}
+	text, err := json.Marshal(subscribers{c, secret})
+	if err != nil {
+		return nil, fmt.Errorf("lab: subscribers: %w", err)
+	}
+	return n.startCalling(roleSubscribers, subscribersEnv+"="+string(text), false)
+}
+
+// runSubscribers is the helper process: it asks until its standard input ends, and writes how many questions there were.
+func runSubscribers(in io.Reader, out io.Writer) int {
+	var s subscribers
+	err := json.Unmarshal([]byte(os.Getenv(subscribersEnv)), &s)
+	if err == nil {
+		err = syscall.Setresuid(s.User, s.User, s.User)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "lab: subscribers:", err)
+		return 1
+	}
+	key, err := subscription.NewKey(s.Secret)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "lab: subscribers:", err)
+		return 1
+	}
+	keys := listOf(key)
+	crowd := crowd{
+		subscribers: s, sign: func(m subscription.Message) ([]byte, error) { return m.Append(nil, &key) },
+		read: func(b []byte) (subscription.Message, error) { m, _, err := subscription.Parse(b, keys); return m, err },
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wait sync.WaitGroup
+	for i := range s.Ports {
+		wait.Go(func() { crowd.subscribe(ctx, uint64(i+1)) })
+	}
+	_, _ = io.Copy(io.Discard, in)
+	cancel()
+	wait.Wait()
+	fmt.Fprintln(out, crowd.asked.Load())
+	return 0
+}
+
+func listOf[T any](all ...T) []T { return all }
+
+// crowd is all of them at work.
+type crowd struct {
+	subscribers
+	sign  func(subscription.Message) ([]byte, error)
+	read  func([]byte) (subscription.Message, error)
+	asked atomic.Int64
+}
+
+// subscribe asks from one port, and shows the cookies that it is given.
+func (s *crowd) subscribe(ctx context.Context, session uint64) {
+	conn, err := net.Dial("udp", s.Member.String())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "lab: subscribers:", err)
+		return
+	}
+	defer conn.Close()
+	m := subscription.Message{Type: subscription.Subscribe, Session: session, Group: s.Group, Node: "crowd", Connections: &s.Connections}
+	b := make([]byte, envelope.MaxMessage)
+	for ctx.Err() == nil {
+		m.Sequence = uint64(time.Now().UnixNano())
+		if text, err := s.sign(m); err == nil {
+			_, _ = conn.Write(text)
+			s.asked.Add(1)
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(subscriberPause))
+		for {
+			n, err := conn.Read(b)
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				break
+			}
+			if err != nil {
+				time.Sleep(callPause)
+				continue
+			}
+			if got, err := s.read(b[:n]); err == nil && got.Type == subscription.Cookie && got.Cookie != m.Cookie {
+				m.Cookie = got.Cookie
+				break // and shows it
+			}
+		}
+	}
+}
+
+// startCalling starts a helper process that calls from a namespace until it is stopped.
+func (n *Namespace) startCalling(role, env string, equal bool) (*Callers, error) {
+	k := &Callers{cmd: helper(role)}
+	k.cmd.Env = append(k.cmd.Env, env)
+	k.cmd.Stdout, k.cmd.Stderr = &k.out, os.Stderr
+	var err error
+	if k.in, err = k.cmd.StdinPipe(); err == nil {
+		err = n.Do(func() error { return k.begin(equal) })
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lab: start %s: %w", strings.ToLower(role), err)
+	}
+	return k, nil
+}

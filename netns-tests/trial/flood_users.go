@@ -1,0 +1,145 @@
+package trial
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+const (
+	// listenerPort is that of follow.listen on the flooded nodes.
+	listenerPort = 19443
+	// crowdPorts is from how many ports one host asks a member who the others are.
+	crowdPorts = 3000
+)
+
+// floodsOfUsers are those that a user without a privilege makes while others ask for what they are entitled to.
+func floodsOfUsers() []Flood {
+	probed := Config{Product: Keepvip{Args: []string{"--health", fmt.Sprintf("0.0.0.0:%d", healthPort), "--metrics", metricsAddress}}}
+	return []Flood{
+		{
+			Name: "listener for balancers, 5,000 idle connections from 127.0.0.0/8", Config: probed, beside: probes,
+			begin: callsTo(lab.CallersConfig{Network: "tcp", Address: fmt.Sprintf("127.0.0.1:%d", healthPort), User: unprivileged, Scattered: true}, 0, 5000),
+		},
+		{Name: "ports of metrics and balancers, taken before a start", Config: probed, begin: takesPorts, beside: probes},
+		listenerFlood(), crowdFlood(),
+	}
+}
+
+// probes are those of a balancer on another host.
+func probes(g *Group, holder *lab.Node, times int) (served int, err error) {
+	at := netip.AddrPortFrom(holder.Address, healthPort)
+	for range times {
+		line, err := g.other(holder).Ask(at, "/healthz", 2*time.Second)
+		served += count(err == nil && line == "200")
+		time.Sleep(10 * time.Millisecond)
+	}
+	return served, nil
+}
+
+// other is another node than that one.
+func (g *Group) other(than *lab.Node) *lab.Node { return g.Lab.Nodes[than.ID%len(g.Lab.Nodes)] }
+
+// takesPorts kills keepvip on a Backup, takes the ports of its listeners, and starts it again.
+func takesPorts(g *Group, holder *lab.Node) (stop func() int, err error) {
+	n := g.other(holder)
+	if err := g.Daemon(n).Kill9(); err != nil {
+		return nil, err
+	}
+	if _, err := g.Daemon(n).Wait(2 * time.Second); err != nil {
+		return nil, err
+	}
+	k, err := n.StartCallers(lab.CallersConfig{User: unprivileged, Take: []string{metricsAddress, fmt.Sprintf("0.0.0.0:%d", healthPort)}})
+	if err != nil {
+		return nil, err
+	}
+	if err := g.Start(n); err != nil {
+		return nil, err
+	}
+	_, err = until(SettleLimit, n.Label+" takes part", func() bool {
+		s, err := Keepvip{}.Status(n)
+		return err == nil && s.VIPs[0].State == "backup"
+	})
+	return k.Stop, err
+}
+
+// listenerFlood takes the places of follow.listen, while others connect to the service there, and hold connections that they had before.
+func listenerFlood() Flood {
+	at := netip.MustParseAddrPort(fmt.Sprintf("127.0.0.1:%d", listenerPort))
+	args := []string{"--follow-listen", at.String(), "--follow-on-members=true", "--follow-connections", "200"}
+	var held *lab.Held
+	return Flood{
+		Name: "follow.listen of 200 places, 1,000 idle connections",
+		open: func(host *lab.Host) (*Group, error) {
+			s, err := OpenSpread(host, SpreadConfig{V4: true, Product: WithSpread{Keepvip: Keepvip{Args: args}}})
+			if err != nil {
+				return nil, err
+			}
+			return s.Group, nil
+		},
+		begin: func(g *Group, holder *lab.Node) (func() int, error) {
+			sampled := func() bool {
+				got, err := g.Lab.Sample(holder.Namespace, at, asksBeside)
+				return err == nil && got.Served() == asksBeside
+			}
+			_, err := until(SettleLimit, "the listener serves", sampled)
+			if err == nil {
+				held, err = g.Lab.Hold(holder.Namespace, lab.HeldConfig{Target: at, Count: asksBeside})
+			}
+			if err != nil {
+				return nil, err
+			}
+			return calls(holder.Namespace, lab.CallersConfig{Network: "tcp", Address: at.String(), User: unprivileged}, 0, 1000)
+		},
+		beside: func(g *Group, holder *lab.Node, times int) (int, error) {
+			got, err := g.Lab.Sample(holder.Namespace, at, times)
+			if lost := held.Stop().Lost(); lost > 0 {
+				err = errors.Join(err, fmt.Errorf("%d of %d older connections lost", lost, asksBeside))
+			}
+			return got.Served(), err
+		},
+	}
+}
+
+// crowdFlood asks a member for a follower's places from many ports, with the followers' key, while a follower of another host goes on.
+func crowdFlood() Flood {
+	var f *Follower
+	return Flood{
+		Name: fmt.Sprintf("followers' key, %d ports of one host, invented connections", crowdPorts),
+		open: func(host *lab.Host) (g *Group, err error) {
+			if f, err = OpenFollower(host, FollowerConfig{Signed: true}); err != nil {
+				return nil, err
+			}
+			return f.Group, f.Begin(len(f.Members()))
+		},
+		begin: func(g *Group, holder *lab.Node) (func() int, error) {
+			k, err := g.Lab.Client.StartSubscribers(lab.SubscribersConfig{
+				Member: netip.AddrPortFrom(holder.Address, membersPort), Group: g.Addresses[0], KeyFile: f.key, User: unprivileged, Ports: crowdPorts, Connections: 7,
+			})
+			if err != nil {
+				return nil, err
+			}
+			return k.Stop, nil
+		},
+		beside: func(*Group, *lab.Node, int) (served int, err error) {
+			got, err := f.SampleFrom(asksBeside)
+			if err != nil {
+				return 0, err
+			}
+			s, err := f.Status()
+			if err == nil && (len(s.Follows) == 0 || len(s.Follows[0].By) == 0 || s.used(len(f.Addresses)) != len(f.Members())) {
+				err = fmt.Errorf("the follower of another host is not told: %s", s.text())
+			}
+			return got.Served(), err
+		},
+	}
+}
+
+// running are the nodes that have a daemon.
+func (g *Group) running() []*lab.Node {
+	return slices.DeleteFunc(slices.Clone(g.Lab.Nodes), func(n *lab.Node) bool { return g.Daemon(n) == nil })
+}
