@@ -7,6 +7,8 @@ const (
 	DrillAllRefused Code = "KV362"
 	ProcessEnded    Code = "KV363"
 	NoLifeline      Code = "KV364"
+	NodeGone        Code = "KV365"
+	DetectorPlain   Code = "KV366"
 )
 
 func reach() []Entry {
@@ -40,6 +42,18 @@ func reach() []Entry {
 			"There is no TCP connection between this node and a member, so the end of a process is heard by its silence alone, some 80 ms later.",
 			"Look at the error beside it, and at whether TCP to `port` passes between the members.",
 			"Let TCP to `port` (9646) in from the other members, as UDP is. Nothing else depends on it where no address is elected with Raft.",
+		},
+		{
+			NodeGone, "node-gone",
+			"The node of the holder was gone: its beats stopped, its kernel answered no echo, and another member found the same (`vrrp.detector: fast`).",
+			"Look at the cause for what was seen. Look at that host, at its cable and switch port, and at whether it was migrated or stood still as a whole.",
+			"Set `vrrp.detector: plain` on all nodes where hosts fall silent for less than 300 ms and come back, and the address should stay.",
+		},
+		{
+			DetectorPlain, "detector-plain",
+			"`vrrp.detector: fast` is set, and this node would find out that the holder is gone by the missing advertisements alone, as without it.",
+			"Look at the reason beside it in `keepvip status`.",
+			"Let ICMP echo requests in from the other members, set the same detector on all nodes, and have three members or `vrrp.detectorWitness`.",
 		},
 	}
 }
