@@ -82,7 +82,9 @@ func (t Type) needs() []field {
 func Is(b []byte) bool { return envelope.Is(b, uint8(Beat), uint8(Word)) }
 
 // Extent reads where the fields of a message end, behind which there may be an authentication code. The error is always a *envelope.PacketError.
-func Extent(b []byte) (envelope.Header, int, error) { return envelope.Open(b, uint8(Beat), uint8(Word)) }
+func Extent(b []byte) (envelope.Header, int, error) {
+	return envelope.Open(b, uint8(Beat), uint8(Word))
+}
 
 // Append appends the message to b, without authentication. sequence grows with every message of a sender. About has no zone.
 func (m Message) Append(b []byte, sequence uint64) []byte {

@@ -68,6 +68,8 @@ func Floods() []Flood {
 		{"control socket, 50 that ask for the history, 500 that read nothing, 10 ms", fast, callsTo(history, 50, 500)},
 		{"members' port, junk", plain, framesFrom(10_000, membersJunk)},
 		{"members' port, junk, with a key", Config{Product: Keyed{}}, framesFrom(10_000, membersJunk)},
+		{"members' port, beats and words of strangers", Config{Product: Fast()}, framesFrom(3_000, strangersWords)},
+		{"members' port, beats and words of strangers, with a key", Config{Product: Keyed{Args: Fast().Args}}, framesFrom(3_000, strangersWords)},
 		{"Raft's port, junk", RaftConfig(Raft{}), callsFrom(port, 30, 0)},
 		{"Raft's port, idle connections", RaftConfig(Raft{}), callsFrom(port, 0, 300)},
 		{"ARP, claims of many hosts", plain, framesFrom(5_000, claims)},

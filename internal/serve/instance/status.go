@@ -52,7 +52,7 @@ type Status struct {
 	Lacking   string               `json:"lacking,omitempty"`        // why addresses of one family are not, or would not be, bound on this node while the others are (KV343)
 	Unrouted  *Unrouted            `json:"unrouted,omitempty"`       // why clients get no answer from this node as the holder (KV342); absent: they do
 	Splits    []election.Split     `json:"splits"`                   // members that hold the address as well as this node, or would
-	Detector  *DetectorStatus      `json:"detector,omitempty"` // how it would be found out that the holder is gone; absent: by its advertisements
+	Detector  *DetectorStatus      `json:"detector,omitempty"`       // how it would be found out that the holder is gone; absent: by its advertisements
 	Counters  Counters             `json:"counters"`
 
 	NoCandidate bool `json:"noCandidate,omitempty"` // this node is a member, and never holds the address
