@@ -46,21 +46,21 @@ func reach() []Entry {
 		},
 		{
 			NodeGone, "node-gone",
-			"The node of the holder was gone: its beats stopped, its kernel answered no echo, and another member found the same (`vrrp.detector: fast`).",
-			"Look at the cause for what was seen. Look at that host, at its cable and switch port, and at whether it was migrated or stood still as a whole.",
-			"Set `vrrp.detector: plain` on all nodes where hosts fall silent for less than 300 ms and come back, and the address should stay.",
+			"The holder's node was gone: its beats stopped, its kernel answered no echo, and another member found the same.",
+			"Look at the cause, at that host, its cable and switch port, and whether it was migrated or stood still.",
+			"Set `vrrp.detector: plain` on all nodes if an address should stay over blackouts of less than 300 ms.",
 		},
 		{
 			DetectorPlain, "detector-plain",
-			"`vrrp.detector: fast` is set, and this node would find out that the holder is gone by the missing advertisements alone, as without it.",
+			"`vrrp.detector: fast` is set, and only missing advertisements would tell this node that the holder is dead.",
 			"Look at the reason beside it in `keepvip status`.",
-			"Let ICMP echo requests in from the other members, set the same detector on all nodes, and have three members or `vrrp.detectorWitness`.",
+			"Let ICMP echo requests in, set the same detector on all nodes, have three members or a `detectorWitness`.",
 		},
 		{
 			DetectorMeasured, "detector-measured",
-			"`keepvip doctor` measured how late this host and the answers of the members are, and so for how long `vrrp.detector: fast` would wait for a beat.",
-			"Look at the figures: the wait is twice what was the worst, 10 ms at least. A dead node is found about 35 ms after the wait.",
-			"Nothing has to be done where the wait is short. Otherwise take load off the host, or set `realtime`; above 100 ms `plain` is as good.",
+			"`keepvip doctor` measured how late this host and the members' answers are, which `vrrp.detector: fast` goes by.",
+			"Look at the figures: a beat may be late by twice what was the worst. A dead node is found 35 ms later.",
+			"Nothing has to be done where that is short. Otherwise take load off, or set `realtime`, or stay `plain`.",
 		},
 	}
 }
