@@ -32,6 +32,9 @@ type fall struct {
 // nodeGone takes in that the node of a holder is gone, as this node and another have found. A Backup takes over when its turn comes: the others have found
 // it in the same moment, or a little later.
 func (m *machine) nodeGone(g *pulse.Gone) {
+	if m.cfg.Members == nil || m.cfg.Members.Pulse == nil {
+		return // another entry goes by beats
+	}
 	source := g.Source.WithZone("")
 	if why := m.strangers(); why != "" {
 		m.say(slog.LevelInfo, "the node of the Active is gone, and the advertisements decide", "from", source.String(), "because", why)

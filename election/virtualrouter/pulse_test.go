@@ -122,6 +122,20 @@ func TestNodeOfTheActiveThatIsGoneIsTakenOverFrom(t *testing.T) {
 	}
 }
 
+// TestEntryWithoutPulseGoesByAdvertisements, also where another entry of the node has heard that the Active's node is gone.
+func TestEntryWithoutPulseGoesByAdvertisements(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l, all := withLines(t, [3]uint8{100, 100, 100})
+		l.losesAnswers()
+		l.finds(nodeB, nodeA, nodeC)
+		l.finds(nodeC, nodeA, nodeB)
+		time.Sleep(time.Second)
+		assert.Equal(t, []netip.Addr{nodeA}, holders(all...))
+		assert.Nil(t, all[1].Status().Detector)
+		stopAll(t, all...)
+	})
+}
+
 // TestNodeThatOnlyLooksGoneKeepsTheAddress, whatever shows that it is there.
 func TestNodeThatOnlyLooksGoneKeepsTheAddress(t *testing.T) {
 	for name, looks := range map[string]func(l *lan, all []*member){
