@@ -183,6 +183,9 @@ type Status struct {
 	Splits   []Split       // who holds the address as far as its messages say, and not by VRRP
 	Outside  []Outsider    // whose connections to the addresses do not come to the holder, by address
 
+	// Detector is how this node would find out that the node of the holder is gone; nil: by its silence.
+	Detector *Detector
+
 	// Present is why the node is in State at this moment, where that changes while State lasts; empty where Reason says it.
 	Present string
 	// Blocked is why no node can become Active, whatever this one is: an election by majority has none. Empty when one can.
@@ -191,6 +194,12 @@ type Status struct {
 	// NoSpare is why no other node could become Active if the holder died now, however fit the others are: a majority needs the holder.
 	// Empty when one could, as far as the election goes.
 	NoSpare string
+}
+
+// Detector finds out by beats and echoes whether the node of the holder is gone.
+type Detector struct {
+	Wait  time.Duration // for how long a beat may be late
+	Plain string        // why the advertisements decide all the same; empty if they do not
 }
 
 // Split is a member that says that it holds the address, while none of its advertisements arrives here. Nothing but what it

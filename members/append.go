@@ -48,6 +48,9 @@ func (m Message) appendFields(b []byte, start int) []byte {
 	if f.Deaf || f.HearsNobody || f.Unanswered != 0 || f.Unreached != 0 {
 		b = appendField(b, fieldHearing, appendHearing(nil, f))
 	}
+	if f.Fast {
+		b = appendField(b, fieldDetector, []byte{flagFast})
+	}
 	if f.Spread != nil {
 		b = appendField(b, fieldSpread, appendSpread(nil, f.Spread))
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/auth"
+	"github.com/keepvip/keepvip/members/pulse"
 )
 
 // NewKey derives a key from a shared secret of 32 to 64 random bytes. Its id comes from the secret too: two keys can be told
@@ -83,28 +84,65 @@ func (a *Auth) verify(b []byte, source netip.Addr, at time.Time) (m Message, t t
 
 // strict reads a message that a key was used for.
 func (a *Auth) strict(b []byte, source netip.Addr, at time.Time) (Message, error) {
-	if err := a.genuine(b, source); err != nil {
+	_, end, err := open(b)
+	if err != nil {
+		return Message{}, err
+	}
+	if err := a.genuine(b, end, source); err != nil {
 		return Message{}, err
 	}
 	m, sequence, err := Parse(b)
 	if err != nil {
 		return Message{}, err
 	}
-	made := time.Unix(0, int64(min(sequence, 1<<63-1)))
-	switch verdict, by := a.Judge(sender{source, m.Peer.Group}, sequence, made, at, true); verdict {
-	case auth.Repeated:
-		return Message{}, &PacketError{Reason: RejectReplay}
-	case auth.Stale:
-		return Message{}, &PacketError{Reason: RejectStale, Got: int(by / time.Second), Want: int(a.Config().Window / time.Second)}
+	if err := a.fresh(sender{source, m.Peer.Group}, sequence, at); err != nil {
+		return Message{}, err
 	}
 	return m, nil
 }
 
-func (a *Auth) genuine(b []byte, source netip.Addr) error {
-	_, end, err := open(b)
-	if err != nil {
-		return err
+// fresh tells whether a genuine message of a sender is new.
+func (a *Auth) fresh(s sender, sequence uint64, at time.Time) error {
+	made := time.Unix(0, int64(min(sequence, 1<<63-1)))
+	switch verdict, by := a.Judge(s, sequence, made, at, true); verdict {
+	case auth.Repeated:
+		return &PacketError{Reason: RejectReplay}
+	case auth.Stale:
+		return &PacketError{Reason: RejectStale, Got: int(by / time.Second), Want: int(a.Config().Window / time.Second)}
 	}
+	return nil
+}
+
+// signPulse appends what members say about beats, as sent from source. Its sequence is as in sign.
+func (a *Auth) signPulse(b []byte, m pulse.Message, source netip.Addr, now time.Time) []byte {
+	key, sequence := a.Next(now, func(t time.Time) uint64 { return uint64(max(t.UnixNano(), 0)) })
+	start := len(b)
+	b = m.Append(b, sequence)
+	if key == nil {
+		return b
+	}
+	return key.AppendTrailer(b, covered(b[start:], key.ID, source)...)
+}
+
+// verifyPulse is verify for these messages, whose sender has one sequence for them, and no group.
+func (a *Auth) verifyPulse(b []byte, source netip.Addr, at time.Time) (pulse.Message, error) {
+	m, sequence, err := pulse.Parse(b)
+	cfg := a.Config()
+	if err != nil || len(cfg.Keys) == 0 || cfg.Mode != auth.Enforce {
+		return m, err
+	}
+	_, end, err := pulse.Extent(b)
+	if err != nil {
+		return m, err
+	}
+	if err := a.genuine(b, end, source); err != nil {
+		return m, err
+	}
+	return m, a.fresh(sender{source: source}, sequence, at)
+}
+
+// genuine tells whether the code behind the fields of a message, which end there, was made with one of the keys.
+func (a *Auth) genuine(b []byte, end int, source netip.Addr) error {
 	if len(b) == end {
 		return &PacketError{Reason: RejectUnsigned}
 	}

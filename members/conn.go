@@ -177,6 +177,10 @@ func (c *Conn) Receive(b []byte) (Arrival, error) {
 	}
 }
 
+// Behind tells whether a message has arrived that was not read yet. It waits until the one that was read last has been looked at. Safe from any
+// goroutine but that in Receive.
+func (c *Conn) Behind() bool { return c.recv.behind() }
+
 // Close closes the sockets, which leaves the group, and wakes Receive.
 func (c *Conn) Close() error {
 	var err error

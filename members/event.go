@@ -6,6 +6,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/members/lifeline"
+	"github.com/keepvip/keepvip/members/pulse"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -47,6 +48,8 @@ type Received struct {
 	At      time.Time // when it came in; zero: just now
 	// Line is what has become of the line to Source; 0 for a message. There is no message then.
 	Line lifeline.Kind
+	// Gone says that the node of Source is gone, as this one and another have found; nil for a message. There is no message then.
+	Gone *pulse.Gone
 	// Refused is why the message was refused, if it was: nothing of it but the Source is known then, and that may be invented.
 	Refused Reason
 	TTL     int  // of a message that is refused for that
@@ -172,6 +175,8 @@ type Config struct {
 	// speaks less often. It speaks with each advertisement interval, if that is longer, and at least as often as it does without.
 	SpreadEvery time.Duration
 
+	// Fast is as in PeerState.
+	Fast bool
 	// Passive tells and listens, but neither asks nor gives: the address cannot move without others.
 	Passive bool
 	// Preempt lets a node of higher priority ask a fit holder, after PreemptDelay.

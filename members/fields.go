@@ -32,9 +32,11 @@ const (
 
 	fieldHearing field = 14 // flags (1)  and session of the holder with each of flagUnanswered and flagUnreached (8)
 
+	fieldDetector field = 15 // flags (1)
+
 	fieldClients field = 13 // of each client: length of its address (1), address, its port (2), port of the virtual address (2)
 
-	fields = 15 // one more than the last
+	fields = 16 // one more than the last
 )
 
 const (
@@ -52,9 +54,10 @@ const (
 	spreadPortLen = 8
 	servesLen     = 16
 
-	maxClients = 255 // bytes
-	hearingLen = 1
-	sessionLen = 8
+	maxClients  = 255 // bytes
+	hearingLen  = 1
+	detectorLen = 1
+	sessionLen  = 8
 
 	flagFit      = 1 << 0
 	flagProven   = 1 << 1
@@ -74,6 +77,8 @@ const (
 	flagUnreached  = 1 << 3 // of fieldHearing
 	flagNever      = 1 << 4 // of fieldHearing, with flagUnreached
 
+	flagFast = 1 << 0 // of fieldDetector
+
 	maxNode     = 253
 	maxSoftware = 64
 	maxReason   = 200
@@ -81,7 +86,7 @@ const (
 
 // String is the name in errors.
 func (f field) String() string {
-	return [fields]string{"0", "group", "rank", "node", "software", "reason", "for", "to", "transfer", "router", "hears", "code", "spread", "clients", "hearing"}[f]
+	return [fields]string{"0", "group", "rank", "node", "software", "reason", "for", "to", "transfer", "router", "hears", "code", "spread", "clients", "hearing", "detector"}[f]
 }
 
 func appendRank(b []byte, f PeerState) []byte {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/members/lifeline"
+	"github.com/keepvip/keepvip/members/pulse"
 )
 
 // Socket is what a Hub needs of a Conn.
@@ -40,6 +41,7 @@ type Hub struct {
 	mu       sync.Mutex // guards what follows
 	wires    []*Wire
 	rejected map[Reason]uint64 // what belongs to no group of ours
+	pulse    *pulse.Pulse      // nil: nobody here goes by beats
 
 	sending sync.Mutex // guards buf, and keeps the sequence in order
 	buf     []byte
@@ -83,6 +85,10 @@ func (h *Hub) deliver(b []byte, a Arrival) {
 		h.name(b, a, why)
 		return
 	}
+	if pulse.Is(b) {
+		h.deliverPulse(b, a)
+		return
+	}
 	m, by, err := h.cfg.Auth.verify(b, source.WithZone(h.cfg.Link), time.Now())
 	var packet *PacketError
 	if errors.As(err, &packet) {
@@ -103,6 +109,9 @@ func (h *Hub) deliver(b []byte, a Arrival) {
 	}
 	if len(wires) > 0 && h.cfg.Heard != nil {
 		h.cfg.Heard(source, m.Session, m.Peer.Lifetime <= 0)
+	}
+	if len(wires) > 0 {
+		h.meet(source, &m.Peer)
 	}
 	for _, w := range wires {
 		w.put(Received{Source: source, Message: m, At: a.At, Signed: by.signed, Doubt: by.doubt})

@@ -51,6 +51,12 @@ func (l *Late) Send(b []byte, to ...netip.Addr) error {
 	return errNotOpen
 }
 
+// Behind tells whether a message has arrived that was not read yet.
+func (l *Late) Behind() bool {
+	s, ok := l.current().(reader)
+	return ok && s.Behind()
+}
+
 func (l *Late) current() Socket {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -82,6 +82,8 @@ type PeerState struct {
 	// HearsNobody tells that nothing has arrived at the node since its start, or only in its first moments: it is alone, or deaf, and cannot know which.
 	// Members that hear each other do.
 	HearsNobody bool
+	// Fast tells that the node finds out by beats and echoes whether the node of a holder is gone (package pulse), and answers others that ask.
+	Fast bool
 	// Unanswered is the session of the holder, as the node knows it, that has left its questions for the address unanswered; 0 for none.
 	Unanswered uint64
 	// Unreached is the session of the holder, as the node knows it, to which its connections to the address do not come though it hears it; 0 for none.

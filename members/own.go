@@ -65,7 +65,7 @@ func (o *own) peerState() PeerState {
 		Group: o.cfg.Group, Node: o.cfg.Node, Software: o.cfg.Software, Revision: Revision,
 		State: s.State, Epoch: o.epoch, Base: s.Base, Priority: s.Priority,
 		Fit: s.Fit, Proven: o.proven, Reason: s.Reason, Code: s.Code, NoCandidate: s.NoCandidate, Draining: s.Draining, For: s.For, Lifetime: lifetime(o.every()),
-		Claims: s.Claims, Router: s.Router, Spread: s.Spread, Deaf: s.Deaf, HearsNobody: s.HearsNobody,
+		Claims: s.Claims, Router: s.Router, Spread: s.Spread, Fast: o.cfg.Fast, Deaf: s.Deaf, HearsNobody: s.HearsNobody,
 	}
 }
 

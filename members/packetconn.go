@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"sync"
 	"syscall"
 	"time"
 
@@ -24,6 +25,9 @@ type packetConn struct {
 	v4      bool
 	oob     []byte    // of the goroutine that reads
 	emptied time.Time // when it last saw the queue empty: nothing in it is older
+
+	taking sync.Mutex // held from when a datagram was taken until the next is asked for
+	holds  bool       // taking, by the goroutine that reads
 }
 
 // datagram is what came in, with the buffer's first octets as its content.
@@ -69,13 +73,17 @@ func (p *packetConn) join(ifi *net.Interface, group netip.Addr) error {
 
 // read waits for a datagram. One goroutine may be in it.
 func (p *packetConn) read(b []byte) (d datagram, err error) {
+	p.done()
 	waiting := p.raw.Read(func(fd uintptr) bool {
+		p.taking.Lock()
+		p.holds = true
 		for {
 			d, err = p.receive(int(fd), b)
 			switch err {
 			case unix.EINTR:
 			case unix.EAGAIN:
 				p.emptied = time.Now()
+				p.done()
 				return false
 			default:
 				return true
@@ -86,6 +94,23 @@ func (p *packetConn) read(b []byte) (d datagram, err error) {
 		return datagram{}, waiting
 	}
 	return d, err
+}
+
+// done lets others know that what was taken has been looked at.
+func (p *packetConn) done() {
+	if p.holds {
+		p.holds = false
+		p.taking.Unlock()
+	}
+}
+
+// behind tells whether something has come in that was not read yet. It waits until what was read has been looked at.
+func (p *packetConn) behind() bool {
+	p.taking.Lock()
+	defer p.taking.Unlock()
+	waits := 0
+	_ = p.raw.Control(func(fd uintptr) { waits, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }) // a socket that is closed has nothing
+	return waits > 0
 }
 
 func (p *packetConn) receive(fd int, b []byte) (datagram, error) {

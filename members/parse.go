@@ -81,6 +81,10 @@ func (m *Message) parseField(f field, value []byte) (ok bool) {
 		state.Spread, ok = parseSpread(value)
 	case fieldHearing:
 		ok = state.parseHearing(value)
+	case fieldDetector:
+		if ok = len(value) >= detectorLen; ok {
+			state.Fast = value[0]&flagFast != 0
+		}
 	case fieldClients:
 		state.Clients, ok = parseClients(value)
 	}

@@ -78,7 +78,10 @@ type Granted struct{}
 
 // Gone says that the process of the Active of that address has ended, and that its kernel answers for the addresses no more. A Backup that follows
 // it becomes Active at once, unless it is Grouped. It does nothing in other states.
-type Gone struct{ Source netip.Addr }
+type Gone struct {
+	Source netip.Addr
+	Node   bool // not its process alone: nothing of its node answers
+}
 
 // Assert has an Active advertise now, because another router may believe that it is gone. It does nothing in other states.
 type Assert struct{}

@@ -5,7 +5,11 @@ import "time"
 // gone makes a Backup Active: the Active that it follows cannot answer any more.
 func (m *Machine) gone(now time.Time, g Gone) {
 	if m.state == Backup && !m.cfg.Grouped && g.Source.IsValid() && g.Source.WithZone("") == m.backup.followed {
-		m.becomeActive(now, ReasonGone)
+		reason := ReasonGone
+		if g.Node {
+			reason = ReasonNodeGone
+		}
+		m.becomeActive(now, reason)
 	}
 }
 

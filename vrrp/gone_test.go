@@ -10,19 +10,19 @@ func TestMachineGone(t *testing.T) {
 	runScenarios(t, []scenario{
 		{
 			name:  "a Backup that follows it becomes Active at once",
-			steps: asBackup(step{time.Second, heard(above, 200), ""}, step{1100 * ms, Gone{above}, took}),
+			steps: asBackup(step{time.Second, heard(above, 200), ""}, step{1100 * ms, Gone{Source: above}, took}),
 			state: Active, deadline: 2100 * ms,
 		},
 		{
 			name:  "another router is gone: nothing",
-			steps: asBackup(step{time.Second, heard(above, 200), ""}, step{1100 * ms, Gone{below}, ""}),
+			steps: asBackup(step{time.Second, heard(above, 200), ""}, step{1100 * ms, Gone{Source: below}, ""}),
 			state: Backup, deadline: time.Second + down,
 		},
 		{
 			name:  "nobody is followed: nothing",
 			steps: asBackup(step{time.Second, Gone{}, ""}), state: Backup, deadline: down,
 		},
-		{name: "an Active: nothing", steps: asActive(step{3700 * ms, Gone{above}, ""}), state: Active, deadline: down + time.Second},
+		{name: "an Active: nothing", steps: asActive(step{3700 * ms, Gone{Source: above}, ""}), state: Active, deadline: down + time.Second},
 	})
 }
 

@@ -35,6 +35,7 @@ const (
 	ReasonSilence        Reason = "no advertisement heard for the Active_Down_Interval"
 	ReasonPriorityZero   Reason = "the Active gave up (priority 0 heard)"
 	ReasonGone           Reason = "the process of the Active has ended"
+	ReasonNodeGone       Reason = "the node of the Active is gone"
 	ReasonDeaf           Reason = "nothing arrives at the Active"
 	ReasonPreempt        Reason = "the Active has a lower priority"
 	ReasonHigherPriority Reason = "higher priority heard"

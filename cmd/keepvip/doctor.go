@@ -24,6 +24,8 @@ const (
 	leastListening = 1500 * time.Millisecond
 	// listenSlack is how late an advertisement may be on a host that is not idle.
 	listenSlack = 300 * time.Millisecond
+	// measureFor is how long members are sent echo requests where an entry has the detector that goes by them.
+	measureFor = 10 * time.Second
 	// mostListening is longer than the longest advertisement interval of version 3.
 	mostListening = time.Minute
 	// mostPeers is more than a cluster has control-plane nodes.
@@ -72,8 +74,8 @@ func newDoctor() *cobra.Command {
 		Short: "Say what on this host, its network or its cluster would not carry the address",
 		Long: "Looks at this host, listens on its links, and says what is wrong or will be: each finding with a code, what was found and the\n" +
 			"remedy. It is of use before the installation and after it, and works beside a keepvip that runs. It changes nothing:\n" +
-			"what it sends is questions (ARP, neighbour discovery) for the addresses, that it joins VRRP's groups, and probes to --peers; and it\n" +
-			"connects to checked services (HTTPS) and to Raft's other voters, and sends them nothing.\n" +
+			"what it sends is questions (ARP, neighbour discovery) for the addresses, that it joins VRRP's groups, echo requests to members, and\n" +
+			"probes to --peers; and it connects to checked services (HTTPS) and to Raft's other voters, and sends them nothing.\n" +
 			"docs/troubleshooting.md has all codes. Without a configuration it takes that of the keepvip at --socket.\n\n" +
 			"Severities: with an error the address does not work here, or is on two nodes; with a warning it does until something else\n" +
 			"happens; a note is worth knowing.\n\n" +
@@ -86,12 +88,16 @@ func newDoctor() *cobra.Command {
 	}
 	output := bindOutput(cmd)
 	listen := cmd.Flags().Duration("listen", listenFor, "for how long to listen on the wire, longer where vrrp.advertisementInterval wants it")
+	measure := cmd.Flags().Duration("echoes", measureFor, "for how long to measure whether network and host would carry vrrp.detector fast, by echo requests to the members that were heard; without this flag only where an entry has that; 0s: not at all")
 	kubeadm := cmd.Flags().String("kubeadm-config", "", "a file with kubeadm's configuration, whose controlPlaneEndpoint is compared")
 	peers := cmd.Flags().StringSlice("peers", nil, "the nodes' own addresses, on which doctor runs with --peers at the same time: they tell each other what they hear")
 	flags := bindConfig(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *listen < leastListening || *listen > mostListening {
 			return fmt.Errorf("--listen %v, want at least %v, as a member is heard once a second, and at most %v", *listen, leastListening, mostListening)
+		}
+		if *measure < 0 || *measure > mostListening {
+			return fmt.Errorf("--echoes %v, want 0s to %v", *measure, mostListening)
 		}
 		among, err := nodeAddresses(*peers)
 		if err != nil {
@@ -108,7 +114,7 @@ func newDoctor() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		facts, err := gather.Gather(cmd.Context(), gather.Options{Config: cfg, Listen: long, Kubeadm: *kubeadm, Peers: among})
+		facts, err := gather.Gather(cmd.Context(), gather.Options{Config: cfg, Listen: long, Echoes: measuring(*measure, cmd.Flags().Changed("echoes"), cfg.VIPs), Kubeadm: *kubeadm, Peers: among})
 		if err != nil {
 			return err
 		}
@@ -140,6 +146,17 @@ func listening(asked time.Duration, given bool, vips []config.VIP) (time.Duratio
 		return 0, fmt.Errorf("--listen %v, want at least %v: vrrp.advertisementInterval is %v, and nobody would be heard", asked, least, longest)
 	}
 	return asked, nil
+}
+
+// measuring is for how long members are sent echo requests: as long as was asked for, and otherwise where an entry goes by them.
+func measuring(asked time.Duration, given bool, vips []config.VIP) time.Duration {
+	fast := func(v config.VIP) bool {
+		return v.Election == config.ElectionVRRP && v.VRRP.Detector == config.DetectorFast
+	}
+	if !given && !slices.ContainsFunc(vips, fast) {
+		return 0
+	}
+	return asked
 }
 
 // nodeAddresses reads --peers.

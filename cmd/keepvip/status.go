@@ -139,6 +139,7 @@ func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {
 	if v.State != "initialize" { // out of the election it needs none
 		fmt.Fprintf(b, "  fence     %s\n", fenceText(v.Fence, now))
 	}
+	writeDetector(b, v)
 	writeSpread(b, v.Spread)
 	if v.Uncovered != "" {
 		fmt.Fprintf(b, "  UNSERVED  %s\n", coded(v.Uncovered, code.NotCovered))

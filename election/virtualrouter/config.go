@@ -44,4 +44,6 @@ type MembersWire interface {
 type MembersConfig struct {
 	Wire    MembersWire // the caller closes it after Run has returned
 	Machine members.Config
+	// Pulse tells within some 40 ms that the node of the Active is gone; nil: its silence alone does, after three intervals. Config.Lifeline is set then.
+	Pulse Pulse
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/worst"
 	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
 )
@@ -52,7 +53,7 @@ type Elector struct {
 	fitness  election.Fitness
 	probe    func(context.Context) election.Fitness
 	leaseEnd time.Time
-	lag      timerLag
+	lag      worst.Lately
 }
 
 var (
@@ -227,7 +228,7 @@ func (e *Elector) noteLate() {
 	now := time.Now()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.lag.note(now, now.Sub(e.due))
+	e.lag.Note(now, now.Sub(e.due))
 }
 
 func (e *Elector) newestFitness() election.Fitness {
@@ -254,6 +255,7 @@ func (e *Elector) step(probes *probes, ev event) {
 			}
 		}
 	}
+	e.tellPulse()
 }
 
 // carryOut returns the response if the machine waits for one; nil if it does not.
@@ -277,7 +279,7 @@ func (e *Elector) carryOut(probes *probes, a action) event {
 		}
 		return response{arrived: arrived{Adverts: e.adverts()}}
 	case question:
-		return response{answered: e.cfg.Lifeline.Answers(a.Addr)}
+		return response{answered: e.answers(a)}
 	case ask:
 		e.cfg.Ears.Ask(a.Question)
 	case probe:

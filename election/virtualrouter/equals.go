@@ -19,8 +19,7 @@ func (m *machine) equals(active netip.Addr) vrrp.Equals {
 	if a := find(m.roster.list, active); a == nil || a.Peer.Revision < members.RevisionPrompt {
 		return vrrp.Equals{}
 	}
-	if slices.ContainsFunc(m.heard.list, func(h heard) bool { return !m.roster.has(h.source) }) ||
-		slices.ContainsFunc(m.cfg.Peers, func(a netip.Addr) bool { return !m.own(a) && !m.roster.has(a) }) {
+	if m.strangers() != "" {
 		return vrrp.Equals{}
 	}
 	if slices.ContainsFunc(m.roster.list, func(o members.Member) bool {

@@ -150,6 +150,10 @@ func (x *handoverProtocol) receive(r members.Received) func() {
 			x.m.lineEnded(r)
 			return
 		}
+		if r.Gone != nil {
+			x.m.nodeGone(r.Gone)
+			return
+		}
 		p := &r.Message.Peer
 		x.m.hearMessage(r)
 		ours := r.Refused == "" && p.Group == x.cfg.Group

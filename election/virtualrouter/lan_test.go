@@ -50,9 +50,10 @@ type lan struct {
 	hosts   []netip.Addr // that answer beside the nodes
 
 	nodes []*member
-	lines bool                // the nodes that start have lifelines
-	dead  map[netip.Addr]bool // nodes whose process has ended, and whose lease their kernel has taken away
-	mum   bool                // answers to questions for the address are lost
+	lines bool                     // the nodes that start have lifelines
+	dead  map[netip.Addr]bool      // nodes whose process has ended, and whose lease their kernel has taken away
+	mum   bool                     // answers to questions for the address are lost
+	felt  map[netip.Addr]*lanPulse // of the nodes; nil: they have none
 
 	bound  int          // addresses that the nodes that start bind; 0: those that they advertise
 	logger *slog.Logger // of the nodes that start; nil: quiet
@@ -298,6 +299,10 @@ func (l *lan) startGrouped(t *testing.T, self netip.Addr, in *GroupMember, chang
 	}
 	if l.talk {
 		vc.Members = l.meet(self)
+	}
+	if l.felt != nil {
+		l.felt[self] = &lanPulse{}
+		vc.Members.Pulse, vc.Members.Machine.Fast = l.felt[self], true
 	}
 	line := &lanLifeline{lan: l}
 	if l.lines {

@@ -23,11 +23,12 @@ type Lifeline interface {
 // the Active.
 const rankGap = 8 * time.Millisecond
 
-// ending is the Active that this Backup followed, and whose process has ended; the zero ending is none.
+// ending is the Active that this Backup followed, and whose process has ended, or whose node is gone; the zero ending is none.
 type ending struct {
 	source netip.Addr
-	at     time.Time // when that was heard
+	at     time.Time // when that was heard, or when this node began to look
 	due    time.Time // when it is this node's turn
+	node   bool      // the node is gone
 }
 
 // lineEnded takes in what has become of the line to a member. A Backup takes over when its turn comes. The Active says that it is there: whoever
@@ -58,8 +59,9 @@ func (m *machine) follows(e ending) bool {
 	return m.router.Snapshot().Followed == e.source && (h == nil || !h.at.After(e.at))
 }
 
-// judgeEnding takes over when this node's turn has come, and the host of the process that has ended does not answer for the address: its kernel has taken
-// the lease away before it said that the process is gone. Where somebody does answer, something on the way has broken the line, and the lease decides.
+// judgeEnding takes over when this node's turn has come, and nobody answers for the address: the kernel of a process that has ended has taken the lease
+// away before it said so, and a node that is gone has none. Where somebody does answer, something on the way has broken the line, or is late, and the
+// lease decides.
 func (m *machine) judgeEnding() {
 	e := m.ending
 	if e.due.IsZero() || m.now.Before(e.due) {
@@ -69,16 +71,24 @@ func (m *machine) judgeEnding() {
 	if !m.follows(e) {
 		return
 	}
-	m.agenda.ask(question{m.cfg.Router.Addresses[0]}, func(r response) {
+	m.agenda.ask(question{m.cfg.Router.Addresses[0], e}, func(r response) {
 		if r.answered {
-			m.say(slog.LevelInfo, "the lifeline of the Active has ended, and the address is answered for: its lease decides", "from", e.source.String())
+			m.say(slog.LevelInfo, e.answered(), "from", e.source.String())
 			return
 		}
 		m.drain(true, func() {
 			if !m.follows(e) {
 				return
 			}
-			m.stepRouter(vrrp.Gone{Source: e.source})
+			m.stepRouter(vrrp.Gone{Source: e.source, Node: e.node})
 		})
 	})
+}
+
+// answered is what is said where somebody answers for the address, or for the node.
+func (e ending) answered() string {
+	if e.node {
+		return "the node of the Active looked as if it were gone, and it answers: its lease decides"
+	}
+	return "the lifeline of the Active has ended, and the address is answered for: its lease decides"
 }

@@ -246,10 +246,13 @@ type (
 	}
 	drain struct{ Messages bool } // an ask: look what has arrived
 	// question is an ask: does anybody answer for that address?
-	question struct{ netip.Addr }
-	ask      struct{ members.Question } // asks hosts of the link whether they are there
-	probe    struct{ ID uint64 }        // looks afresh at this node's fitness, and answers with confirmed
-	rename   struct{ Group netip.Addr }
+	question struct {
+		netip.Addr
+		of ending
+	}
+	ask    struct{ members.Question } // asks hosts of the link whether they are there
+	probe  struct{ ID uint64 }        // looks afresh at this node's fitness, and answers with confirmed
+	rename struct{ Group netip.Addr }
 	// membersChanged says that a member is another to those that spread.
 	membersChanged struct{}
 	answer         struct {

@@ -24,6 +24,7 @@ type heard struct {
 	at       time.Time
 	since    time.Time // when the stretch of advertisements began that is heard now
 	ended    time.Time // when its process ended, as its kernel has said; zero: it has advertised since
+	fall     fall      // how its node was found to be gone; zero: it has advertised since
 	note     string    // what is odd about its advertisements
 	remarked time.Time // when that was logged
 }
@@ -63,6 +64,9 @@ func (m *senders) hear(source netip.Addr, priority uint8, down time.Duration, at
 	h.resigned, h.down, h.at = priority == 0, down, at
 	if at.After(h.ended) {
 		h.ended = time.Time{}
+	}
+	if at.After(h.fall.at) {
+		h.fall = fall{}
 	}
 	if priority != 0 {
 		h.priority = priority

@@ -100,6 +100,8 @@ type VRRP struct {
 	Owner                 bool          // the address owner, with priority 255 in place of Priority
 	AnyAddresses          bool          // any list of addresses is of this cluster
 	PasswordFile          string        // version 2: the file of the password; "" for none
+	Detector              Detector      // how a Backup finds out that the holder is dead
+	DetectorWitness       netip.Addr    // a host that answers in place of a third member; zero: none
 	Password              string        // its contents, as loaded; at most 8 bytes
 }
 
@@ -171,6 +173,15 @@ const (
 
 // Elections are all of them, in the order of the reference.
 func Elections() []Election { return []Election{ElectionVRRP, ElectionRaft, ElectionLocal} }
+
+// Detector names how a Backup finds out that the node of the holder is dead.
+type Detector string
+
+// The detectors.
+const (
+	DetectorPlain Detector = "plain" // by the advertisements that do not come
+	DetectorFast  Detector = "fast"  // by beats, echoes, and what another member finds
+)
 
 // Checksum names what a VRRPv3 checksum over IPv4 covers (RFC 9568 section 5.2.8). Both forms are accepted from others.
 type Checksum string

@@ -26,7 +26,7 @@ func TestLoadFlagsDescribeOneVIP(t *testing.T) {
 	v := c.VIPs[0]
 	assert.Equal(t, "apiserver", v.Name)
 	assert.Equal(t, prefixes("10.77.0.100/32", "fd77::100/64"), v.Addresses)
-	assert.Equal(t, VRRP{ID: 51, Version: 3, AdvertisementInterval: 100 * time.Millisecond, Preempt: true, MinTTL: 255, Checksum: ChecksumPseudoHeader, DownTimerAdverts: 3}, v.VRRP)
+	assert.Equal(t, VRRP{ID: 51, Version: 3, AdvertisementInterval: 100 * time.Millisecond, Preempt: true, MinTTL: 255, Checksum: ChecksumPseudoHeader, DownTimerAdverts: 3, Detector: DetectorPlain}, v.VRRP)
 	assert.Empty(t, v.AllChecks())
 }
 
@@ -35,7 +35,7 @@ func TestLoadDefaults(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, VIP{
 		Name: "apiserver", Addresses: prefixes("10.77.0.100/32"), Scope: ScopeGlobal, Election: ElectionVRRP, Priority: 100,
-		VRRP:       VRRP{ID: DeriveVRID(netip.MustParseAddr("10.77.0.100")), Version: 3, AdvertisementInterval: 100 * time.Millisecond, Preempt: true, MinTTL: 255, Checksum: ChecksumPseudoHeader, DownTimerAdverts: 3},
+		VRRP:       VRRP{ID: DeriveVRID(netip.MustParseAddr("10.77.0.100")), Version: 3, AdvertisementInterval: 100 * time.Millisecond, Preempt: true, MinTTL: 255, Checksum: ChecksumPseudoHeader, DownTimerAdverts: 3, Detector: DetectorPlain},
 		Announce:   Announce{Refresh: time.Minute, RefreshRepeat: 1, Repeat: 6, Table: 198, Protocol: 248},
 		OnConflict: Defend, ProbeBeforeBind: true,
 		Spread: Spread{

@@ -177,6 +177,16 @@ func vipOptions() []Option {
 			binding: one(enum(ChecksumPseudoHeader, ChecksumMessageOnly), func(t target) *Checksum { return &t.vip.VRRP.Checksum }),
 		},
 		{
+			Key: "vips[].vrrp.detector", Flag: "detector", Default: string(DetectorPlain), Reload: Recreate,
+			Help:    "How a backup finds out that the node of the holder is dead: plain, by three missed advertisements; fast, some 40 ms after it, by beats of the holder each 30 ms, by echo requests that its kernel leaves unanswered, and by another member that finds the same. The same on all nodes (docs/detector.md)",
+			binding: one(enum(DetectorPlain, DetectorFast), func(t target) *Detector { return &t.vip.VRRP.Detector }),
+		},
+		{
+			Key: "vips[].vrrp.detectorWitness", Flag: "detector-witness", Reload: Recreate,
+			Help:    "With detector fast and two nodes: a host on the link that answers echo requests, such as the gateway. It shows a backup that its own link works, and not that the holder is dead",
+			binding: one(source(), func(t target) *netip.Addr { return &t.vip.VRRP.DetectorWitness }),
+		},
+		{
 			Key: "vips[].announce.refresh", Flag: "announce-refresh", Default: "1m0s", Reload: Live,
 			Help:    "How often the holder repeats its gratuitous ARP or neighbour advertisement after the first burst; 0s never",
 			binding: one(duration(0, 24*time.Hour, time.Millisecond), func(t target) *time.Duration { return &t.vip.Announce.Refresh }),

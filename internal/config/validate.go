@@ -162,6 +162,7 @@ func (k vipValidator) vrrp() {
 	case k.c.isVirtual(r.Source):
 		k.fail("vrrp.source", "%s is a virtual address, want a node's own", r.Source)
 	}
+	k.detector()
 	for _, peer := range r.Peers {
 		switch {
 		case len(k.v.Addresses) > 0 && peer.Is4() != k.v.First().Is4():
@@ -169,6 +170,39 @@ func (k vipValidator) vrrp() {
 		case k.c.isVirtual(peer):
 			k.fail("vrrp.peers", "%s is a virtual address, want a node's own", peer)
 		}
+	}
+}
+
+// leastWatched is how many nodes there are at least of whom two can agree about the third.
+const leastWatched = 3
+
+// detector refuses what detector fast cannot work with.
+func (k vipValidator) detector() {
+	r := k.v.VRRP
+	if w := r.DetectorWitness; w.IsValid() {
+		switch {
+		case r.Detector != DetectorFast:
+			k.fail("vrrp.detectorWitness", "%s without vrrp.detector fast, want both or neither", w)
+		case len(k.v.Addresses) > 0 && w.Is4() != k.v.First().Is4():
+			k.fail("vrrp.detectorWitness", "%s, want the family of the first address %s", w, k.v.First())
+		case k.c.isVirtual(w):
+			k.fail("vrrp.detectorWitness", "%s is a virtual address, want a host that is there whoever holds it, such as the gateway", w)
+		case slices.Contains(r.Peers, w):
+			k.fail("vrrp.detectorWitness", "%s is in vrrp.peers, want a host beside the nodes, such as the gateway", w)
+		}
+	}
+	if r.Detector != DetectorFast {
+		return
+	}
+	switch {
+	case k.c.Port == 0:
+		k.fail("vrrp.detector", "fast with port 0, want a port: the nodes tell each other there what they find")
+	case k.v.Group != "":
+		k.fail("vrrp.detector", "fast with a group, want plain: the entries of a group move together, by their advertisements")
+	case k.v.HooksOnly, len(k.v.Elsewhere) > 0:
+		k.fail("vrrp.detector", "fast with hooksOnly or elsewhere, want plain: nobody can be asked whether such an address is still answered for")
+	case len(r.Peers) > 0 && len(r.Peers) < leastWatched && !r.DetectorWitness.IsValid():
+		k.fail("vrrp.detector", "fast with %d vrrp.peers, want all nodes there, this one too, three at least; or vrrp.detectorWitness, such as the gateway", len(r.Peers))
 	}
 }
 

@@ -76,6 +76,8 @@ func Floods() []Flood {
 		{Name: "control socket, 50 that ask for the history, 500 that read nothing, 10 ms", Config: fast, begin: callsTo(history, 50, 500)},
 		{Name: "members' port, junk", Config: plain, begin: framesFrom(10_000, membersJunk)},
 		{Name: "members' port, junk, with a key", Config: Config{Product: Keyed{}}, begin: framesFrom(10_000, membersJunk)},
+		{Name: "members' port, beats and words of strangers", Config: Config{Product: Fast()}, begin: framesFrom(3_000, strangersWords)},
+		{Name: "members' port, beats and words of strangers, with a key", Config: Config{Product: Keyed{Args: Fast().Args}}, begin: framesFrom(3_000, strangersWords)},
 		{Name: "Raft's port, junk", Config: RaftConfig(Raft{}), begin: callsFrom(port, 30, 0)},
 		{Name: "Raft's port, idle connections", Config: RaftConfig(Raft{}), begin: callsFrom(port, 0, 300)},
 		{Name: "ARP, claims of many hosts", Config: plain, begin: framesFrom(5_000, claims)},

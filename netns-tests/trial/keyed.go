@@ -11,6 +11,7 @@ import (
 // Keyed is keepvip with one shared key on all nodes.
 type Keyed struct {
 	Ahead []time.Duration // as in [Keepvip]
+	Args  []string        // as there
 }
 
 // Name implements [Product].
@@ -22,7 +23,7 @@ func (k Keyed) Start(n *lab.Node, s Settings) (*lab.Process, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Keepvip{Args: []string{"--key-file", path}, Ahead: k.Ahead}.Start(n, s)
+	return Keepvip{Args: append([]string{"--key-file", path}, k.Args...), Ahead: k.Ahead}.Start(n, s)
 }
 
 // What an attacker on the link can send who has not the key.

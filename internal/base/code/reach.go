@@ -2,11 +2,14 @@ package code
 
 // KV36x: what clients would meet, as seen from outside: a service that is not reached, or that does not listen where they connect.
 const (
-	NotReached      Code = "KV360"
-	NotCovered      Code = "KV361"
-	DrillAllRefused Code = "KV362"
-	ProcessEnded    Code = "KV363"
-	NoLifeline      Code = "KV364"
+	NotReached       Code = "KV360"
+	NotCovered       Code = "KV361"
+	DrillAllRefused  Code = "KV362"
+	ProcessEnded     Code = "KV363"
+	NoLifeline       Code = "KV364"
+	NodeGone         Code = "KV365"
+	DetectorPlain    Code = "KV366"
+	DetectorMeasured Code = "KV367"
 )
 
 func reach() []Entry {
@@ -40,6 +43,24 @@ func reach() []Entry {
 			"There is no TCP connection between this node and a member, so the end of a process is heard by its silence alone, some 80 ms later.",
 			"Look at the error beside it, and at whether TCP to `port` passes between the members.",
 			"Let TCP to `port` (9646) in from the other members, as UDP is. Nothing else depends on it where no address is elected with Raft.",
+		},
+		{
+			NodeGone, "node-gone",
+			"The holder's node was gone: its beats stopped, its kernel answered no echo, and another member found the same.",
+			"Look at the cause, at that host, its cable and switch port, and whether it was migrated or stood still.",
+			"Set `vrrp.detector: plain` on all nodes if an address should stay over blackouts of less than 300 ms.",
+		},
+		{
+			DetectorPlain, "detector-plain",
+			"`vrrp.detector: fast` is set, and only missing advertisements would tell this node that the holder is dead.",
+			"Look at the reason beside it in `keepvip status`.",
+			"Let ICMP echo requests in, set the same detector on all nodes, have three members or a `detectorWitness`.",
+		},
+		{
+			DetectorMeasured, "detector-measured",
+			"`keepvip doctor` measured how late this host and the members' answers are, which `vrrp.detector: fast` goes by.",
+			"Look at the figures: a beat may be late by twice what was the worst. A dead node is found 35 ms later.",
+			"Nothing has to be done where that is short. Otherwise take load off, or set `realtime`, or stay `plain`.",
 		},
 	}
 }

@@ -96,17 +96,17 @@ const (
 	silenceGap  = time.Millisecond
 )
 
-// judged lets the election of an entry judge the end of a member's process; nil where nobody can be asked.
-func judged(lines *lifeline.Lines, by virtualrouter.Ears) virtualrouter.Lifeline {
+// judged lets the election of an entry judge the end of a member's process, or with fast of its node; nil where nobody can be asked.
+func judged(lines *lifeline.Lines, fast bool, by virtualrouter.Ears) virtualrouter.Lifeline {
 	e, ok := by.(*ears)
-	if lines == nil || !ok {
+	if lines == nil && !fast || !ok {
 		return nil
 	}
 	return lineJudge{lines, e}
 }
 
 type lineJudge struct {
-	lines *lifeline.Lines
+	lines *lifeline.Lines // nil: there are none
 	ears  *ears
 }
 
@@ -114,4 +114,9 @@ type lineJudge struct {
 func (j lineJudge) Answers(a netip.Addr) bool { return j.ears.arp.Answers(a, silenceAsks, silenceGap) }
 
 // Held implements virtualrouter.Lifeline.
-func (j lineJudge) Held() []netip.Addr { return j.lines.Held() }
+func (j lineJudge) Held() []netip.Addr {
+	if j.lines == nil {
+		return nil
+	}
+	return j.lines.Held()
+}

@@ -30,6 +30,7 @@ type memberSockets struct {
 	log     *slog.Logger
 	hubs    pool[socketKey, *memberHub]
 	lines   *lifelines
+	pulses  pool[socketKey, hubPulse]
 	// followers ask at the port, too; nil: nobody does.
 	followers *subscription.Server
 }
@@ -90,10 +91,12 @@ func (s *memberSockets) join(v config.VIP, p instance.Place, many int, spreadEve
 	session := newSession()
 	silent := hub.speak(session)
 	wire := hub.Join(members.WireConfig{Group: group, Peers: v.VRRP.Peers, MinTTL: v.VRRP.MinTTL})
-	return &virtualrouter.MembersConfig{Wire: wire, Machine: members.Config{
+	known := &virtualrouter.MembersConfig{Wire: wire, Machine: members.Config{
 		Group: group, Node: s.node, Software: s.version, Session: session, RecoverHold: members.DefaultRecoverHold,
 		Every: max(members.DefaultEvery, time.Duration(many)*helloShare), SpreadEvery: spreadEvery, MTU: mtuOf(p.Index),
-	}}, hub.lines, func() { silent(); wire.Close(); release() }, nil
+	}}
+	calm := s.feel(known, v, key, p, hub)
+	return known, hub.lines, func() { calm(); silent(); wire.Close(); release() }, nil
 }
 
 // mtuOf is 0 for an interface that is gone, and for one like loopback whose MTU no other host can have.

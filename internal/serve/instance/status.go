@@ -54,6 +54,7 @@ type Status struct {
 	Lacking   string               `json:"lacking,omitempty"`        // why addresses of one family are not, or would not be, bound on this node while the others are (KV343)
 	Unrouted  *Unrouted            `json:"unrouted,omitempty"`       // why clients get no answer from this node as the holder (KV342); absent: they do
 	Splits    []election.Split     `json:"splits"`                   // members that hold the address as well as this node, or would
+	Detector  *DetectorStatus      `json:"detector,omitempty"`       // how it would be found out that the holder is gone; absent: by its advertisements
 	Counters  Counters             `json:"counters"`
 
 	NoCandidate bool `json:"noCandidate,omitempty"` // this node is a member, and never holds the address
@@ -62,6 +63,13 @@ type Status struct {
 	changes map[string]uint64 // of state, by the names of their causes, since the instance was added
 	unfit   code.Code         // of Unfit
 	blocked code.Code         // of Blocked
+}
+
+// DetectorStatus is of `vrrp.detector: fast`.
+type DetectorStatus struct {
+	Wait  float64   `json:"waitSeconds"`     // for how long a beat of the holder may be late, before it is looked at
+	Plain string    `json:"plain,omitempty"` // why the advertisements decide all the same
+	Code  code.Code `json:"code,omitempty"`  // of Plain
 }
 
 // CheckStatus is the newest verdict of a health check.
@@ -189,6 +197,12 @@ func (s *Status) add(e election.Status) {
 	for _, m := range e.Members {
 		s.NoCandidate = s.NoCandidate || m.Self && m.NoCandidate
 		s.Members = append(s.Members, memberStatus(m))
+	}
+	if d := e.Detector; d != nil {
+		s.Detector = &DetectorStatus{Wait: d.Wait.Seconds(), Plain: d.Plain}
+		if d.Plain != "" {
+			s.Detector.Code = code.DetectorPlain
+		}
 	}
 	s.Splits, s.Rejected = append(s.Splits, e.Splits...), e.Rejected
 	s.Counters.Counters = e.Counters

@@ -44,6 +44,7 @@ type Facts struct {
 	NotServing   []Serving               // by HTTPS, and did not answer: without names
 	Endpoints    []Endpoint              // where the cluster's own files say that the apiserver is
 	Routing      []routing.Daemon        // the routing daemons, asked of the routed addresses; none: there is none, or no address is routed
+	Echoes       []Echoes                // how members answered echo requests, at each place; none: not measured, or nobody was heard
 	Announced    map[string]bool         // by the name of the virtual address: this host has a route to it now
 }
 
@@ -68,6 +69,23 @@ type Lateness struct {
 	Worst    time.Duration
 	Over     time.Duration // how long that was measured
 	Realtime bool          // by a thread that goes before whatever is not real-time
+}
+
+// Echoes is how the members on one interface, in one family, answered echo requests.
+type Echoes struct {
+	Interface string
+	IPv4      bool
+	Over      time.Duration // how long that was measured
+	Late      time.Duration // how late a thread was woken meanwhile, at worst
+	Members   []Echoed
+}
+
+// Echoed is how one member did.
+type Echoed struct {
+	Address        netip.Addr
+	Node           string
+	Sent, Answered int
+	Worst          time.Duration // the slowest answer
 }
 
 // Machine is what the firmware says of itself (DMI).

@@ -44,6 +44,11 @@ func Judge(f Facts) []Finding {
 				judgeWire(out, f, v, w)
 			}
 		}
+		for _, e := range f.Echoes {
+			if e.Interface == place.Name && e.IPv4 == v.First().Is4() && v.Election == config.ElectionVRRP {
+				judgeDetector(out, v, e)
+			}
+		}
 	}
 	judgeTracking(out, f)
 	for _, e := range f.External {

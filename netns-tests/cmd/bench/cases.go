@@ -148,7 +148,7 @@ func cases() []benchCase {
 		{name: "apiserver killed", runs: 2, fault: keepalivedAPI, config: trial.Config{API: true, Product: other, Interval: time.Second, Priorities: []int{101, 100, 100}}},
 		{name: "partition 10 s and heal", mode: "the holder is cut off for 10 s", runs: 5, fault: trial.Partition(10 * time.Second)},
 		{name: "partition 10 s and heal", runs: 5, fault: trial.Partition(10 * time.Second), config: trial.Config{Product: other}},
-	}, slices.Concat(hostCases(), fenceCases(), vrrpCases(), passCases(), modes(), raftCases(), drillCases())...)
+	}, slices.Concat(hostCases(), fenceCases(), vrrpCases(), passCases(), modes(), raftCases(), drillCases(), detectorCases())...)
 }
 
 // keepalivedAPI waits as long as the checks of kubeadm's guide take.

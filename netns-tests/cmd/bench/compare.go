@@ -58,7 +58,7 @@ func rivalries() []rivalry {
 		{name: "cable pulled", says: "the holder's cable is pulled", runs: 20, fault: trial.CablePulled, config: ranked, figure: trial.Outage},
 		{name: "partition", says: "the holder is cut off for 10 s, and is back", runs: 5, fault: trial.Partition(10 * time.Second), config: ranked, figure: trial.Outage},
 		{name: "loss", says: "20 % of the election's packets from the holder are lost for 60 s", runs: 5, fault: trial.Lossy(20, time.Minute), config: ranked, figure: trial.Outage, without: map[string]string{"keepvip, Raft": "other packets"}},
-		{name: "deaf", says: "nothing arrives at the holder any more, for 5 s", runs: 5, fault: trial.Deaf(false).For(5 * time.Second), config: ranked, figure: trial.Outage},
+		{name: "deaf", says: "nothing arrives at the holder any more, for 5 s", runs: 5, fault: trial.ToHolder("deaf", 5*time.Second), config: ranked, figure: trial.Outage},
 	}
 	for _, count := range []int{16, 255, 1000} {
 		name := fmt.Sprintf("%d addresses", count)

@@ -23,6 +23,7 @@ import (
 type Options struct {
 	Config  *config.Config
 	Listen  time.Duration // for how long to listen on the wire
+	Echoes  time.Duration // for how long to send echo requests to the members after that; 0: not at all
 	Peers   []netip.Addr  // hosts on which a doctor runs at the same time, this one among them or not
 	Kubeadm string        // a file with kubeadm's configuration; "": none
 	Root    string        // before the paths of files; "" but in tests
@@ -34,7 +35,7 @@ const mostText = 1 << 20
 // quick bounds each question that is answered at once or not at all.
 const quick = time.Second
 
-// Gather takes about Listen, at most two seconds more. The error says why nothing can be told.
+// Gather takes about Listen and Echoes, at most two seconds more. The error says why nothing can be told.
 func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 	all, internal := o, *o.Config
 	internal.VIPs = o.Config.Internal()
@@ -109,6 +110,9 @@ func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 		f.Nftables.Netdev, f.Nftables.Egress = fence.Try(places[0].link.Index)
 	}
 	wg.Wait()
+	if o.Echoes > 0 {
+		f.Echoes = echoes(ctx, places, f.Wires, o.Echoes, o.Config.Realtime)
+	}
 	if running != nil {
 		running = askDaemon(ctx, o.Config) // it has listened for as long
 	}

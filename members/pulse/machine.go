@@ -1,0 +1,341 @@
+package pulse
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/base/worst"
+)
+
+const (
+	// Every is the time between two beats.
+	Every = 30 * time.Millisecond
+	// LeastWait is for how long at least a beat may be late before the others look what is the matter.
+	LeastWait = 10 * time.Millisecond
+	// mostLate bounds how late something counts: after that VRRP has decided for long.
+	mostLate = 300 * time.Millisecond
+	// peaceEvery is the time between two echoes while the beats come: who does not answer these, though it beats, is not judged by echoes.
+	peaceEvery = 250 * time.Millisecond
+	// peaceTime is how long the answer to such an echo is waited for, before more are sent.
+	peaceTime = 20 * time.Millisecond
+	// againAfter is the time from the end of a look that has found nothing certain to the next one.
+	againAfter = Every
+	// mostTries is how often a node is looked at whose beats do not come. Then it counts as one that does not beat.
+	mostTries = 10
+	// wordTime is for how long after the beginning of a look the others have to say what they find.
+	wordTime = 40 * time.Millisecond
+	// waitForAll is how much longer than its own look a member waits for those that have said nothing, once another one agrees.
+	waitForAll = 6 * time.Millisecond
+	// answerGap is the time between two answers to questions about the same node.
+	answerGap = 3 * time.Millisecond
+	// fewBeats is how many beats of a node have to be heard before one of them can be missed.
+	fewBeats = 3
+	// maxPeers bounds what a flood of invented members can make a node remember.
+	maxPeers = 64
+)
+
+// Event is something that has happened. The set is closed.
+type Event interface{ event() }
+
+type (
+	// Expired says that the Deadline has passed. Everything that has arrived was given before.
+	Expired struct{}
+	// Holds says whether this node holds an address whose others watch it.
+	Holds struct{ On bool }
+	// Follows says which holders are watched here.
+	Follows struct{ Holders []netip.Addr }
+	// Met is a message that was believed, of a member that takes part in this.
+	Met struct {
+		Source   netip.Addr
+		Lifetime time.Duration // for how long it counts as a member if nothing more is heard; 0: it has left
+	}
+	// Received is a message of a member.
+	Received struct {
+		Source  netip.Addr
+		Message Message
+		At      time.Time // when the kernel took it in
+	}
+	// Echoed is an answer to an echo.
+	Echoed struct {
+		From netip.Addr
+		At   time.Time     // when the kernel took it in
+		Took time.Duration // since the echo was sent
+	}
+	// Witnessed names the host that answers in place of another member, where there is none; the zero Addr for none.
+	Witnessed struct{ Witness netip.Addr }
+)
+
+func (Expired) event()   {}
+func (Holds) event()     {}
+func (Follows) event()   {}
+func (Met) event()       {}
+func (Received) event()  {}
+func (Echoed) event()    {}
+func (Witnessed) event() {}
+
+// Action is something to carry out, in order. The set is closed.
+type Action interface{ action() }
+
+type (
+	// Send sends a message to all members. Its session is the sender's.
+	Send struct{ Message Message }
+	// Echo sends an echo request.
+	Echo struct{ To netip.Addr }
+)
+
+func (Send) action() {}
+func (Echo) action() {}
+func (Gone) action() {}
+
+// Gone says that the node of a holder that is watched here is gone, and how that is known.
+type Gone struct {
+	Source  netip.Addr
+	Since   time.Time     // when this node began to look: whatever is heard of it later shows that it is there
+	Silent  time.Duration // since its last beat
+	Echoes  int           // that were not answered
+	Agreed  []netip.Addr  // members that have found the same, by address
+	Witness netip.Addr    // the host that answered in place of a member; the zero Addr for none
+	Wait    time.Duration // for how long a beat may be late here: others may be as late with finding this
+}
+
+// Machine judges which holders are gone. It is pure: it has no clock and does no I/O. It is not safe for concurrent use.
+type Machine struct {
+	self    netip.Addr
+	witness netip.Addr
+	holds   bool
+	number  uint32
+	beatDue time.Time
+	peers   []*peer
+	due     time.Time    // the Deadline after the last Step
+	stepped time.Time    // the last Step
+	late    worst.Lately // own wakeups, and beats
+	took    worst.Lately // answers to echoes
+
+	actions []Action
+}
+
+// NewMachine is the machine of the node with that own address.
+func NewMachine(self netip.Addr) *Machine { return &Machine{self: self.WithZone("")} }
+
+// Step handles one event at time now, and returns what to do. The slice is valid until the next Step. now must not run backwards.
+func (m *Machine) Step(now time.Time, ev Event) []Action {
+	clear(m.actions)
+	m.actions = m.actions[:0]
+	m.noteLate(now)
+	switch ev := ev.(type) {
+	case Expired:
+	case Holds:
+		m.setHolds(now, ev.On)
+	case Follows:
+		for _, p := range m.peers {
+			p.follow(slices.Contains(ev.Holders, p.address))
+		}
+		for _, a := range ev.Holders {
+			m.peer(a).follow(true)
+		}
+	case Met:
+		m.met(now, ev)
+	case Received:
+		m.received(now, ev)
+	case Echoed:
+		m.echoed(now, ev)
+	case Witnessed:
+		m.witness = ev.Witness.WithZone("")
+	}
+	m.beat(now)
+	for _, p := range m.peers {
+		m.tend(now, p)
+	}
+	m.due, m.stepped = m.deadline(now), now
+	return m.actions
+}
+
+// noteLate keeps by how much this process is late. What has arrived may be given first, so each Step looks.
+func (m *Machine) noteLate(now time.Time) {
+	if due := later(m.due, m.stepped); !m.due.IsZero() && now.After(due) {
+		m.late.Note(now, min(now.Sub(due), mostLate))
+	}
+}
+
+// Deadline is when Expired is due; zero for never.
+func (m *Machine) Deadline() time.Time { return m.due }
+
+// Wait is for how long a beat may be late, as of now: twice what was the worst in the last minute.
+func (m *Machine) Wait(now time.Time) time.Duration { return max(LeastWait, 2*m.late.Worst(now)) }
+
+// settle is how long the answer to an echo may take.
+func (m *Machine) settle(now time.Time) time.Duration {
+	return max(echoGap, 2*m.took.Worst(now))
+}
+
+func (m *Machine) act(a Action) { m.actions = append(m.actions, a) }
+
+// peer is what is known of the node of that address; one that knows nothing where there is no room.
+func (m *Machine) peer(a netip.Addr) *peer {
+	a = a.WithZone("")
+	if p := m.find(a); p != nil {
+		return p
+	}
+	p := &peer{address: a}
+	if a.IsValid() && a != m.self && len(m.peers) < maxPeers {
+		m.peers = append(m.peers, p)
+	}
+	return p
+}
+
+func (m *Machine) find(a netip.Addr) *peer {
+	if i := slices.IndexFunc(m.peers, func(p *peer) bool { return p.address == a }); i >= 0 {
+		return m.peers[i]
+	}
+	return nil
+}
+
+func (m *Machine) setHolds(now time.Time, on bool) {
+	if on == m.holds {
+		return
+	}
+	m.holds, m.beatDue = on, now
+	if !on {
+		m.sayBeat(true)
+	}
+}
+
+// beat says that this node is there, if that is due. A beat that is late moves those after it: the others know by its number that none was lost.
+func (m *Machine) beat(now time.Time) {
+	if !m.holds || now.Before(m.beatDue) {
+		return
+	}
+	m.sayBeat(false)
+	if m.beatDue = m.beatDue.Add(Every); !m.beatDue.After(now) {
+		m.beatDue = now.Add(Every)
+	}
+}
+
+func (m *Machine) sayBeat(last bool) {
+	m.number++
+	m.act(Send{Message{Type: Beat, Number: m.number, Every: Every, Last: last}})
+}
+
+// met takes in who is a member, and drops those that are none any more and that nobody watches.
+func (m *Machine) met(now time.Time, ev Met) {
+	m.peers = slices.DeleteFunc(m.peers, func(p *peer) bool { return !p.followed && !now.Before(p.until) })
+	p := m.peer(ev.Source)
+	p.until = now.Add(ev.Lifetime)
+	if ev.Lifetime <= 0 {
+		p.quiet()
+	}
+}
+
+func (m *Machine) received(now time.Time, r Received) {
+	p := m.find(r.Source.WithZone(""))
+	if p == nil || !p.member(now) {
+		return
+	}
+	switch msg := r.Message; msg.Type {
+	case Beat:
+		if late, ok := p.beats(msg, r.At); ok {
+			m.late.Note(now, min(late, mostLate))
+		}
+	case Ask:
+		m.asked(now, msg.About)
+	case Word:
+		if about := m.find(msg.About); about != nil {
+			about.say(p.address, msg.There, r.At)
+		}
+	}
+}
+
+// asked answers for a node: it is there if its beats come. Otherwise this node looks itself, and says then what it has found.
+func (m *Machine) asked(now time.Time, about netip.Addr) {
+	if about == m.self {
+		m.act(Send{Message{Type: Word, About: about, There: true}})
+		return
+	}
+	p := m.find(about)
+	if p == nil || !p.member(now) || now.Sub(p.said) < answerGap {
+		return
+	}
+	if p.fresh(now) {
+		m.say(now, p, true)
+		return
+	}
+	if p.able() && !p.look.suspects {
+		p.look.begin(now)
+	}
+}
+
+// Heard tells whether a node was heard since then: its process, or its kernel.
+func (m *Machine) Heard(a netip.Addr, since time.Time) bool {
+	p := m.find(a.WithZone(""))
+	return p != nil && (!p.beat.Before(since) || !p.answered.Before(since))
+}
+
+// Why is why the node of a holder that is watched would not be found to be gone; empty if it would.
+func (m *Machine) Why(now time.Time, holder netip.Addr) string {
+	p := m.find(holder.WithZone(""))
+	switch {
+	case p == nil || !p.member(now):
+		return "the holder is not heard as a member with vrrp.detector fast"
+	case !p.beating() || p.heard < fewBeats:
+		return "no beat of the holder arrives"
+	case p.mute || p.answered.IsZero():
+		return "the host of the holder answers no echo request: let ICMP in there"
+	case len(m.others(now, p)) == 0 && !m.witness.IsValid():
+		return "no third member is heard, and no vrrp.detectorWitness is set"
+	}
+	return ""
+}
+
+func (m *Machine) say(now time.Time, p *peer, there bool) {
+	p.said = now
+	m.act(Send{Message{Type: Word, About: p.address, There: there}})
+}
+
+func (m *Machine) echoed(now time.Time, e Echoed) {
+	m.took.Note(now, min(e.Took, peaceTime))
+	from := e.From.WithZone("")
+	for _, p := range m.peers {
+		if from == m.witness && p.look.suspects && !e.At.Before(p.look.began) {
+			p.look.witnessed = true
+		}
+		if p.address == from && p.answer(e.At) {
+			m.say(now, p, true)
+		}
+	}
+}
+
+// others are the members that can say something about a node.
+func (m *Machine) others(now time.Time, about *peer) (list []*peer) {
+	for _, p := range m.peers {
+		if p != about && p.member(now) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+func (m *Machine) deadline(now time.Time) (next time.Time) {
+	if m.holds {
+		next = m.beatDue
+	}
+	for _, p := range m.peers {
+		next = sooner(next, m.peerDue(now, p))
+	}
+	return next
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// sooner is the earlier of two times, where zero means never.
+func sooner(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}

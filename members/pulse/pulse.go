@@ -1,0 +1,220 @@
+package pulse
+
+import (
+	"log/slog"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Echoes are what a Pulse needs of an [EchoSocket].
+type Echoes interface {
+	Send(to netip.Addr) error
+	Answers(fn func(Echoed))
+	Close() error
+}
+
+// Config describes the Pulse of a place: an interface and an own address.
+type Config struct {
+	Source  netip.Addr
+	Session uint64 // random
+	// Send sends a message to all members of the place.
+	Send func(Message) error
+	// Behind tells whether a message of a member has arrived that was not given to [Pulse.Receive] yet.
+	Behind func() bool
+	// Gone is told that the node of a holder is gone. It must not wait, nor use the Pulse.
+	Gone func(Gone)
+	Log  *slog.Logger
+}
+
+const (
+	// catchUp is how often the reader of messages is waited for, and behindPause how long each time: a message that has arrived counts before a
+	// judgement.
+	catchUp     = 20
+	behindPause = 200 * time.Microsecond
+)
+
+// Pulse is the loop around a Machine. Safe for concurrent use.
+type Pulse struct {
+	cfg  Config
+	stop chan struct{}
+	done chan struct{}
+
+	mu      sync.Mutex // guards what follows
+	machine *Machine
+	echoes  Echoes
+	timer   *time.Timer
+	users   []*User
+	closed  bool
+}
+
+// Open begins, with echoes, which it owns from now on. Close ends it.
+func Open(cfg Config, echoes Echoes) *Pulse {
+	p := &Pulse{
+		cfg: cfg, stop: make(chan struct{}), done: make(chan struct{}), machine: NewMachine(cfg.Source), echoes: echoes, timer: time.NewTimer(time.Hour),
+	}
+	go p.run()
+	return p
+}
+
+// Close ends it, and says to the others that no beat follows.
+func (p *Pulse) Close() error {
+	close(p.stop)
+	<-p.done
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.step(Holds{})
+	p.closed = true
+	p.timer.Stop()
+	return p.echoes.Close()
+}
+
+func (p *Pulse) run() {
+	defer close(p.done)
+	for {
+		select {
+		case <-p.stop:
+			return
+		case <-p.timer.C:
+			p.expire()
+		}
+	}
+}
+
+// expire does what is due, after everything that has arrived. A reader that does not catch up, as in a flood, is waited for, and nothing is judged meanwhile.
+func (p *Pulse) expire() {
+	for tries := 0; p.cfg.Behind(); tries++ {
+		if tries == catchUp {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.timer.Reset(time.Millisecond)
+			return
+		}
+		time.Sleep(behindPause)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.listen()
+	p.step(Expired{})
+}
+
+// listen takes in the answers to echoes that have come in. The caller holds the lock.
+func (p *Pulse) listen() {
+	if !p.closed {
+		p.echoes.Answers(func(e Echoed) { p.step(e) })
+	}
+}
+
+// step gives an event to the machine, and carries out what it asks for. The caller holds the lock.
+func (p *Pulse) step(ev Event) {
+	if p.closed {
+		return
+	}
+	for _, a := range p.machine.Step(time.Now(), ev) {
+		switch a := a.(type) {
+		case Send:
+			a.Message.Session = p.cfg.Session
+			if err := p.cfg.Send(a.Message); err != nil {
+				p.cfg.Log.Debug("message to the members not sent", "type", a.Message.Type.String(), "error", err)
+			}
+		case Echo:
+			if err := p.echoes.Send(a.To); err != nil {
+				p.cfg.Log.Debug("echo not sent", "error", err)
+			}
+		case Gone:
+			p.cfg.Gone(a)
+		}
+	}
+	next := time.Hour
+	if due := p.machine.Deadline(); !due.IsZero() {
+		next = time.Until(due)
+	}
+	p.timer.Reset(next)
+}
+
+// Receive takes a message of a member that was believed. At is when the kernel took it in.
+func (p *Pulse) Receive(source netip.Addr, m Message, at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.step(Received{source, m, at})
+}
+
+// Meet takes in that a member was heard that takes part in this, and for how long that counts; 0: it has left.
+func (p *Pulse) Meet(source netip.Addr, lifetime time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.step(Met{source, lifetime})
+}
+
+// User is one election that goes by a Pulse.
+type User struct {
+	p       *Pulse
+	holds   bool
+	follows netip.Addr
+	witness netip.Addr
+}
+
+// Join adds an election, and the witness that it has where there is no third member; the zero Addr for none. Close it.
+func (p *Pulse) Join(witness netip.Addr) *User {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	u := &User{p: p, witness: witness}
+	p.users = append(p.users, u)
+	p.tell()
+	return u
+}
+
+// Tell says whether this node holds the addresses, and whom it follows as their holder; the zero Addr for nobody. It is a level.
+func (u *User) Tell(holds bool, follows netip.Addr) {
+	u.p.mu.Lock()
+	defer u.p.mu.Unlock()
+	if follows = follows.WithZone(""); u.holds == holds && u.follows == follows {
+		return
+	}
+	u.holds, u.follows = holds, follows
+	u.p.tell()
+}
+
+// Heard tells whether a node was heard since then.
+func (u *User) Heard(source netip.Addr, since time.Time) bool {
+	u.p.mu.Lock()
+	defer u.p.mu.Unlock()
+	u.p.listen()
+	return u.p.machine.Heard(source, since)
+}
+
+// State is for how long a beat may be late, and why the node of a holder would not be found to be gone; empty if it would.
+func (u *User) State(holder netip.Addr) (wait time.Duration, why string) {
+	u.p.mu.Lock()
+	defer u.p.mu.Unlock()
+	now := time.Now()
+	return u.p.machine.Wait(now), u.p.machine.Why(now, holder)
+}
+
+// Close takes the election out.
+func (u *User) Close() {
+	u.p.mu.Lock()
+	defer u.p.mu.Unlock()
+	u.p.users = slices.DeleteFunc(u.p.users, func(o *User) bool { return o == u })
+	u.p.tell()
+}
+
+// tell says what all elections together want. The caller holds the lock.
+func (p *Pulse) tell() {
+	var holders []netip.Addr
+	var holds bool
+	var witness netip.Addr
+	for _, u := range p.users {
+		holds = holds || u.holds
+		if u.follows.IsValid() {
+			holders = append(holders, u.follows)
+		}
+		if !witness.IsValid() {
+			witness = u.witness
+		}
+	}
+	p.step(Witnessed{witness})
+	p.step(Follows{holders})
+	p.step(Holds{holds})
+}

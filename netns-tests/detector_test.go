@@ -1,0 +1,124 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"encoding/json"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/node/daemon"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// detectorOf is how a node would find out that the holder is gone; nil: by its advertisements.
+func detectorOf(t *testing.T, n *lab.Node) *instance.DetectorStatus {
+	t.Helper()
+	p, status, err := trial.Keepvip{}.Command(n, "status", "-o", "json", "--socket", trial.Socket(n))
+	var s daemon.Status
+	require.NoError(t, err)
+	if status == 1 || json.Unmarshal([]byte(p.Stdout()), &s) != nil || len(s.VIPs) == 0 {
+		return nil
+	}
+	return s.VIPs[0].Detector
+}
+
+// watched waits until each Backup would find out that the holder is gone.
+func watched(t *testing.T, g *trial.Group) {
+	t.Helper()
+	for _, n := range g.Lab.Nodes {
+		eventually(t, 30*time.Second, n.Label+" watches the holder", func() bool {
+			d := detectorOf(t, n)
+			return d != nil && d.Plain == ""
+		})
+	}
+}
+
+// TestDeadNodeIsFoundByItsSilenceEverywhere: its beats stop, its kernel answers no echo, and the others agree. One takes over, once.
+func TestDeadNodeIsFoundByItsSilenceEverywhere(t *testing.T) {
+	t.Parallel()
+	for name, cfg := range map[string]trial.Config{
+		"IPv4":         {Product: trial.Fast()},
+		"IPv6":         {Product: trial.Fast(), Addresses: []netip.Addr{lab.VIP6}},
+		"both, 5":      {Product: trial.Fast(), Addresses: dualStack(), Lab: lab.Config{Nodes: 5}},
+		"with a key":   {Product: trial.Keyed{Args: trial.Fast().Args}},
+		"two, witness": {Product: trial.Fast("--detector-witness", "10.77.0.201"), Lab: lab.Config{Nodes: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := open(t, cfg)
+			settled(t, g)
+			watched(t, g)
+			res := measure(t, g, trial.NodeDeath)
+			assert.Zero(t, res.Report.Beside(res.Victim, res.FaultAt, res.Report.Ended), "the dead node answers beside another")
+			moved(t, 1, res)
+			if res.BySilence > 0 {
+				return // a machine that is so late goes by the advertisements
+			}
+			_, last := historyOf(t, nodeOf(g, res.Taker))
+			assert.Equal(t, code.NodeGone, last.Code)
+			assert.Regexp(t, `no beat for \d+ ms, 10 echoes unanswered, `, last.Cause)
+		})
+	}
+}
+
+// TestHolderThatSomebodyHearsStays, whatever is lost between the nodes.
+func TestHolderThatSomebodyHearsStays(t *testing.T) {
+	t.Parallel()
+	for _, c := range trial.WayCuts()[:4] {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			g := open(t, trial.Config{Product: trial.Fast()})
+			settled(t, g)
+			watched(t, g)
+			measure(t, g, c.For(2*time.Second))
+			for _, n := range g.Lab.Nodes {
+				assert.NotContains(t, g.Daemon(n).Log(), string(code.NodeGone), n.Label)
+			}
+		})
+	}
+}
+
+// TestStoppedHolderIsNotGone: its kernel answers, so its lease decides.
+func TestStoppedHolderIsNotGone(t *testing.T) {
+	t.Parallel()
+	g := open(t, trial.Config{Product: trial.Fast()})
+	settled(t, g)
+	watched(t, g)
+	res := measure(t, g, trial.Frozen(3*time.Second))
+	moved(t, 1, res)
+	for _, n := range g.Lab.Nodes {
+		assert.NotContains(t, g.Daemon(n).Log(), string(code.NodeGone), n.Label)
+	}
+}
+
+// TestDetectorSaysWhyItIsPlain: what is missing for it, and where.
+func TestDetectorSaysWhyItIsPlain(t *testing.T) {
+	t.Parallel()
+	g := open(t, trial.Config{Product: trial.Fast(), Lab: lab.Config{Nodes: 2}})
+	settled(t, g)
+	says := func(why string) {
+		t.Helper()
+		eventually(t, 10*time.Second, why, func() bool {
+			for _, n := range g.Lab.Nodes { // that of the two which is no holder says it
+				if d := detectorOf(t, n); d != nil && d.Plain == why && d.Code == code.DetectorPlain {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	says("no third member is heard, and no vrrp.detectorWitness is set")
+	for _, n := range g.Lab.Nodes {
+		_, err := n.RunInput("table inet mute { chain in { type filter hook input priority 0; icmp type echo-request drop; }; }", "nft", "-f", "-")
+		require.NoError(t, err)
+	}
+	says("the host of the holder answers no echo request: let ICMP in there")
+}
