@@ -35,7 +35,7 @@ type junkRun struct {
 	Args       []string
 	Code       int
 	Out, Errs  string
-	Resident   int64 // bytes, at most
+	Resident   int64         // bytes, at most
 	Took       time.Duration // of a processor
 }
 
