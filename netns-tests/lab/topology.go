@@ -249,7 +249,7 @@ func (l *Lab) buildOffLink() error {
 func (l *Lab) settle() error {
 	for _, n := range l.Nodes {
 		for _, addr := range []netip.Addr{n.Address, n.Addr6} {
-			if !l.Reaches(l.Client.Namespace, addr, 5*time.Second) {
+			if !l.Reaches(l.Client.Namespace, addr, time.Minute) { // only who waits in vain waits for so long
 				return fmt.Errorf("lab: %s does not answer at %s", n.Label, addr)
 			}
 		}

@@ -12,17 +12,9 @@ import (
 // apiFault breaks the apiserver on the holder, watches for a while, and mends it.
 func apiFault(name string, watch func(*Group) time.Duration, breaks func(*lab.APIServer) error, mends func(*lab.Node) error) Fault {
 	return func(g *Group) (*Result, error) {
-		var victim *lab.Node
-		res, err := g.run("apiserver "+name, lab.MeasureConfig{HTTPS: true}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
-			victim = holder
-			at := m.Mark("apiserver on %s: %s", holder.Label, name)
-			err := breaks(holder.API())
-			time.Sleep(watch(g))
-			return at, err
-		})
-		if victim != nil {
-			err = errors.Join(err, mends(victim), g.healthy())
-		}
+		begin := func(n *lab.Node) error { return breaks(n.API()) }
+		undo := func(n *lab.Node) error { return errors.Join(mends(n), g.healthy()) }
+		res, err := g.whileItLasts(nodeFault{"apiserver " + name, begin, undo}, lab.MeasureConfig{HTTPS: true}, watch(g))
 		if err == nil {
 			res.RSS = g.peakRSS()
 		}

@@ -52,8 +52,8 @@ func (g *Group) run(name string, cfg lab.MeasureConfig, fault func(m *lab.Measur
 // NodeDeath cuts the holder off and kills everything on it.
 func NodeDeath(g *Group) (*Result, error) {
 	power := nodeFaultOf("power")
-	power.undo = g.reboot
-	return g.whileItLasts(power, "node death")
+	power.name, power.undo = "node death", g.reboot
+	return g.whileItLasts(power, lab.MeasureConfig{}, g.span())
 }
 
 // reboot brings a dead node back with everything it ran.
@@ -72,7 +72,8 @@ func (g *Group) reboot(n *lab.Node) error {
 // DaemonKilled kills the daemon on the holder with SIGKILL; its kernel and its
 // address stay. Afterwards the daemon is started again.
 func DaemonKilled(g *Group) (*Result, error) {
-	return g.whileItLasts(nodeFault{begin: func(n *lab.Node) error { return g.Daemon(n).Kill9() }, undo: g.Start}, "daemon killed")
+	killed := nodeFault{"daemon killed", func(n *lab.Node) error { return g.Daemon(n).Kill9() }, g.Start}
+	return g.whileItLasts(killed, lab.MeasureConfig{}, g.span())
 }
 
 // RestartAfter is how soon a supervisor starts a killed daemon again.
@@ -80,54 +81,34 @@ const RestartAfter = 200 * time.Millisecond
 
 // DaemonRestarted kills the daemon on the holder and starts it again while
 // everything is watched.
-func DaemonRestarted(g *Group) (*Result, error) {
-	return g.run("daemon killed and restarted", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
-		at := m.Mark("kill -9 of the daemon on %s", holder.Label)
-		if err := g.Daemon(holder).Kill9(); err != nil {
-			return at, err
-		}
-		time.Sleep(RestartAfter)
-		if err := g.Start(holder); err != nil {
-			return 0, err
-		}
-		m.Mark("the daemon on %s starts again", holder.Label)
-		time.Sleep(3 * g.span())
-		return at, nil
-	})
-}
+func DaemonRestarted(g *Group) (*Result, error) { return killedAndStarted(RestartAfter)(g) }
 
 // Terminated stops the daemon on the holder with SIGTERM, then starts it again.
 func Terminated(g *Group) (*Result, error) {
-	var victim *lab.Node
-	res, err := g.run("SIGTERM", g.everywhere(), func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
-		victim = holder
-		at := m.Mark("SIGTERM to the daemon on %s", holder.Label)
-		code, err := g.Daemon(holder).Terminate(10 * time.Second)
+	return g.whileItLasts(nodeFault{"SIGTERM", func(n *lab.Node) error {
+		code, err := g.Daemon(n).Terminate(10 * time.Second)
 		if err == nil && code != 0 {
-			err = fmt.Errorf("exit status %d after SIGTERM: %s", code, g.Daemon(holder).Log())
+			err = fmt.Errorf("exit status %d after SIGTERM: %s", code, g.Daemon(n).Log())
 		}
-		time.Sleep(g.span())
-		return at, err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return res, g.Start(victim)
+		return err
+	}, g.Start}, g.everywhere(), g.span())
 }
 
 // CablePulled takes the carrier away from the holder, and gives it back.
 func CablePulled(g *Group) (*Result, error) {
-	return g.whileItLasts(nodeFaultOf("cable"), "cable pulled")
+	cable := nodeFaultOf("cable")
+	cable.name = "cable pulled"
+	return g.whileItLasts(cable, lab.MeasureConfig{}, g.span())
 }
 
-// whileItLasts has a fault happen to the holder while all is watched, and undoes it when nobody watches any more.
-func (g *Group) whileItLasts(f nodeFault, name string) (*Result, error) {
+// whileItLasts has a fault happen to the holder, watches for a while, and undoes it when nobody watches any more.
+func (g *Group) whileItLasts(f nodeFault, cfg lab.MeasureConfig, watch time.Duration) (*Result, error) {
 	var victim *lab.Node
-	res, err := g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+	res, err := g.run(f.name, cfg, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
 		victim = holder
-		at := m.Mark("%s at %s", name, holder.Label)
+		at := m.Mark("%s at %s", f.name, holder.Label)
 		err := f.begin(holder)
-		time.Sleep(g.span())
+		time.Sleep(watch)
 		return at, err
 	})
 	if victim != nil {
@@ -143,19 +124,8 @@ func Partition(length time.Duration) Fault { return ToHolder("port cut", length)
 // Frozen stops the daemon on the holder with SIGSTOP for a while.
 func Frozen(length time.Duration) Fault {
 	return func(g *Group) (*Result, error) {
-		return g.run("daemon frozen", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
-			at := m.Mark("daemon on %s frozen", holder.Label)
-			if err := g.Daemon(holder).Stop(); err != nil {
-				return at, err
-			}
-			time.Sleep(length)
-			if err := g.Daemon(holder).Cont(); err != nil {
-				return at, err
-			}
-			m.Mark("daemon on %s goes on", holder.Label)
-			time.Sleep(2 * g.span())
-			return at, nil
-		})
+		stop := func(n *lab.Node) error { return g.Daemon(n).Stop() }
+		return nodeFault{"daemon frozen", stop, func(n *lab.Node) error { return g.Daemon(n).Cont() }}.lasting(length, false)(g)
 	}
 }
 

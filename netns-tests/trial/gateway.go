@@ -42,21 +42,13 @@ const routerTable = `table netdev lab {
 // RouterLost keeps the answers of the router from the holder for a while.
 func RouterLost(watch time.Duration) Fault {
 	return func(g *Group) (*Result, error) {
-		var victim *lab.Node
-		res, err := g.run("router lost", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
-			victim = holder
+		return g.whileItLasts(nodeFault{"router lost", func(n *lab.Node) error {
 			mac := g.Lab.Client.MAC
-			at := m.Mark("the router does not answer %s any more", holder.Label)
-			if _, err := holder.RunInput(fmt.Sprintf(routerTable, holder.NICs[0].Name, mac, mac), "nft", "-f", "-"); err != nil {
-				return at, err
-			}
-			time.Sleep(watch)
-			return at, nil
-		})
-		if victim != nil {
-			_, mended := victim.Run("nft", "delete", "table", "netdev", "lab")
-			err = errors.Join(err, mended, g.healthy())
-		}
-		return res, err
+			_, err := n.RunInput(fmt.Sprintf(routerTable, n.NICs[0].Name, mac, mac), "nft", "-f", "-")
+			return err
+		}, func(n *lab.Node) error {
+			_, err := n.Run("nft", "delete", "table", "netdev", "lab")
+			return errors.Join(err, g.healthy())
+		}}, lab.MeasureConfig{}, watch)
 	}
 }

@@ -65,17 +65,6 @@ func (g *Group) makeHolder(id int) error {
 // Lossy drops percent of all advertisements at the holder, in both directions,
 // for a while.
 func Lossy(percent int, length time.Duration) Fault {
-	return func(g *Group) (*Result, error) {
-		return g.run("loss of advertisements", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
-			at := m.Mark("%d %% of protocol 112 lost at %s", percent, holder.Label)
-			if err := holder.LoseVRRP(percent, lab.Both); err != nil {
-				return at, err
-			}
-			time.Sleep(length)
-			err := holder.LoseNothing()
-			m.Mark("nothing lost at %s", holder.Label)
-			time.Sleep(g.span())
-			return at, err
-		})
-	}
+	lose := func(n *lab.Node) error { return n.LoseVRRP(percent, lab.Both) }
+	return nodeFault{"loss of advertisements", lose, (*lab.Node).LoseNothing}.lasting(length, false)
 }

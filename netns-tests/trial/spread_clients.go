@@ -20,7 +20,7 @@ func (s *Spreading) clientsAreKnown(count int) error {
 	case s.product.Tier != nil:
 		nodes = s.balancers // a member knows those of its own cluster
 	}
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(SettleLimit); ; time.Sleep(50 * time.Millisecond) {
 		counting := nodes()
 		known := len(counting) > 0
 		for _, n := range counting {
