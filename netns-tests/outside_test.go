@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
@@ -103,7 +102,7 @@ func TestHolderWhoseFirewallDropsTheAddressIsNamedAndGivesItAway(t *testing.T) {
 			})
 			for _, n := range g.Lab.Nodes {
 				if n != holder {
-					assert.Contains(t, g.Daemon(n).Log(), "KV344", "on %s", n.Label)
+					eventually(t, 20*time.Second, "the log says it on "+n.Label, func() bool { return strings.Contains(g.Daemon(n).Log(), "KV344") })
 				}
 			}
 			if c.raft {
