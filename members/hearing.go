@@ -214,6 +214,12 @@ func (h *Hearing) begin(now time.Time) Question {
 // nothing for all that.
 func (h *Hearing) silent() bool { return h.rounds > 0 && h.heard.Equal(h.last) }
 
+// Undecided tells that nothing has arrived from that time on, though hosts that answer as a rule were asked: this node may be deaf, and the next questions
+// tell. It is over after deafRounds of them.
+func (h *Hearing) Undecided(since time.Time) bool {
+	return h.silent() && !h.deaf && !h.unsure && h.heard.Before(since) && len(h.witnesses()) >= leastWitnesses
+}
+
 // well is a Step of a node that hears something. A deaf one goes on asking until it has heard for a while: by then it has heard of another
 // holder, too.
 func (h *Hearing) well(now time.Time, p Pace) Question {

@@ -3,7 +3,9 @@
 package netnstests
 
 import (
+	"fmt"
 	"net"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -14,36 +16,57 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
-func TestHolderThatAnswersNoARPGivesTheAddressAway(t *testing.T) {
-	t.Parallel() // seconds of waiting for questions
-	g := open(t, trial.Config{})
-	holder := settled(t, g)
-	settleFor(2 * time.Second) // the first questions are answered
-	_, err := holder.Run("ip", "link", "set", holder.NICs[0].Name, "arp", "off")
-	require.NoError(t, err)
-	eventually(t, 40*time.Second, "another node holds the address", func() bool {
-		return activeBut(g, holder)
-	})
-	s, err := trial.Keepvip{}.Status(holder)
-	require.NoError(t, err)
-	assert.Contains(t, s.VIPs[0].Unfit, "get no answer")
+// The holder answers no question for the address: ARP is off, or neighbour solicitations for it do not come in.
+func TestHolderThatAnswersNoQuestionGivesTheAddressAway(t *testing.T) {
+	for name, c := range map[string]struct {
+		vip   netip.Addr
+		fault func(*lab.Node) error
+	}{
+		"IPv4": {lab.VIP4, func(n *lab.Node) error {
+			_, err := n.Run("ip", "link", "set", n.NICs[0].Name, "arp", "off")
+			return err
+		}},
+		"IPv6": {lab.VIP6, func(n *lab.Node) error {
+			target := lab.VIP6.As16()
+			_, err := n.RunInput(fmt.Sprintf("table ip6 firewall { chain in { type filter hook input priority 0; icmpv6 type nd-neighbor-solicit @th,64,128 0x%x drop; }; }", target[:]), "nft", "-f", "-")
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // seconds of waiting for questions
+			g := open(t, trial.Config{Addresses: []netip.Addr{c.vip}})
+			holder := settled(t, g)
+			settleFor(2 * time.Second) // the first questions are answered
+			require.NoError(t, c.fault(holder))
+			eventually(t, 40*time.Second, "another node holds the address", func() bool {
+				return activeBut(g, holder)
+			})
+			s, err := trial.Keepvip{}.Status(holder)
+			require.NoError(t, err)
+			assert.Contains(t, s.VIPs[0].Unfit, "get no answer")
+		})
+	}
 }
 
 func TestHolderWithAnotherMACIsNoStranger(t *testing.T) {
-	t.Parallel() // seconds of waiting for questions
-	g := open(t, trial.Config{Product: trial.Keepvip{Args: []string{"--on-conflict", "yield"}}})
-	holder := settled(t, g)
-	settleFor(2 * time.Second)
-	require.NoError(t, holder.ChangeMAC(net.HardwareAddr{0x02, 0x98, 0, 0, 1, 0x77}))
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); settleFor(200 * time.Millisecond) { // more than one question
-		for _, n := range g.Lab.Nodes {
-			s, err := trial.Keepvip{}.Status(n)
-			require.NoError(t, err)
-			require.Empty(t, s.VIPs[0].Conflicts, "%s", n.Name)
-			require.True(t, s.VIPs[0].Eligible, "%s: %s", n.Name, s.VIPs[0].Unfit)
-		}
+	for _, vip := range []netip.Addr{lab.VIP4, lab.VIP6} {
+		t.Run(vip.String(), func(t *testing.T) {
+			t.Parallel() // seconds of waiting for questions
+			g := open(t, trial.Config{Addresses: []netip.Addr{vip}, Product: trial.Keepvip{Args: []string{"--on-conflict", "yield"}}})
+			holder := settled(t, g)
+			settleFor(2 * time.Second)
+			require.NoError(t, holder.ChangeMAC(net.HardwareAddr{0x02, 0x98, 0, 0, 1, 0x77}))
+			for end := time.Now().Add(20 * time.Second); time.Now().Before(end); settleFor(200 * time.Millisecond) { // more than one question
+				for _, n := range g.Lab.Nodes {
+					s, err := trial.Keepvip{}.Status(n)
+					require.NoError(t, err)
+					require.Empty(t, s.VIPs[0].Conflicts, "%s", n.Name)
+					require.True(t, s.VIPs[0].Eligible, "%s: %s", n.Name, s.VIPs[0].Unfit)
+				}
+			}
+			assert.True(t, g.Lab.Reaches(g.Lab.Client.Namespace, vip, time.Second))
+		})
 	}
-	assert.True(t, g.Lab.Reaches(g.Lab.Client.Namespace, lab.VIP4, time.Second))
 }
 
 // activeBut tells whether another node than that holds the address.

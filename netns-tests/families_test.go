@@ -81,6 +81,28 @@ func TestLastNodeKeepsTheFamilyThatWorks(t *testing.T) {
 	assert.NotContains(t, g.Daemon(n).Log(), "to=backup reason=\"the address", "the address stayed")
 }
 
+// Where the first address is of IPv6, a node whose IPv6 is off takes no part: another one has the addresses of both families, and the cause is named.
+func TestFamilyOfTheElectionThatIsSwitchedOff(t *testing.T) {
+	t.Parallel() // seconds of waiting for looks
+	cfg := bothFamilies
+	cfg.Addresses = []netip.Addr{lab.VIP6, lab.VIP4}
+	g := open(t, cfg)
+	former := settled(t, g)
+	require.NoError(t, former.SwitchIPv6Off())
+	require.True(t, eventually(t, 20*time.Second, "a node with IPv6 holds both", func() bool {
+		h := g.Holders()
+		return len(h) == 1 && h[0] != former && h[0].Holds(lab.VIP4) && h[0].Holds(lab.VIP6) && !former.Holds(lab.VIP4)
+	}), g.Logs())
+	s, err := trial.Keepvip{}.Status(former)
+	require.NoError(t, err)
+	assert.Contains(t, s.VIPs[0].Reason, "IPv6 is off on eth0, and fd77::100 is elected with IPv6, and 10.77.0.100 with it: written first")
+	require.NoError(t, former.SwitchIPv6On())
+	require.True(t, eventually(t, 20*time.Second, "it takes part again", func() bool {
+		s, err := trial.Keepvip{}.Status(former)
+		return err == nil && s.VIPs[0].State == "backup" && s.VIPs[0].Eligible
+	}), g.Logs())
+}
+
 // A node without IPv6 from the beginning takes the address only when nobody else is left.
 func TestNodeWithoutAFamilyComesLast(t *testing.T) {
 	t.Parallel() // seconds of waiting for looks

@@ -120,6 +120,18 @@ func join(list []netip.Addr) string {
 	return strings.Join(out, ", ")
 }
 
+// undecided tells that this Backup has heard nothing since the first advertisement that it has missed, and has not found out yet whether it hears at all.
+// It takes over when it has, and comes last if it is deaf. Whoever hears another node, or a router, is never undecided when its Active is down: the questions
+// begin after one and a half intervals.
+func (m *machine) undecided() bool {
+	if m.cfg.Ears == nil || m.state != election.Backup {
+		return false
+	}
+	s := m.router.Snapshot()
+	h := m.heard.findPlain(s.Followed)
+	return h != nil && m.hearing.Undecided(h.at.Add(s.ActiveAdverInterval))
+}
+
 // hearingDue is when judgeHearing has something to find out; zero for never.
 func (m *machine) hearingDue() time.Time {
 	if m.cfg.Ears == nil {

@@ -157,7 +157,7 @@ func (m *machine) end() {
 // Deadline is when expired is due.
 func (m *machine) Deadline(now time.Time) time.Time {
 	next, ok := m.router.Deadline()
-	if !ok || m.waiting() {
+	if !ok || m.waiting() || !next.After(now) && m.undecided() {
 		next = m.heard.idleUntil(now, m.holder.address)
 	}
 	for _, at := range []time.Time{m.fitness.backoff.Next(), m.x.deadline(), m.holder.due, m.hearingDue(), m.ending.due, m.fitness.unanswered.until, m.fitness.unreached.until} {

@@ -174,7 +174,7 @@ func (m *machine) expire() {
 		work = append(work, m.fit)
 	}
 	m.agenda.first(append(work, m.judgeEnding, func() {
-		if !m.waiting() {
+		if !m.waiting() && !m.undecided() {
 			m.stepRouter(vrrp.Expired{})
 		}
 	}, m.noteHolder, m.x.expire)...)

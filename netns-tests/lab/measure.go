@@ -66,6 +66,7 @@ type Measurement struct {
 	capture  *capture
 	watchers []*bindWatcher
 	lateness *latenessWatch
+	delays   *delayWatch
 
 	once   sync.Once
 	report *Report
@@ -102,6 +103,7 @@ func (m *Measurement) start() error {
 	var err error
 	if !m.lab.host.less {
 		m.lateness = startLatenessWatch(m.lab.now)
+		m.delays = startDelayWatch(m.lab.now, m.lab.daemons)
 	}
 	for _, n := range m.lab.Nodes {
 		w, err := m.lab.startBindWatcher(n)
@@ -195,7 +197,7 @@ func (m *Measurement) finish() *Report {
 	slices.SortFunc(r.Binds, func(a, b Bind) int { return int(a.At - b.At) })
 	if m.lateness != nil {
 		m.lateness.finish()
-		r.Stalls, r.Starved = append(r.Stalls, m.lateness.stalls...), m.lateness.starved
+		r.Stalls, r.Starved, r.Waited = append(r.Stalls, m.lateness.stalls...), m.lateness.starved, m.delays.finish()
 	}
 	slices.SortFunc(r.Stalls, func(a, b Stall) int { return int(a.At - b.At) })
 	r.Ended = m.lab.now()

@@ -73,8 +73,10 @@ func (p *Process) stopped() (bool, error) {
 }
 
 // state is what a thread does (proc_pid_stat(5)): T stopped, t stopped by a debugger.
-func (p *Process) state(tid int) (string, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", p.PID(), tid))
+func (p *Process) state(tid int) (string, error) { return stateOf(p.PID(), tid) }
+
+func stateOf(pid, tid int) (string, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", pid, tid))
 	if err != nil {
 		return "", err
 	}

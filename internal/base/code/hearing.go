@@ -32,9 +32,9 @@ func wireHearing() []Entry {
 			"Set `disable_ipv6` to 0 on the interface. The addresses are bound and announced again by themselves.",
 		},
 		{
-			HeldUnreached, "held-unreached", "Members hear the holder, and their connections to the address and port do not come to its service: a packet filter drops or refuses them.",
-			"Connect from a member by `nc -vz ADDRESS PORT`, and look on the holder at `nft list ruleset` and iptables for rules about the address or port.",
-			"Let the port in at the virtual address on that node. Where two members say so the holder comes last for a while, and a fit node takes over.",
+			HeldUnreached, "held-unreached", "Members hear the holder, and their connections to the address do not come to its service.",
+			"Connect from a member by `nc -vz ADDRESS PORT`. Look on the holder for rules of nftables or iptables about it.",
+			"Let the port in at the virtual address there. Where two members say so, a fit node takes over for a while.",
 		},
 	}
 }

@@ -1,12 +1,15 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/link"
 )
@@ -34,6 +37,26 @@ func (h *host) lacks(v config.VIP) func() string {
 		}
 		return ""
 	}
+}
+
+// electsWithoutIPv6 is the error of addresses that are elected with IPv6 where the interface has none; nil: that is not so. Where IPv4 addresses are among them
+// they go with the election: nodes that have IPv6 would not hear one with IPv4, and two would hold them. The caller holds the lock.
+func (s *seen) electsWithoutIPv6(w where) error {
+	if w.addresses[0].Addr().Is4() {
+		return nil
+	}
+	for _, p := range w.addresses {
+		l, err := link.Choose(s.own, p.Addr(), w.link)
+		if err != nil || !ipv6Off("/proc/sys", l.Name) {
+			continue
+		}
+		text := fmt.Sprintf("IPv6 is off on %s, and %s is elected with IPv6", l.Name, w.addresses[0].Addr())
+		if i := slices.IndexFunc(w.addresses, func(p netip.Prefix) bool { return p.Addr().Is4() }); i >= 0 {
+			text += fmt.Sprintf(", and %s with it: written first, it would be elected with IPv4", w.addresses[i].Addr())
+		}
+		return code.With(code.NoIPv6, errors.New(text))
+	}
+	return nil
 }
 
 // linkFor is the name of the interface of these addresses; empty: there is none now.

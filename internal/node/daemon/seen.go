@@ -119,6 +119,9 @@ func (s *seen) place(w where) (instance.Place, error) {
 	first := w.addresses[0].Addr()
 	l, err := link.Choose(s.own, first, w.link)
 	if err != nil {
+		if off := s.electsWithoutIPv6(w); off != nil {
+			return instance.Place{}, off
+		}
 		// The address of the node itself is none of its own by the name of a virtual one.
 		return instance.Place{}, code.With(code.InterfaceMissing, cmp.Or(link.NotOwn(s.snapshot, first, s.virtual), err))
 	}
@@ -134,6 +137,9 @@ func (s *seen) place(w where) (instance.Place, error) {
 	}
 	if !ok && w.source.IsValid() {
 		return instance.Place{}, code.With(code.NoOwnAddress, fmt.Errorf("%s does not have %s yet, which vrrp.source wants", l.Name, w.source))
+	}
+	if off := s.electsWithoutIPv6(w); !ok && off != nil {
+		return instance.Place{}, off
 	}
 	if !ok {
 		return instance.Place{}, code.With(code.NoOwnAddress, fmt.Errorf("%s has no %s of its own yet", l.Name, familyWord(first)))
