@@ -85,7 +85,7 @@ func TestNodeOfTheActiveThatIsGoneIsTakenOverFrom(t *testing.T) {
 	}{
 		"equals, the greater address first": {[3]uint8{100, 100, 100}, []netip.Addr{nodeB, nodeC}, 2, 4 * time.Millisecond},
 		"the higher priority first":         {[3]uint8{100, 95, 90}, []netip.Addr{nodeC, nodeB}, 1, 4 * time.Millisecond},
-		"the first does not find it":        {[3]uint8{100, 100, 100}, []netip.Addr{nodeB}, 1, pulse.LeastWait + 4*time.Millisecond},
+		"the first does not find it":        {[3]uint8{100, 100, 100}, []netip.Addr{nodeB}, 1, 2*pulse.LeastWait + 4*time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {

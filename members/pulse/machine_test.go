@@ -334,6 +334,24 @@ func TestHolderThatNobodyHearsIsGone(t *testing.T) {
 	}
 }
 
+// TestTwoOfFiveThatAreCutOffFindTheHolderGone: they cannot know which half is dead. The others keep it.
+func TestTwoOfFiveThatAreCutOffFindTheHolderGone(t *testing.T) {
+	seeds(t, 60, func(t *testing.T, seed uint64) *world {
+		w := newWorld(seed, 5, false)
+		w.run(2*time.Second + w.upTo(time.Second))
+		for _, a := range []int{1, 2} {
+			for _, b := range []int{0, 3, 4} {
+				w.cut[[2]int{a, b}], w.cut[[2]int{b, a}] = true, true
+			}
+		}
+		w.run(time.Second)
+		for id, want := range []int{0, 1, 1, 0, 0} {
+			assert.Len(t, w.nodes[id].gone, want, "node %d", id)
+		}
+		return w
+	})
+}
+
 // TestGroupOfTwo has no second opinion but that of a witness, which shows that the own link works.
 func TestGroupOfTwo(t *testing.T) {
 	for name, tt := range map[string]struct {
