@@ -13,7 +13,7 @@ type reload uint8
 const (
 	live     reload = iota // taken over without anybody noticing
 	recreate               // the VIP's elector is stopped and made anew
-	member                 // as Restart in a process that is a member of a Raft cluster, as Live in others
+	member                 // as restart in a process that is a member of a Raft cluster, as live in others
 	restart                // only a new process uses it
 )
 

@@ -64,7 +64,7 @@ type record struct {
 	agreed bool   // its clock was once as ours
 }
 
-// newWindow returns a Window that knows nobody.
+// newWindow returns a window that knows nobody.
 func newWindow[S comparable](width time.Duration) *window[S] {
 	return &window[S]{width: width, senders: map[S]record{}}
 }
