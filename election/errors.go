@@ -30,8 +30,8 @@ func Ended(cause error) (c code.Code, reason string) {
 	return code.Stopping, "stopping"
 }
 
-// AskedToHandOver is the reason of a holder that an operator tells to pass the address on, as every node logs it. Only uid 0 may ask.
-func AskedToHandOver(to string) string {
+// askedToHandOver is the reason of a holder that an operator tells to pass the address on, as every node logs it. Only uid 0 may ask.
+func askedToHandOver(to string) string {
 	if to == "" {
 		return "uid 0 asked for a handover"
 	}
@@ -65,5 +65,5 @@ func HandoverReason(ctx context.Context, to string) (c code.Code, reason string)
 	if w, ok := ctx.Value(whyKey{}).(why); ok {
 		return w.code, w.reason
 	}
-	return code.Handover, AskedToHandOver(to)
+	return code.Handover, askedToHandOver(to)
 }

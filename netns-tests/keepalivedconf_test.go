@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/tools/keepalived"
-	"github.com/keepvip/keepvip/internal/tools/keepalived/dump"
 	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
+	"github.com/keepvip/keepvip/netns-tests/dump"
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )

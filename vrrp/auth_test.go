@@ -210,7 +210,7 @@ func TestSequenceKeepsTheTime(t *testing.T) {
 	assert.Equal(t, uint64(0x6800000080000000), sequenceOf(draftTime))
 }
 
-// The rules are auth.Window's; here it is that they hold for advertisements.
+// The rules are auth.window's; here it is that they hold for advertisements.
 func TestVerifierRefusesReplays(t *testing.T) {
 	v := newVerifier(t, time.Minute, draftTime, draftKey())
 	send := func(at, received time.Duration) error {

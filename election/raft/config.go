@@ -15,8 +15,8 @@ import (
 
 // The bounds of Config.Heartbeat. Below the least a busy machine loses elections to its own scheduler.
 const (
-	LeastHeartbeat = 100 * time.Millisecond
-	MostHeartbeat  = 10 * time.Second
+	leastHeartbeat = 100 * time.Millisecond
+	mostHeartbeat  = 10 * time.Second
 )
 
 // Config describes this node's part in a cluster.
@@ -30,7 +30,7 @@ type Config struct {
 	Peers []netip.Addr
 	// Witnesses are those members that vote, but never hold an address.
 	Witnesses []netip.Addr
-	// Heartbeat is after how long without a leader another one is elected, within LeastHeartbeat and MostHeartbeat. It has
+	// Heartbeat is after how long without a leader another one is elected, within leastHeartbeat and mostHeartbeat. It has
 	// to be the same on all members: those with another one are not talked to.
 	Heartbeat time.Duration
 	// RemoveDead is after how long a silent voter is removed, as long as enough others live; 0 for never.
@@ -52,11 +52,11 @@ func (c Config) validate() error {
 	if !plain(c.Self) || !slices.Contains(c.Peers, c.Self) {
 		errs = append(errs, fmt.Errorf("raft: own address %s, want one of the peers", c.Self))
 	}
-	if c.Heartbeat < LeastHeartbeat || c.Heartbeat > MostHeartbeat {
-		errs = append(errs, fmt.Errorf("raft: heartbeat timeout %v, want %v to %v", c.Heartbeat, LeastHeartbeat, MostHeartbeat))
+	if c.Heartbeat < leastHeartbeat || c.Heartbeat > mostHeartbeat {
+		errs = append(errs, fmt.Errorf("raft: heartbeat timeout %v, want %v to %v", c.Heartbeat, leastHeartbeat, mostHeartbeat))
 	}
 	if c.Identity == nil || c.Identity.now.Load() == nil {
-		errs = append(errs, ErrNoKey)
+		errs = append(errs, errNoKey)
 	}
 	return errors.Join(errs...)
 }

@@ -105,7 +105,7 @@ func TestListenerAdmitsMembersDuringFlood(t *testing.T) {
 					}
 					time.Sleep(time.Second)
 				}
-				assert.Positive(t, refused.of(RejectCrowd))
+				assert.Positive(t, refused.of(rejectCrowd))
 			})
 		})
 	}
@@ -121,7 +121,7 @@ func TestListenerAdmitsMemberBesideSilentCallersOfItsAddress(t *testing.T) {
 			}
 			require.NoError(t, p.admitted(t, addr(0).String(), 100*time.Millisecond))
 		}
-		assert.Positive(t, refused.of(RejectCrowd))
+		assert.Positive(t, refused.of(rejectCrowd))
 	})
 }
 
@@ -145,7 +145,7 @@ func TestListenerAdmitsHoldersOfTheKey(t *testing.T) {
 			time.Sleep(unknownTime)
 		}
 		require.Error(t, p.admitted(t, "10.77.2.1", 100*time.Millisecond))
-		assert.Equal(t, 1, refused.of(RejectCrowd))
+		assert.Equal(t, 1, refused.of(rejectCrowd))
 		assert.NoError(t, p.admitted(t, addr(0).String(), 100*time.Millisecond))
 	})
 }

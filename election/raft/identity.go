@@ -24,8 +24,8 @@ type credentials struct {
 }
 
 var (
-	// ErrNoKey: members are told from others by the shared key alone.
-	ErrNoKey = errors.New("raft: no shared key and no certificates, want key.file (make one by: keepvip key generate) or raft.certificate, raft.privateKey and raft.ca")
+	// errNoKey: members are told from others by the shared key alone.
+	errNoKey = errors.New("raft: no shared key and no certificates, want key.file (make one by: keepvip key generate) or raft.certificate, raft.privateKey and raft.ca")
 	// errUntrusted is a certificate that none of the trusted authorities has signed.
 	errUntrusted = errors.New("certificate of another key")
 )
@@ -34,7 +34,7 @@ var (
 // believed, so that a key can be exchanged one node at a time. With an error nothing has changed.
 func (i *Identity) UseKeys(secrets ...[]byte) error {
 	if len(secrets) == 0 {
-		return ErrNoKey
+		return errNoKey
 	}
 	c := credentials{roots: x509.NewCertPool(), at: midway}
 	for n, secret := range secrets {

@@ -57,7 +57,7 @@ func TestAcksOfAnOlderTermOrStartDoNotCount(t *testing.T) {
 }
 
 func TestLeaseEndsBeforeTheVoteLock(t *testing.T) {
-	for _, heartbeat := range []time.Duration{LeastHeartbeat, 150 * time.Millisecond, 500 * time.Millisecond, MostHeartbeat} {
+	for _, heartbeat := range []time.Duration{leastHeartbeat, 150 * time.Millisecond, 500 * time.Millisecond, mostHeartbeat} {
 		assert.Less(t, LeaseLength(heartbeat), heartbeat)
 		assert.Positive(t, LeaseLength(heartbeat))
 	}

@@ -26,11 +26,11 @@ const (
 
 // Reasons why a connection is refused.
 const (
-	RejectPlain   = "plaintext"   // no TLS
-	RejectKey     = "certificate" // of another key
-	RejectSlow    = "handshake-timeout"
-	RejectCrowd   = "too-many-connections"
-	RejectGarbage = "handshake" // anything else that is no handshake of a member
+	rejectPlain   = "plaintext"   // no TLS
+	rejectKey     = "certificate" // of another key
+	rejectSlow    = "handshake-timeout"
+	rejectCrowd   = "too-many-connections"
+	rejectGarbage = "handshake" // anything else that is no handshake of a member
 )
 
 // refuser is told of what was refused.
@@ -79,7 +79,7 @@ func (l *listener) serve() {
 		from := addrOf(c)
 		limit, ok := l.enter(from, c)
 		if !ok {
-			l.refuse(from, RejectCrowd, nil)
+			l.refuse(from, rejectCrowd, nil)
 			reset(c)
 			runtime.Gosched() // callers without end do not keep the processor from what members have said
 			continue
@@ -150,11 +150,11 @@ func (l *listener) admit(from netip.Addr, c net.Conn, limit time.Duration) {
 	cancel()
 	switch stayed := l.leave(from, c); {
 	case !stayed:
-		l.refuse(from, RejectCrowd, nil)
+		l.refuse(from, rejectCrowd, nil)
 	case err != nil:
 		l.refuse(from, reasonOf(err), err)
 	case !l.keep(from, c):
-		l.refuse(from, RejectCrowd, nil)
+		l.refuse(from, rejectCrowd, nil)
 	default:
 		l.doors[conn.ConnectionState().NegotiatedProtocol](&admitted{Conn: conn, l: l, from: from, raw: c})
 		return
@@ -205,15 +205,15 @@ func reasonOf(err error) string {
 	var op *net.OpError
 	switch {
 	case errors.As(err, &record):
-		return RejectPlain
+		return rejectPlain
 	case errors.Is(err, errUntrusted), errors.As(err, &op) && op.Op == "remote error":
-		return RejectKey // the caller does not believe us
+		return rejectKey // the caller does not believe us
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
-		return RejectSlow
+		return rejectSlow
 	case errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
-		return RejectGarbage
+		return rejectGarbage
 	}
-	return RejectGarbage
+	return rejectGarbage
 }
 
 func addrOf(c net.Conn) netip.Addr {

@@ -115,7 +115,7 @@ func TestListenerKeys(t *testing.T) {
 				return
 			}
 			require.Error(t, err)
-			assert.Eventually(t, func() bool { return refused.of(RejectKey) == 1 }, 5*time.Second, time.Millisecond)
+			assert.Eventually(t, func() bool { return refused.of(rejectKey) == 1 }, 5*time.Second, time.Millisecond)
 		})
 	}
 }
@@ -132,9 +132,9 @@ func TestListenerRefuses(t *testing.T) {
 		_, _ = io.Copy(io.Discard, c)
 	}
 	raw("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-	assert.Eventually(t, func() bool { return refused.of(RejectPlain) == 1 }, 5*time.Second, time.Millisecond)
+	assert.Eventually(t, func() bool { return refused.of(rejectPlain) == 1 }, 5*time.Second, time.Millisecond)
 	raw("\x16\x03\x01\x00\x05junk!")
-	assert.Eventually(t, func() bool { return refused.of(RejectGarbage) == 1 }, 5*time.Second, time.Millisecond)
+	assert.Eventually(t, func() bool { return refused.of(rejectGarbage) == 1 }, 5*time.Second, time.Millisecond)
 	require.Error(t, echoed(t, d, "another/1"), "another protocol")
 	old := tls.Config{MaxVersion: tls.VersionTLS12, InsecureSkipVerify: true, NextProtos: []string{protocolMember}}
 	_, err := tls.Dial("tcp", netip.AddrPortFrom(d.self, d.port).String(), &old)
@@ -158,11 +158,11 @@ func TestListenerBoundsSilentCallers(t *testing.T) {
 			p.from(t, "10.77.1.1")
 		}
 		synctest.Wait()
-		assert.Equal(t, 6, refused.of(RejectCrowd))
+		assert.Equal(t, 6, refused.of(rejectCrowd))
 		time.Sleep(unknownTime + time.Millisecond)
-		assert.Equal(t, maxFromUnknown, refused.of(RejectSlow))
+		assert.Equal(t, maxFromUnknown, refused.of(rejectSlow))
 		time.Sleep(handshakeTime - unknownTime)
-		assert.Equal(t, maxFromUnknown+maxFromMember, refused.of(RejectSlow))
+		assert.Equal(t, maxFromUnknown+maxFromMember, refused.of(rejectSlow))
 	})
 }
 
@@ -174,7 +174,7 @@ func TestIdentityHasTheSameAuthorityOnEveryNode(t *testing.T) {
 	assert.Equal(t, a.cert.Raw, b.cert.Raw)
 	_, err = newAuthority(make([]byte, 31))
 	assert.ErrorContains(t, err, "key of 31 bytes, want 32 to 64")
-	assert.ErrorIs(t, (&Identity{}).UseKeys(), ErrNoKey)
+	assert.ErrorIs(t, (&Identity{}).UseKeys(), errNoKey)
 }
 
 func TestIdentityOfFiles(t *testing.T) {

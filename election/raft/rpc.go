@@ -137,7 +137,7 @@ func (s *rpcServer) one(c net.Conn) error {
 		err = fmt.Errorf("raft: message from %s, but its sender is %s", m.From, addrOf(c))
 		fallthrough
 	case err != nil && !errors.As(err, &ne) && !isEnd(err):
-		s.refuse(addrOf(c), RejectGarbage, err)
+		s.refuse(addrOf(c), rejectGarbage, err)
 		return err
 	case err != nil:
 		return err

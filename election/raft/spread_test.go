@@ -264,7 +264,7 @@ func TestClientsAreSaidByTurns(t *testing.T) {
 func TestMembersThatSpreadSpeakAtTheirPaceHoweverLongTheHeartbeat(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
-		l.heartbeat = MostHeartbeat
+		l.heartbeat = mostHeartbeat
 		for _, h := range l.hosts {
 			h.cfg.Heartbeat = l.heartbeat
 		}

@@ -77,37 +77,37 @@ func backendName() kind[string] {
 func backendCheckOptions() []Option {
 	return []Option{
 		{
-			Key: "vips[].spread.backendCheck.url", Flag: "backend-check", Reload: Live, shorthand: true,
+			Key: "vips[].spread.backendCheck.url", Flag: "backend-check", Reload: live, shorthand: true,
 			Help:    "How each backend is probed, at its own address in place of the URL's host: an http or https URL by GET; kubeadm, k3s, rke2 or k0s for the /readyz of an apiserver, verified with that installation's CA; tcp by connecting. Without it https /readyz where the port is 6443, and tcp elsewhere",
 			binding: one(backendCheck(), func(t target) *string { return &t.vip.Spread.BackendCheck.URL }),
 		},
 		{
-			Key: "vips[].spread.backendCheck.ca", Flag: "backend-check-ca", Reload: Live,
+			Key: "vips[].spread.backendCheck.ca", Flag: "backend-check-ca", Reload: live,
 			Help:    "File with the CA certificates that the backends' certificates are verified against; without it they are not verified",
 			binding: one(path(maxPath), func(t target) *string { return &t.vip.Spread.BackendCheck.CA }),
 		},
 		{
-			Key: "vips[].spread.backendCheck.serverName", Flag: "backend-check-server-name", Reload: Live,
+			Key: "vips[].spread.backendCheck.serverName", Flag: "backend-check-server-name", Reload: live,
 			Help:    "The name in the certificates of backends; without it kubernetes, which every apiserver of kubeadm has",
 			binding: one(backendName(), func(t target) *string { return &t.vip.Spread.BackendCheck.ServerName }),
 		},
 		{
-			Key: "vips[].spread.backendCheck.interval", Flag: "backend-check-interval", Default: "300ms", Reload: Live,
+			Key: "vips[].spread.backendCheck.interval", Flag: "backend-check-interval", Default: "300ms", Reload: live,
 			Help:    "The time from the start of one probe of a backend to the next",
 			binding: one(duration(10*time.Millisecond, 10*time.Minute, time.Millisecond), func(t target) *time.Duration { return &t.vip.Spread.BackendCheck.Interval }),
 		},
 		{
-			Key: "vips[].spread.backendCheck.timeout", Flag: "backend-check-timeout", Default: "600ms", Reload: Live,
+			Key: "vips[].spread.backendCheck.timeout", Flag: "backend-check-timeout", Default: "600ms", Reload: live,
 			Help:    "How long a probe of a backend may take in all",
 			binding: one(duration(10*time.Millisecond, time.Minute, time.Millisecond), func(t target) *time.Duration { return &t.vip.Spread.BackendCheck.Timeout }),
 		},
 		{
-			Key: "vips[].spread.backendCheck.rise", Flag: "backend-check-rise", Default: "2", Reload: Live,
+			Key: "vips[].spread.backendCheck.rise", Flag: "backend-check-rise", Default: "2", Reload: live,
 			Help:    "Good probes in a row that make an unhealthy backend healthy",
 			binding: one(number(1, 1000), func(t target) *int { return &t.vip.Spread.BackendCheck.Rise }),
 		},
 		{
-			Key: "vips[].spread.backendCheck.fall", Flag: "backend-check-fall", Default: "3", Reload: Live,
+			Key: "vips[].spread.backendCheck.fall", Flag: "backend-check-fall", Default: "3", Reload: live,
 			Help:    "Bad probes in a row that make a healthy backend unhealthy; a refused connection needs only one",
 			binding: one(number(1, 1000), func(t target) *int { return &t.vip.Spread.BackendCheck.Fall }),
 		},

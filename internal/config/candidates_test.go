@@ -36,5 +36,5 @@ func TestDiffOfCandidatesIsLive(t *testing.T) {
 	after := load(t, "vips: [{addresses: [10.77.0.1]}]\n")
 	d := Diff(before, after)
 	require.Len(t, d.Changed, 1)
-	assert.Equal(t, VIPChange{New: after.VIPs[0], Keys: []string{"vips[].candidates"}}, d.Changed[0])
+	assert.Equal(t, vipChange{New: after.VIPs[0], Keys: []string{"vips[].candidates"}}, d.Changed[0])
 }

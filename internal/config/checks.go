@@ -16,7 +16,7 @@ type ListedCheck struct {
 	Timeout    time.Duration
 	Rise, Fall int
 	InitFail   bool          // bad from the start, until Rise good probes
-	Counts     Counts        // how Rise and Fall are counted
+	Counts     counts        // how Rise and Fall are counted
 	Watch      bool          // notice the end of an idle connection or of the process
 	URL        string        // https, http
 	CA         string        // https: file; "" with Insecure
@@ -40,38 +40,38 @@ type ListedCheck struct {
 	Quorum     int           // process: how many have to run; 0: one, whose end is seen at once
 	QuorumMax  int           // process: how many may run
 	Arguments  []string      // process: the arguments of those that count; nil: any
-	Match      ArgumentsMatch
+	Match      argumentsMatch
 	Interface  string     // interface
 	Router     netip.Addr // gateway: the zero Addr for the next hop of the default route
 }
 
-// ArgumentsMatch is how the arguments of a process are compared.
-type ArgumentsMatch string
+// argumentsMatch is how the arguments of a process are compared.
+type argumentsMatch string
 
 // The ways.
 const (
-	MatchExact ArgumentsMatch = "exact"
-	MatchFirst ArgumentsMatch = "first"
-	MatchBegin ArgumentsMatch = "begin"
+	matchExact argumentsMatch = "exact"
+	matchFirst argumentsMatch = "first"
+	matchBegin argumentsMatch = "begin"
 )
 
-// Counts is how a check counts its probes.
-type Counts string
+// counts is how a check counts its probes.
+type counts string
 
 // The ways of counting.
 const (
-	CountsDamped Counts = "damped"
-	CountsPlain  Counts = "plain"
+	CountsDamped counts = "damped"
+	CountsPlain  counts = "plain"
 )
 
-// ChecksAsRoot says whether checks of kind exec may run as root.
-type ChecksAsRoot string
+// checksAsRoot says whether checks of kind exec may run as root.
+type checksAsRoot string
 
 // The ways.
 const (
-	RootNever ChecksAsRoot = "never"
-	RootSafe  ChecksAsRoot = "safe" // where nobody else can put another program in the place of the check's
-	RootAny   ChecksAsRoot = "any"
+	RootNever checksAsRoot = "never"
+	RootSafe  checksAsRoot = "safe" // where nobody else can put another program in the place of the check's
+	RootAny   checksAsRoot = "any"
 )
 
 // CheckKind is what a check looks at.
@@ -183,7 +183,7 @@ func listedOptions() []Option {
 			Key: at("counts"), Default: string(CountsDamped),
 			Help: "damped: a check that flaps needs more good probes than rise, and the first bad probe after the start does not count alone; " +
 				"plain: rise and fall and nothing else, and the first probe counts alone, with initFail, too, as in keepalived",
-			binding: one(enum(CountsDamped, CountsPlain), func(t target) *Counts { return &t.check.Counts }),
+			binding: one(enum(CountsDamped, CountsPlain), func(t target) *counts { return &t.check.Counts }),
 		},
 		{
 			Key: at("watch"), Default: "true",
@@ -291,9 +291,9 @@ func listedOptions() []Option {
 			binding: words(func(t target) *[]string { return &t.check.Arguments }),
 		},
 		{
-			Key: at("match"), Default: string(MatchExact),
+			Key: at("match"), Default: string(matchExact),
 			Help:    "process: exact: the arguments are these; first: others may follow; begin: others may follow, and the last one may be longer",
-			binding: one(enum(MatchExact, MatchFirst, MatchBegin), func(t target) *ArgumentsMatch { return &t.check.Match }),
+			binding: one(enum(matchExact, matchFirst, matchBegin), func(t target) *argumentsMatch { return &t.check.Match }),
 		},
 		{
 			Key:     at("interface"),

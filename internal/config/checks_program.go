@@ -49,16 +49,6 @@ func UserExists(user string) bool {
 	return err == nil
 }
 
-// Runnable tells why a user could not run a program on this machine: the file, or a directory or a symbolic link on the way to it. It is
-// nil for one that can be run.
-func Runnable(path, user string) error {
-	uid, gid, err := lookUp(user, true)
-	if err != nil {
-		return err
-	}
-	return runnable(path, uid, gid)
-}
-
 // SafeForRoot tells how somebody else than root could put another program in the place of one. It is nil where nobody could.
 func SafeForRoot(path string) error { return safeForRoot(path) }
 

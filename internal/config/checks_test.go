@@ -37,21 +37,21 @@ func TestChecksOfEveryKind(t *testing.T) {
 	c, err := Load(in)
 	require.NoError(t, err)
 	const ms = time.Millisecond
-	base := ListedCheck{Interval: 300 * ms, Timeout: 600 * ms, Rise: 2, Fall: 3, Counts: CountsDamped, Watch: true, QuorumMax: MostProcesses, Match: MatchExact}
+	base := ListedCheck{Interval: 300 * ms, Timeout: 600 * ms, Rise: 2, Fall: 3, Counts: CountsDamped, Watch: true, QuorumMax: MostProcesses, Match: matchExact}
 	with := func(change func(*ListedCheck)) ListedCheck { h := base; change(&h); return h }
 	assert.Equal(t, []ListedCheck{
 		with(func(h *ListedCheck) {
 			h.Kind, h.Name, h.URL, h.CA, h.ServerName = CheckHTTPS, "apiserver", "https://127.0.0.1:6443/readyz", "/ca", "kubernetes"
 			h.Codes, h.ClientCert, h.ClientKey, h.TokenFile = []int{200, 204}, "/c", "/k", "/t"
 		}),
-		{Kind: CheckHTTPS, Name: "other", URL: "https://127.0.0.1/", Insecure: true, Weight: -20, Interval: 10 * ms, Timeout: time.Second, Rise: 1, Fall: 1, Counts: CountsPlain, QuorumMax: MostProcesses, Match: MatchExact},
+		{Kind: CheckHTTPS, Name: "other", URL: "https://127.0.0.1/", Insecure: true, Weight: -20, Interval: 10 * ms, Timeout: time.Second, Rise: 1, Fall: 1, Counts: CountsPlain, QuorumMax: MostProcesses, Match: matchExact},
 		with(func(h *ListedCheck) { h.Kind, h.Name, h.URL = CheckHTTP, "http", "http://127.0.0.1/" }),
 		with(func(h *ListedCheck) { h.Kind, h.Name, h.Address, h.Weight = CheckTCP, "tcp", "[::1]:5432", 253 }),
 		with(func(h *ListedCheck) {
 			h.Kind, h.Name, h.Command, h.User = CheckExec, "exec", []string{"/bin/true", "-a", "x", "-a", "x"}, "65534"
 		}),
 		with(func(h *ListedCheck) {
-			h.Kind, h.Name, h.Process, h.Quorum, h.QuorumMax, h.Arguments, h.Match = CheckProcess, "workers", "w", 2, 4, []string{}, MatchBegin
+			h.Kind, h.Name, h.Process, h.Quorum, h.QuorumMax, h.Arguments, h.Match = CheckProcess, "workers", "w", 2, 4, []string{}, matchBegin
 		}),
 		with(func(h *ListedCheck) {
 			h.Kind, h.Name, h.Path, h.Absent, h.MaxAge = CheckFile, "file", "/run/x", true, time.Minute

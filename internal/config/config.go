@@ -19,7 +19,7 @@ type Config struct {
 	StateDir string
 	// KeepalivedFiles is the directory for what keepalived writes on a signal; "": nothing is written.
 	KeepalivedFiles string
-	ChecksAsRoot    ChecksAsRoot
+	ChecksAsRoot    checksAsRoot
 	Metrics         Metrics
 	Health          Health
 	FIFO            FIFO
@@ -61,7 +61,7 @@ type VIP struct {
 	ExternalAddress string        // where clients connect in ModeExternal: an address or a name, perhaps with a port
 	ExternalGrace   time.Duration // for how long the addresses are served after the mode has become external
 
-	OnConflict      OnConflict
+	OnConflict      onConflict
 	ProbeBeforeBind bool
 }
 
@@ -82,7 +82,7 @@ func (v VIP) Advertised(ipv4 bool) []netip.Addr {
 
 // VRRP is what only the VRRP elector needs.
 type VRRP struct {
-	ID                    uint8 // VRID, 1..255; [DeriveVRID] of the first address when not set
+	ID                    uint8 // VRID, 1..255; [deriveVRID] of the first address when not set
 	Version               uint8 // 2 or 3
 	AdvertisementInterval time.Duration
 	Preempt               bool // Preempt_Mode
@@ -138,7 +138,7 @@ type Announce struct {
 	RefreshRepeat int           // announcements of each refresh
 	Repeat        int           // announcements of the first burst
 	Delay         time.Duration // from binding to a second burst; 0: none
-	By            AnnounceBy
+	By            announceBy
 	Table         int   // of the routes
 	Protocol      uint8 // of the routes
 }
@@ -157,7 +157,7 @@ type Check struct {
 // Log is how the daemon logs.
 type Log struct {
 	Level  LogLevel
-	Format LogFormat
+	Format logFormat
 }
 
 // Election names an elector.
@@ -212,13 +212,13 @@ const (
 	LogError LogLevel = "error"
 )
 
-// LogFormat is the shape of a log line.
-type LogFormat string
+// logFormat is the shape of a log line.
+type logFormat string
 
 // The handlers of log/slog.
 const (
-	LogText LogFormat = "text"
-	LogJSON LogFormat = "json"
+	LogText logFormat = "text"
+	LogJSON logFormat = "json"
 )
 
 const (

@@ -1,23 +1,23 @@
 package config
 
-// OnConflict says what a holder does about a host outside the election that claims one of its addresses.
-type OnConflict string
+// onConflict says what a holder does about a host outside the election that claims one of its addresses.
+type onConflict string
 
 // The two answers.
 const (
-	Defend OnConflict = "defend" // announce again, at most every ten seconds (RFC 5227 section 2.4)
-	Yield  OnConflict = "yield"  // resign, and stay out while it is claimed
+	Defend onConflict = "defend" // announce again, at most every ten seconds (RFC 5227 section 2.4)
+	Yield  onConflict = "yield"  // resign, and stay out while it is claimed
 )
 
 func conflictOptions() []Option {
 	return []Option{
 		{
-			Key: "vips[].onConflict", Flag: "on-conflict", Default: string(Defend), Reload: Live,
+			Key: "vips[].onConflict", Flag: "on-conflict", Default: string(Defend), Reload: live,
 			Help:    "What to do about a host outside the election that claims an address: announce against it, or give the addresses up as long as it does",
-			binding: one(enum(Defend, Yield), func(t target) *OnConflict { return &t.vip.OnConflict }),
+			binding: one(enum(Defend, Yield), func(t target) *onConflict { return &t.vip.OnConflict }),
 		},
 		{
-			Key: "vips[].probeBeforeBind", Flag: "probe-before-bind", Default: "true", Reload: Live,
+			Key: "vips[].probeBeforeBind", Flag: "probe-before-bind", Default: "true", Reload: live,
 			Help:    "Ask the link before this node is the first to bind the addresses, and refuse them while a host outside the election has one; never when another holder was heard",
 			binding: one(boolean(), func(t target) *bool { return &t.vip.ProbeBeforeBind }),
 		},

@@ -6,9 +6,9 @@ import (
 	"net/netip"
 )
 
-// DeriveVRID is the VRID of a virtual address that names none: 1 + (32-bit FNV-1a of the address's 4 or 16 bytes mod 255).
+// deriveVRID is the VRID of a virtual address that names none: 1 + (32-bit FNV-1a of the address's 4 or 16 bytes mod 255).
 // Every node computes the same from the same file, and two addresses on a link rarely get the same.
-func DeriveVRID(a netip.Addr) uint8 {
+func deriveVRID(a netip.Addr) uint8 {
 	h := fnv.New32a()
 	h.Write(a.AsSlice()) // a hash never returns an error
 	return uint8(1 + h.Sum32()%255)
@@ -22,7 +22,7 @@ func (c *Config) derive() {
 		c.deriveCheck(i)
 		c.deriveLocal(i)
 		if v.VRRP.ID == 0 && len(v.Addresses) > 0 {
-			v.VRRP.ID = DeriveVRID(v.First())
+			v.VRRP.ID = deriveVRID(v.First())
 		}
 		for j := range v.Checks {
 			h := &v.Checks[j]

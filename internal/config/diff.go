@@ -9,15 +9,15 @@ import (
 type Changes struct {
 	Added   []VIP
 	Removed []VIP
-	Changed []VIPChange
+	Changed []vipChange
 	// Live lists the keys of the process whose new values a running one takes over.
 	Live []string
 	// Restart lists the keys whose new values only a new process uses; the old values stay in force until then.
 	Restart []string
 }
 
-// VIPChange is one VIP that exists before and after, as New.
-type VIPChange struct {
+// vipChange is one VIP that exists before and after, as New.
+type vipChange struct {
 	New  VIP
 	Keys []string // of what differs: "vips[].priority"
 	// Recreate tells that the VIP's elector cannot take the change over while it runs: interface, VRID, version, family, ...
@@ -56,7 +56,7 @@ func Diff(before, after *Config) Changes {
 
 // waits tells whether a process that runs with before cannot take a new value over. An option of the process is never re-created.
 func (o Option) waits(before *Config) bool {
-	return !o.PerVIP() && (o.Reload == Restart || o.Reload == Member && len(before.ByRaft()) > 0)
+	return !o.PerVIP() && (o.Reload == restart || o.Reload == member && len(before.ByRaft()) > 0)
 }
 
 // Running is what a process that runs with before makes of next: next, but for the values that only a new process uses. These stay what
@@ -71,12 +71,12 @@ func Running(before, next *Config) *Config {
 	return &out
 }
 
-func diffVIP(before, after VIP) VIPChange {
-	c := VIPChange{New: after}
+func diffVIP(before, after VIP) vipChange {
+	c := vipChange{New: after}
 	for _, o := range table {
 		if o.PerVIP() && o.differs(target{vip: &before}, target{vip: &after}) {
 			c.Keys = append(c.Keys, o.Key)
-			c.Recreate = c.Recreate || o.Reload == Recreate
+			c.Recreate = c.Recreate || o.Reload == recreate
 		}
 	}
 	if before.VRRP.Password != after.VRRP.Password && before.VRRP.PasswordFile == after.VRRP.PasswordFile {

@@ -60,7 +60,7 @@ func TestDiffOfOneVIP(t *testing.T) {
 				return
 			}
 			require.Len(t, d.Changed, 1)
-			assert.Equal(t, VIPChange{New: after.VIPs[0], Keys: strings.Fields(tt.keys), Recreate: tt.recreate}, d.Changed[0])
+			assert.Equal(t, vipChange{New: after.VIPs[0], Keys: strings.Fields(tt.keys), Recreate: tt.recreate}, d.Changed[0])
 			assert.Empty(t, names(d.Added)+names(d.Removed))
 		})
 	}
@@ -117,7 +117,7 @@ func TestReloadLeavesWhatOnlyANewProcessUses(t *testing.T) {
 				next := load(t, "vips: [{addresses: [10.77.0.1]}]\n")
 				before.VIPs[0].Election = election
 				require.NoError(t, o.assign(target{config: next}, []string{others[o.Key]}), "a value for the test")
-				waits := o.Reload == Restart || o.Reload == Member && election == ElectionRaft
+				waits := o.Reload == restart || o.Reload == member && election == ElectionRaft
 				running := Running(before, next)
 				for range 2 { // the second reload is of the same file
 					d := Diff(before, next)

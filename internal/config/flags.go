@@ -7,20 +7,20 @@ import (
 
 // Flags collects the options given on a command line. Bind each value with pflag's VarPF or flag's Var, then pass
 // [Flags.Given] to [Load].
-type Flags struct{ values []*FlagValue }
+type Flags struct{ values []*flagValue }
 
 // NewFlags makes one value for every option.
 func NewFlags() *Flags {
 	f := &Flags{}
 	for _, o := range table {
-		f.values = append(f.values, &FlagValue{option: o})
+		f.values = append(f.values, &flagValue{option: o})
 	}
 	return f
 }
 
 // All yields every option with its value, in the reference's order.
-func (f *Flags) All() iter.Seq2[Option, *FlagValue] {
-	return func(yield func(Option, *FlagValue) bool) {
+func (f *Flags) All() iter.Seq2[Option, *flagValue] {
+	return func(yield func(Option, *flagValue) bool) {
 		for _, v := range f.values {
 			if !yield(v.option, v) {
 				return
@@ -40,14 +40,14 @@ func (f *Flags) Given() map[string][]string {
 	return given
 }
 
-// FlagValue is one flag: a pflag.Value and flag.Value that only remembers, because [Load] judges all sources alike.
-type FlagValue struct {
+// flagValue is one flag: a pflag.Value and flag.Value that only remembers, because [Load] judges all sources alike.
+type flagValue struct {
 	option Option
 	given  []string
 }
 
 // String is what was given, or the default.
-func (v *FlagValue) String() string {
+func (v *flagValue) String() string {
 	if len(v.given) == 0 {
 		return v.option.Default
 	}
@@ -55,7 +55,7 @@ func (v *FlagValue) String() string {
 }
 
 // Set takes one occurrence; of an option that is no list, the last counts.
-func (v *FlagValue) Set(s string) error {
+func (v *flagValue) Set(s string) error {
 	if !v.option.list {
 		v.given = nil
 	}
@@ -64,7 +64,7 @@ func (v *FlagValue) Set(s string) error {
 }
 
 // Type names the value in a usage text.
-func (v *FlagValue) Type() string { return v.option.Kind() }
+func (v *flagValue) Type() string { return v.option.Kind() }
 
 // IsBoolFlag tells package flag that the value may be left out; with pflag set NoOptDefVal to "true".
-func (v *FlagValue) IsBoolFlag() bool { return v.option.IsBool() }
+func (v *flagValue) IsBoolFlag() bool { return v.option.IsBool() }

@@ -8,7 +8,7 @@ type Hook struct {
 	User      string   // as that of a check of kind exec, or root
 	UID, GID  uint32   // of User, as found on this machine
 	States    []HookState
-	Type      HookType
+	Type      hookType
 	Arguments bool // type, name, state and priority follow those of Command
 	Timeout   time.Duration
 }
@@ -25,13 +25,13 @@ const (
 	HookDeleted HookState = "DELETED" // a reload has taken the entry away
 )
 
-// HookType is whose state a hook is told.
-type HookType string
+// hookType is whose state a hook is told.
+type hookType string
 
 // The types.
 const (
-	HookInstance HookType = "INSTANCE" // of the entry
-	HookGroup    HookType = "GROUP"    // of the group that the entry is in
+	HookInstance hookType = "INSTANCE" // of the entry
+	HookGroup    hookType = "GROUP"    // of the group that the entry is in
 )
 
 // FIFO is where every change of state is written as a line.
@@ -71,7 +71,7 @@ func hookOptions() []Option {
 		{
 			Key: at("type"), Default: string(HookInstance),
 			Help:    "Whose state it is about: INSTANCE, that of the entry; GROUP, that of its group, once for all of them",
-			binding: one(enum(HookInstance, HookGroup), func(t target) *HookType { return &t.hook.Type }),
+			binding: one(enum(HookInstance, HookGroup), func(t target) *hookType { return &t.hook.Type }),
 		},
 		{
 			Key: at("arguments"), Default: "true",
@@ -89,12 +89,12 @@ func hookOptions() []Option {
 func fifoOptions() []Option {
 	return []Option{
 		{
-			Key: "notifyFIFO.path", Flag: "notify-fifo", Reload: Restart,
+			Key: "notifyFIFO.path", Flag: "notify-fifo", Reload: restart,
 			Help:    "A named pipe to which each change of state is written as a line, as keepalived does: INSTANCE \"apiserver\" MASTER 100; made with mode 0600 where there is none, and then removed at the end; what nobody reads is dropped and counted",
 			binding: one(absolute(maxPath, "/run/keepvip/notify"), func(t target) *string { return &t.config.FIFO.Path }),
 		},
 		{
-			Key: "notifyFIFO.user", Flag: "notify-fifo-user", Reload: Restart,
+			Key: "notifyFIFO.user", Flag: "notify-fifo-user", Reload: restart,
 			Help:    "Who owns a pipe that keepvip makes, by name or id, with its own group, or another behind a colon; without it keepvip's own user",
 			binding: one(userName(), func(t target) *string { return &t.config.FIFO.User }),
 		},

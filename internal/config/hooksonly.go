@@ -4,7 +4,7 @@ import "net/netip"
 
 func hooksOnlyOptions() []Option {
 	return []Option{{
-		Key: "vips[].hooksOnly", Flag: "hooks-only", Default: "false", Reload: Recreate,
+		Key: "vips[].hooksOnly", Flag: "hooks-only", Default: "false", Reload: recreate,
 		Help: "Elect, and tell hooks and the notify FIFO; bind, announce and fence nothing: for an address that a hook moves, such as a cloud's. " +
 			"With vrrp the entry may have no addresses at all: then vrrp.id and interface are needed, and advertisements name none, as keepalived's do",
 		binding: one(boolean(), func(t target) *bool { return &t.vip.HooksOnly }),
@@ -36,7 +36,7 @@ func (k vipValidator) hooksOnly() {
 		k.fail("hooksOnly", "true with election local, in which nobody is elected; want election vrrp or raft")
 	case v.Spread.Via != ViaOff:
 		k.fail("spread.via", "%s with hooksOnly, by which keepvip holds no address; want off", v.Spread.Via)
-	case v.Announce.By == ByRoute:
+	case v.Announce.By == byRoute:
 		k.fail("announce.by", "route with hooksOnly, by which keepvip holds no address; want none")
 	case len(v.Elsewhere) > 0:
 		k.fail("elsewhere", "set with hooksOnly, by which keepvip binds nothing; want none")

@@ -35,7 +35,7 @@ func TestLoadDefaults(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, VIP{
 		Name: "apiserver", Addresses: prefixes("10.77.0.100/32"), Scope: ScopeGlobal, Election: ElectionVRRP, Priority: 100,
-		VRRP:       VRRP{ID: DeriveVRID(netip.MustParseAddr("10.77.0.100")), Version: 3, AdvertisementInterval: 100 * time.Millisecond, Preempt: true, MinTTL: 255, Checksum: ChecksumPseudoHeader, DownTimerAdverts: 3, Detector: DetectorPlain},
+		VRRP:       VRRP{ID: deriveVRID(netip.MustParseAddr("10.77.0.100")), Version: 3, AdvertisementInterval: 100 * time.Millisecond, Preempt: true, MinTTL: 255, Checksum: ChecksumPseudoHeader, DownTimerAdverts: 3, Detector: DetectorPlain},
 		Announce:   Announce{Refresh: time.Minute, RefreshRepeat: 1, Repeat: 6, Table: 198, Protocol: 248},
 		OnConflict: Defend, ProbeBeforeBind: true,
 		Spread: Spread{
@@ -123,10 +123,10 @@ func TestLoadWarnsOfUnknownVariables(t *testing.T) {
 
 func TestDeriveVRID(t *testing.T) {
 	// Computed by hand from FNV-1a's definition; the same on every node and in every version.
-	assert.Equal(t, fnv1a(10, 77, 0, 100), DeriveVRID(netip.MustParseAddr("10.77.0.100")))
+	assert.Equal(t, fnv1a(10, 77, 0, 100), deriveVRID(netip.MustParseAddr("10.77.0.100")))
 	seen := map[uint8]int{}
 	for i := range 1 << 12 {
-		id := DeriveVRID(netip.AddrFrom4([4]byte{10, 77, byte(i >> 8), byte(i)}))
+		id := deriveVRID(netip.AddrFrom4([4]byte{10, 77, byte(i >> 8), byte(i)}))
 		require.NotZero(t, id)
 		seen[id]++
 	}

@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// Reload says what a changed value asks of a running daemon.
-type Reload uint8
+// reload says what a changed value asks of a running daemon.
+type reload uint8
 
 // From the least to the most disturbing.
 const (
-	Live     Reload = iota // taken over without anybody noticing
-	Recreate               // the VIP's elector is stopped and made anew
-	Member                 // as Restart in a process that is a member of a Raft cluster, as Live in others
-	Restart                // only a new process uses it
+	live     reload = iota // taken over without anybody noticing
+	recreate               // the VIP's elector is stopped and made anew
+	member                 // as restart in a process that is a member of a Raft cluster, as live in others
+	restart                // only a new process uses it
 )
 
 // String is the word that the reference shows.
-func (r Reload) String() string {
+func (r reload) String() string {
 	return [...]string{"live", "re-created", "member", "restart"}[r]
 }
 
@@ -28,7 +28,7 @@ type Option struct {
 	Flag    string // without dashes: "vrid"
 	Default string // as it would be written; "" when there is none
 	Help    string // one sentence without its full stop
-	Reload  Reload
+	Reload  reload
 	binding
 
 	shorthand bool // a scalar in place of the mapping around this key stands for it: `check: none`

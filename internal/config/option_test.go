@@ -215,7 +215,7 @@ func TestOptionsAreDistinct(t *testing.T) {
 
 func TestFlags(t *testing.T) {
 	f := NewFlags()
-	values := map[string]*FlagValue{}
+	values := map[string]*flagValue{}
 	for o, v := range f.All() {
 		values[o.Flag] = v
 		assert.Equal(t, o.Default, v.String())

@@ -27,37 +27,37 @@ const maxPeers = 9
 func raftOptions() []Option {
 	return []Option{
 		{
-			Key: "raft.peers", Flag: "raft-peer", Reload: Live,
+			Key: "raft.peers", Flag: "raft-peer", Reload: live,
 			Help:    "The nodes' own addresses that a new Raft cluster begins with, the same list on all of them; an address that a reload adds or drops is added to the running cluster, or removed",
 			binding: many(address(), func(t target) *[]netip.Addr { return &t.config.Raft.Peers }),
 		},
 		{
-			Key: "raft.witnesses", Flag: "raft-witness", Reload: Member,
+			Key: "raft.witnesses", Flag: "raft-witness", Reload: member,
 			Help:    "Those of raft.peers that vote, but never hold an address",
 			binding: many(address(), func(t target) *[]netip.Addr { return &t.config.Raft.Witnesses }),
 		},
 		{
-			Key: "raft.heartbeatTimeout", Flag: "raft-heartbeat-timeout", Default: "500ms", Reload: Member,
+			Key: "raft.heartbeatTimeout", Flag: "raft-heartbeat-timeout", Default: "500ms", Reload: member,
 			Help:    "After how long without a leader the nodes elect another; the same on all nodes, as those with another one do not vote together. Below 330ms the fence cannot be renewed in time, and if keepvip dies only the lifetime of the address removes it",
 			binding: one(duration(100*time.Millisecond, 10*time.Second, time.Millisecond), func(t target) *time.Duration { return &t.config.Raft.HeartbeatTimeout }),
 		},
 		{
-			Key: "raft.removeDeadAfter", Flag: "raft-remove-dead-after", Default: "0s", Reload: Member,
+			Key: "raft.removeDeadAfter", Flag: "raft-remove-dead-after", Default: "0s", Reload: member,
 			Help:    "After how long a silent voter is removed from the cluster, as long as a majority of those that are left lives; 0s never",
 			binding: one(duration(0, 30*24*time.Hour, time.Second), func(t target) *time.Duration { return &t.config.Raft.RemoveDeadAfter }),
 		},
 		{
-			Key: "raft.certificate", Flag: "raft-certificate", Reload: Member,
+			Key: "raft.certificate", Flag: "raft-certificate", Reload: member,
 			Help:    "File with this node's certificate for Raft, in PEM; without it one is derived from the shared key at every start",
 			binding: one(path(maxPath), func(t target) *string { return &t.config.Raft.Certificate }),
 		},
 		{
-			Key: "raft.privateKey", Flag: "raft-private-key", Reload: Member,
+			Key: "raft.privateKey", Flag: "raft-private-key", Reload: member,
 			Help:    "File with the private key of that certificate, in PEM",
 			binding: one(path(maxPath), func(t target) *string { return &t.config.Raft.PrivateKey }),
 		},
 		{
-			Key: "raft.ca", Flag: "raft-ca", Reload: Member,
+			Key: "raft.ca", Flag: "raft-ca", Reload: member,
 			Help:    "File with the CA certificates, in PEM: whoever has a certificate of one of these is a member",
 			binding: one(path(maxPath), func(t target) *string { return &t.config.Raft.CA }),
 		},

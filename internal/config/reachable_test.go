@@ -22,11 +22,16 @@ func TestRunnableLooksAtTheWholePath(t *testing.T) {
 	}
 	require.NoError(t, os.Symlink(filepath.Join(private, "hidden"), filepath.Join(dir, "link")))
 	const stranger = "54321:54321"
-	require.NoError(t, Runnable(filepath.Join(dir, "open"), stranger))
-	for _, name := range []string{"private/hidden", "link"} {
-		err := Runnable(filepath.Join(dir, name), stranger)
-		require.ErrorContains(t, err, "the directory "+private+" (mode 0750) does not let user 54321 in")
-		require.NoError(t, Runnable(filepath.Join(dir, name), "root"))
+	runs := func(name, user string) error {
+		uid, gid, err := lookUp(user, true)
+		require.NoError(t, err)
+		return runnable(filepath.Join(dir, name), uid, gid)
 	}
-	assert.ErrorContains(t, Runnable(filepath.Join(dir, "none"), stranger), "no such program here")
+	require.NoError(t, runs("open", stranger))
+	for _, name := range []string{"private/hidden", "link"} {
+		err := runs(name, stranger)
+		require.ErrorContains(t, err, "the directory "+private+" (mode 0750) does not let user 54321 in")
+		require.NoError(t, runs(name, "root"))
+	}
+	assert.ErrorContains(t, runs("none", stranger), "no such program here")
 }

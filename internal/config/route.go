@@ -8,13 +8,13 @@ import (
 	"strconv"
 )
 
-// AnnounceBy says how others learn where an address is.
-type AnnounceBy string
+// announceBy says how others learn where an address is.
+type announceBy string
 
 // The two ways.
 const (
-	ByLink  AnnounceBy = "link"  // gratuitous ARP and neighbour advertisements
-	ByRoute AnnounceBy = "route" // a route, which a routing daemon of this host tells routers of
+	byLink  announceBy = "link"  // gratuitous ARP and neighbour advertisements
+	byRoute announceBy = "route" // a route, which a routing daemon of this host tells routers of
 )
 
 // What routes are known by where nothing else is said: the numbers that others have made configurations of FRR and BIRD for.
@@ -29,18 +29,18 @@ const mostTable = 1<<31 - 1
 func routeOptions() []Option {
 	return []Option{
 		{
-			Key: "vips[].announce.by", Flag: "announce", Reload: Recreate,
+			Key: "vips[].announce.by", Flag: "announce", Reload: recreate,
 			Help: "How others learn where the address is: link: by gratuitous ARP and neighbour advertisements; route: the node that serves also puts a route to the address into announce.table, " +
 				"which BIRD or FRR on this host tells routers of (docs/routes.md). Without it link, and with election local route",
-			binding: one(enum(ByLink, ByRoute), func(t target) *AnnounceBy { return &t.vip.Announce.By }),
+			binding: one(enum(byLink, byRoute), func(t target) *announceBy { return &t.vip.Announce.By }),
 		},
 		{
-			Key: "vips[].announce.table", Flag: "announce-table", Default: strconv.Itoa(DefaultTable), Reload: Recreate,
+			Key: "vips[].announce.table", Flag: "announce-table", Default: strconv.Itoa(DefaultTable), Reload: recreate,
 			Help:    "The number of the routing table that the route is in; 254 is the main one, which FRR needs",
 			binding: one(number(1, mostTable), func(t target) *int { return &t.vip.Announce.Table }),
 		},
 		{
-			Key: "vips[].announce.protocol", Flag: "announce-protocol", Default: strconv.Itoa(DefaultProtocol), Reload: Recreate,
+			Key: "vips[].announce.protocol", Flag: "announce-protocol", Default: strconv.Itoa(DefaultProtocol), Reload: recreate,
 			Help:    "The protocol number of the route, by which filters of BIRD and FRR know it",
 			binding: one(number[uint8](5, 255), func(t target) *uint8 { return &t.vip.Announce.Protocol }),
 		},
@@ -57,7 +57,7 @@ func (v VIP) LocalTalk() bool {
 
 // Routed tells whether the node that serves announces a route.
 func (v VIP) Routed() bool {
-	return !v.External() && (v.Announce.By == ByRoute || v.Announce.By == "" && v.Election == ElectionLocal)
+	return !v.External() && (v.Announce.By == byRoute || v.Announce.By == "" && v.Election == ElectionLocal)
 }
 
 // RoutedPorts are the ports of the addresses that this node's own program serves, each with its target: those of the list under spread, or else
@@ -93,7 +93,7 @@ func (k vipValidator) local() {
 	}
 	switch v := k.v; {
 	case v.External():
-	case v.Announce.By == ByLink:
+	case v.Announce.By == byLink:
 		k.fail("announce.by", "link with election local, by which several nodes would answer on one link; want route")
 	case v.Spread.Via == ViaMasquerade:
 		k.fail("spread.via", "%s with election local, where no node holds the address; want direct, or off: routers spread the connections", v.Spread.Via)

@@ -12,7 +12,7 @@ import (
 
 // Spread is how the load of a virtual address is spread over the members.
 type Spread struct {
-	Via    Via
+	Via    via
 	Ports  []SpreadPort // as listed; see [VIP.SpreadPorts]
 	Weight uint8        // this node's share of new connections, relative to that of the others; 0: none
 	// Backends are servers without keepvip that connections go to in place of members, and BackendCheck what they are asked.
@@ -21,15 +21,15 @@ type Spread struct {
 	Members      []netip.Addr // the own addresses of all members that serve, in this order on every node; none: those that are heard, sorted
 }
 
-// Via is the way by which a packet comes to the member that owns its slot.
-type Via string
+// via is the way by which a packet comes to the member that owns its slot.
+type via string
 
 // The ways.
 const (
-	ViaOff    Via = off      // nothing is spread: the holder serves everything
-	ViaDirect Via = "direct" // over the link, as it is; the answer goes from the member to the client
+	ViaOff    via = off      // nothing is spread: the holder serves everything
+	ViaDirect via = "direct" // over the link, as it is; the answer goes from the member to the client
 	// ViaMasquerade: translated by the holder, and so is the answer, which goes back by it.
-	ViaMasquerade Via = "masquerade"
+	ViaMasquerade via = "masquerade"
 )
 
 // SpreadPort is one port of the address that is spread.
@@ -63,17 +63,17 @@ const (
 func spreadOptions() []Option {
 	return []Option{
 		{
-			Key: "vips[].spread.via", Flag: "spread", Default: string(ViaOff), Reload: Live, shorthand: true,
+			Key: "vips[].spread.via", Flag: "spread", Default: string(ViaOff), Reload: live, shorthand: true,
 			Help:    "How new connections are spread over the members: off: the holder serves all of them; direct: each member serves its share, over the link that all members are on, and connections outlive a move of the address; masquerade, for networks that refuse direct: the holder translates, servers see the holder as the client, and connections end when the address moves. The same on all nodes",
-			binding: one(enum(ViaOff, ViaDirect, ViaMasquerade), func(t target) *Via { return &t.vip.Spread.Via }),
+			binding: one(enum(ViaOff, ViaDirect, ViaMasquerade), func(t target) *via { return &t.vip.Spread.Via }),
 		},
 		{
-			Key: "vips[].spread.weight", Flag: "spread-weight", Default: "1", Reload: Live,
+			Key: "vips[].spread.weight", Flag: "spread-weight", Default: "1", Reload: live,
 			Help:    "This node's share of new connections, relative to that of the other members; with 0 the node gets none, and keeps those that it has",
 			binding: one(number[uint8](0, 255), func(t target) *uint8 { return &t.vip.Spread.Weight }),
 		},
 		{
-			Key: "vips[].spread.members", Flag: "spread-member", Reload: Live,
+			Key: "vips[].spread.members", Flag: "spread-member", Reload: live,
 			Help:    "The own addresses of all members that serve: at most 7, in the same order on all nodes, a new one at the end. A candidate that is not in the list sends on what it receives, and serves nothing. Without the list all members that are heard serve, in the order of their addresses",
 			binding: many(address(), func(t target) *[]netip.Addr { return &t.vip.Spread.Members }),
 		},

@@ -95,7 +95,7 @@ func TestDiffOfSpreadIsLive(t *testing.T) {
 		after := load(t, "vips: [{addresses: [10.77.0.1], spread: "+tt.spread+"}]\n")
 		d := Diff(before, after)
 		require.Len(t, d.Changed, 1)
-		assert.Equal(t, VIPChange{New: after.VIPs[0], Keys: strings.Fields(tt.keys)}, d.Changed[0])
+		assert.Equal(t, vipChange{New: after.VIPs[0], Keys: strings.Fields(tt.keys)}, d.Changed[0])
 	}
 }
 

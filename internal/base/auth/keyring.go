@@ -69,8 +69,8 @@ func Find(keys []Key, id, code []byte, parts ...[]byte) (*Key, Judgement) {
 	return &keys[i], Fresh
 }
 
-// CheckSecret reports a secret of the wrong length.
-func CheckSecret(secret []byte) error {
+// checkSecret reports a secret of the wrong length.
+func checkSecret(secret []byte) error {
 	if n := len(secret); n < minSecret || n > maxSecret {
 		return fmt.Errorf("auth: key of %d bytes, want %d to %d random bytes", n, minSecret, maxSecret)
 	}
@@ -81,7 +81,7 @@ func CheckSecret(secret []byte) error {
 // what the same secret is used for elsewhere. Its id comes from the secret, too: two keys can be told apart while one is being replaced
 // by the other.
 func Derive(secret []byte, label string) (Key, error) {
-	if err := CheckSecret(secret); err != nil {
+	if err := checkSecret(secret); err != nil {
 		return Key{}, err
 	}
 	mac, err := hkdf.Key(sha256.New, secret, nil, label+" mac", sha256.Size)
@@ -108,7 +108,7 @@ func (c Config) Validate() error {
 		return fmt.Errorf("auth: time window %v, want more than 0s and at most %v", c.Window, maxWindow)
 	}
 	for i, key := range c.Keys {
-		if err := CheckSecret(key.Secret); err != nil {
+		if err := checkSecret(key.Secret); err != nil {
 			return err
 		}
 		if slices.ContainsFunc(c.Keys[:i], func(k Key) bool { return k.ID == key.ID }) {
@@ -128,12 +128,12 @@ type Keyring[S comparable] struct {
 	last    uint64
 
 	judging sync.Mutex // guards window
-	window  *Window[S]
+	window  *window[S]
 }
 
 // NewKeyring makes a Keyring without keys, whose time is clock's.
 func NewKeyring[S comparable](clock *Clock) *Keyring[S] {
-	k := &Keyring[S]{clock: clock, window: NewWindow[S](Default)}
+	k := &Keyring[S]{clock: clock, window: newWindow[S](Default)}
 	k.config.Store(&Config{})
 	return k
 }
@@ -178,7 +178,7 @@ func (k *Keyring[S]) Genuine(id, code []byte, parts ...[]byte) Judgement {
 // Judge tells whether a genuine packet of s is new: by its sequence, by when it was made by the sender's clock, and by when it
 // arrived. If it is, and only if it is also well-formed, it is remembered. The duration is [Window.Judge]'s.
 func (k *Keyring[S]) Judge(s S, sequence uint64, made, at time.Time, wellFormed bool) (Judgement, time.Duration) {
-	p := Packet{Sequence: sequence, Made: made, At: at, Clock: k.clock.At(at)}
+	p := packet{Sequence: sequence, Made: made, At: at, Clock: k.clock.At(at)}
 	k.judging.Lock()
 	defer k.judging.Unlock()
 	verdict, by := k.window.Judge(s, p)

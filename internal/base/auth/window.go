@@ -17,8 +17,8 @@ const (
 	maxSenders = 1024
 )
 
-// Packet is what a [Window] looks at.
-type Packet struct {
+// packet is what a [window] looks at.
+type packet struct {
 	Sequence uint64    // greater in each packet of a sender
 	Made     time.Time // by the sender's clock
 	At       time.Time // when it arrived; the monotonic reading counts
@@ -26,12 +26,12 @@ type Packet struct {
 }
 
 // age is how old the packet is by our clock; negative if the sender's is ahead.
-func (p Packet) age() time.Duration { return p.Clock.Sub(p.Made) }
+func (p packet) age() time.Duration { return p.Clock.Sub(p.Made) }
 
 // Judgement is what a packet turned out to be.
 type Judgement uint8
 
-// The verdicts, of which a [Window] gives the first three.
+// The verdicts, of which a [window] gives the first three.
 const (
 	Fresh      Judgement = iota
 	Repeated             // heard before, or older than what was heard
@@ -40,7 +40,7 @@ const (
 	Forged               // not made with that key, or changed since
 )
 
-// Window judges packets by the sequence and the time of their senders, of which S tells one from another. A packet is fresh if
+// window judges packets by the sequence and the time of their senders, of which S tells one from another. A packet is fresh if
 // its sequence is greater than the sender's last, and
 //
 //   - it is the first of its sender, and its time differs from ours by the width at most; or
@@ -52,29 +52,29 @@ const (
 //
 // So what was captured of a sender that is dead counts for the width, and 2 s, after its death at most. A Window is not safe
 // for concurrent use.
-type Window[S comparable] struct {
+type window[S comparable] struct {
 	width   time.Duration
 	senders map[S]record
 }
 
 // record is what is known of a sender.
 type record struct {
-	last   Packet
-	best   Packet // the one that took the shortest time
+	last   packet
+	best   packet // the one that took the shortest time
 	agreed bool   // its clock was once as ours
 }
 
-// NewWindow returns a Window that knows nobody.
-func NewWindow[S comparable](width time.Duration) *Window[S] {
-	return &Window[S]{width: width, senders: map[S]record{}}
+// newWindow returns a window that knows nobody.
+func newWindow[S comparable](width time.Duration) *window[S] {
+	return &window[S]{width: width, senders: map[S]record{}}
 }
 
 // SetWidth changes the width; what is known of the senders remains.
-func (w *Window[S]) SetWidth(width time.Duration) { w.width = width }
+func (w *window[S]) SetWidth(width time.Duration) { w.width = width }
 
 // Judge tells whether a packet is fresh, and leaves no trace. With Repeated comes how long before the sender's last packet it was
 // made, with Stale by how much its time differs from ours.
-func (w *Window[S]) Judge(s S, p Packet) (Judgement, time.Duration) {
+func (w *window[S]) Judge(s S, p packet) (Judgement, time.Duration) {
 	r, known := w.senders[s]
 	switch {
 	case !known && p.age().Abs() > w.width:
@@ -90,7 +90,7 @@ func (w *Window[S]) Judge(s S, p Packet) (Judgement, time.Duration) {
 }
 
 // Note remembers a packet that was fresh, and that was otherwise right.
-func (w *Window[S]) Note(s S, p Packet) {
+func (w *window[S]) Note(s S, p packet) {
 	r, known := w.senders[s]
 	if !known {
 		w.forget(p)
@@ -103,19 +103,19 @@ func (w *Window[S]) Note(s S, p Packet) {
 }
 
 // late is how much longer a packet took than the best one.
-func (r record) late(p Packet) time.Duration {
+func (r record) late(p packet) time.Duration {
 	elapsed := p.At.Sub(r.best.At)
 	return r.best.Made.Add(elapsed - elapsed/driftShare).Sub(p.Made)
 }
 
 // paused tells that the sender's machine stood still, and its clock with it.
-func (w *Window[S]) paused(r record, p Packet) bool {
+func (w *window[S]) paused(r record, p packet) bool {
 	silent, late := p.At.Sub(r.last.At), r.late(p)
 	return r.agreed && late > tolerance && silent > w.width && late <= silent+tolerance
 }
 
 // forget drops the senders of whom nothing would count any more, if there are too many.
-func (w *Window[S]) forget(now Packet) {
+func (w *window[S]) forget(now packet) {
 	if len(w.senders) < maxSenders {
 		return
 	}

@@ -10,13 +10,13 @@ import (
 // statusEvery is how often the status is looked at when the manager has no watchdog.
 const statusEvery = 5 * time.Second
 
-// Pulse says in a line what the process does, or why it must not count as alive.
-type Pulse func() (status string, err error)
+// pulse says in a line what the process does, or why it must not count as alive.
+type pulse func() (status string, err error)
 
 // Run tells the manager READY as soon as pulse has no error, and STOPPING when serving has ended, and returns when alive has. Until then a manager
 // with a watchdog hears a sign of life three times in its time, but only while pulse has no error; the manager sees
 // a new status at the same pace.
-func (n *Notifier) Run(serving, alive context.Context, pulse Pulse, log *slog.Logger) {
+func (n *Notifier) Run(serving, alive context.Context, pulse pulse, log *slog.Logger) {
 	if n == nil {
 		return
 	}
@@ -48,7 +48,7 @@ func (n *Notifier) pace() time.Duration {
 // runner is one Run.
 type runner struct {
 	*Notifier
-	pulse  Pulse
+	pulse  pulse
 	log    *slog.Logger
 	ready  bool   // and the manager knows
 	status string // as last told

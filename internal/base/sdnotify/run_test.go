@@ -15,7 +15,7 @@ import (
 )
 
 // recorded runs a notifier for a while and returns what the manager heard, and the log.
-func recorded(watchdog, life time.Duration, pulse Pulse, broken func() error) (messages []string, log string) {
+func recorded(watchdog, life time.Duration, pulse pulse, broken func() error) (messages []string, log string) {
 	var text bytes.Buffer
 	n := &Notifier{watchdog: watchdog, send: func(m string) error {
 		if broken != nil {

@@ -114,7 +114,7 @@ func (c *Checker) Once(ctx context.Context) Result { return c.probe(ctx) }
 // Run probes until ctx ends, the first time at once. It calls report, from its own goroutine, with the first verdict, which may
 // be Unknown, with every change of State or Points, and with a newer reason why the State is not Healthy. Run may be called once.
 func (c *Checker) Run(ctx context.Context, report func(Verdict)) {
-	if w, ok := c.prober.(Watcher); ok {
+	if w, ok := c.prober.(watcher); ok {
 		defer w.Watch(ctx, c.Kick)()
 	}
 	timer := time.NewTimer(0)

@@ -28,13 +28,13 @@ type withFurther struct {
 }
 
 // WithFurther makes a Prober that is good where p is, and where each of the addresses takes a connection (TCP). An address counts from the first
-// connection on that it has taken. A p that is a [Watcher] stays one.
+// connection on that it has taken. A p that is a [watcher] stays one.
 func WithFurther(p Prober, addresses ...string) Prober {
 	out := &withFurther{prober: p, dial: dialOnce}
 	for _, a := range addresses {
 		out.further = append(out.further, &further{address: a})
 	}
-	if w, ok := p.(Watcher); ok {
+	if w, ok := p.(watcher); ok {
 		return furtherWatcher{out, w}
 	}
 	return out
@@ -87,10 +87,10 @@ func (w *withFurther) look(ctx context.Context, f *further) Result {
 
 type furtherWatcher struct {
 	*withFurther
-	watcher Watcher
+	watcher watcher
 }
 
-// Watch implements [Watcher].
+// Watch implements [watcher].
 func (w furtherWatcher) Watch(ctx context.Context, changed func()) (wait func()) {
 	return w.watcher.Watch(ctx, changed)
 }

@@ -29,7 +29,7 @@ type gatewayProber struct {
 	watched   bool          // Close comes with the end of the watch
 }
 
-var _ Watcher = (*gatewayProber)(nil)
+var _ watcher = (*gatewayProber)(nil)
 
 // Gateway makes the Prober of a router on the link: a node that cannot reach it is of no use to clients elsewhere, even when its
 // neighbours hear it. One question may be lost; they are counted. Of cfg it uses the times.
@@ -37,7 +37,7 @@ func Gateway(n Neighbour, cfg Config) Prober {
 	return &gatewayProber{neighbour: n, timeout: cfg.withDefaults().Timeout}
 }
 
-// Watch implements [Watcher]: there is nothing to watch, but something to give back at the end.
+// Watch implements [watcher]: there is nothing to watch, but something to give back at the end.
 func (p *gatewayProber) Watch(context.Context, func()) (wait func()) {
 	p.watched = true
 	return func() {

@@ -35,7 +35,7 @@ type httpProber struct {
 	timeout     time.Duration // for the reason only; the context ends the probe
 }
 
-var _ Watcher = (*httpProber)(nil)
+var _ watcher = (*httpProber)(nil)
 
 // HTTP makes the Prober of an HTTP or HTTPS endpoint. The error names the field of cfg that cannot be.
 func HTTP(cfg Config) (Prober, error) { return newHTTPProber(cfg.withDefaults()) }
@@ -98,7 +98,7 @@ func curves() []tls.CurveID {
 	return []tls.CurveID{tls.X25519, tls.CurveP256, tls.CurveP384, tls.CurveP521}
 }
 
-// Watch implements [Watcher]: it notices the end of an idle connection.
+// Watch implements [watcher]: it notices the end of an idle connection.
 func (p *httpProber) Watch(ctx context.Context, changed func()) (wait func()) {
 	p.reuse.allowed = true
 	end := p.idle.watch(ctx, changed)

@@ -8,8 +8,8 @@ type Prober interface {
 	Probe(ctx context.Context) Result
 }
 
-// Watcher is a Prober that also notices by itself when something has happened. It decides nothing by that: it asks for a probe.
-type Watcher interface {
+// watcher is a Prober that also notices by itself when something has happened. It decides nothing by that: it asks for a probe.
+type watcher interface {
 	Prober
 	// Watch makes the Prober call changed, which does not block, whenever a probe would probably find news, until ctx ends. wait
 	// returns when nothing of that is left.

@@ -23,7 +23,7 @@ type processProber struct {
 	call patient[Result]
 }
 
-var _ Watcher = (*processProber)(nil)
+var _ watcher = (*processProber)(nil)
 
 // Process makes the Prober of a process: healthy while one runs whose program has that name (the last element of its first
 // argument, or what the kernel calls it). Its end is an event, and definite. Only processes of this PID namespace are seen.
@@ -32,7 +32,7 @@ func Process(name string, watch bool) Prober {
 	return &processProber{name: name, proc: "/proc", idle: newIdleWatch(watch)}
 }
 
-// Watch implements [Watcher].
+// Watch implements [watcher].
 func (p *processProber) Watch(ctx context.Context, changed func()) (wait func()) {
 	return p.idle.watch(ctx, changed)
 }

@@ -25,9 +25,9 @@ type ArgumentsMatch string
 
 // The ways.
 const (
-	MatchExact ArgumentsMatch = "exact" // all of them
-	MatchFirst ArgumentsMatch = "first" // more may follow
-	MatchBegin ArgumentsMatch = "begin" // more may follow, and the last one may be longer
+	matchExact ArgumentsMatch = "exact" // all of them
+	matchFirst ArgumentsMatch = "first" // more may follow
+	matchBegin ArgumentsMatch = "begin" // more may follow, and the last one may be longer
 )
 
 type processesProber struct {
@@ -129,9 +129,9 @@ func matches(have string, want []string, how ArgumentsMatch) bool {
 		b.WriteString(w + "\x00")
 	}
 	switch how {
-	case MatchFirst:
+	case matchFirst:
 		return strings.HasPrefix(have, b.String())
-	case MatchBegin:
+	case matchBegin:
 		return strings.HasPrefix(have, strings.TrimSuffix(b.String(), "\x00"))
 	}
 	return have == b.String()

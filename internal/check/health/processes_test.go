@@ -51,12 +51,12 @@ func TestProcessesAreCounted(t *testing.T) {
 		{"none", 0, 0, nil, "", Result{Reason: "0 of none"}},
 		{"none", 1, 1, nil, "", Result{Outcome: Fail, Reason: "0 of none, want 1", Hint: podHint}},
 		{"a-name-of-many-letters", 1, 1, nil, "", Result{Reason: "1 of a-name-of-many-letters"}},
-		{"web", 1, 1, nil, MatchExact, Result{Reason: "1 of web"}},
-		{"web", 1, 1, []string{"-c", "/etc/a", "-v"}, MatchExact, Result{Reason: "1 of web"}},
-		{"web", 1, 1, []string{"-c", "/etc/a"}, MatchExact, Result{Outcome: Fail, Reason: "0 of web, want 1", Hint: podHint}},
-		{"web", 1, 1, []string{"-c", "/etc/a"}, MatchFirst, Result{Reason: "1 of web"}},
-		{"web", 2, 2, []string{"-c", "/etc/a"}, MatchBegin, Result{Reason: "2 of web"}},
-		{"web", 3, 3, nil, MatchBegin, Result{Reason: "3 of web"}},
+		{"web", 1, 1, nil, matchExact, Result{Reason: "1 of web"}},
+		{"web", 1, 1, []string{"-c", "/etc/a", "-v"}, matchExact, Result{Reason: "1 of web"}},
+		{"web", 1, 1, []string{"-c", "/etc/a"}, matchExact, Result{Outcome: Fail, Reason: "0 of web, want 1", Hint: podHint}},
+		{"web", 1, 1, []string{"-c", "/etc/a"}, matchFirst, Result{Reason: "1 of web"}},
+		{"web", 2, 2, []string{"-c", "/etc/a"}, matchBegin, Result{Reason: "2 of web"}},
+		{"web", 3, 3, nil, matchBegin, Result{Reason: "3 of web"}},
 	} {
 		p := Processes(ProcessesConfig{Name: tt.name, Least: tt.least, Most: tt.most, Arguments: tt.arguments, Match: tt.match}).(*processesProber)
 		p.proc = proc

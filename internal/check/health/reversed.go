@@ -3,9 +3,9 @@ package health
 import "context"
 
 // Reversed makes a Prober that is good where p is bad, and bad where p is good, as for a service that has to run on one node only. What is
-// bad then needs counting, as every failure does. A p that is a [Watcher] stays one.
+// bad then needs counting, as every failure does. A p that is a [watcher] stays one.
 func Reversed(p Prober) Prober {
-	if w, ok := p.(Watcher); ok {
+	if w, ok := p.(watcher); ok {
 		return reversedWatcher{reversed{p}, w}
 	}
 	return reversed{p}
@@ -28,10 +28,10 @@ func (r reversed) Probe(ctx context.Context) Result {
 
 type reversedWatcher struct {
 	reversed
-	watcher Watcher
+	watcher watcher
 }
 
-// Watch implements [Watcher].
+// Watch implements [watcher].
 func (r reversedWatcher) Watch(ctx context.Context, changed func()) (wait func()) {
 	return r.watcher.Watch(ctx, changed)
 }

@@ -40,8 +40,8 @@ func TestReversedIsCounted(t *testing.T) {
 }
 
 func TestReversedWatcherStaysOne(t *testing.T) {
-	_, watches := Reversed(Process("keepvip-test", true)).(Watcher)
+	_, watches := Reversed(Process("keepvip-test", true)).(watcher)
 	assert.True(t, watches)
-	_, watches = Reversed(File(FileConfig{Path: filepath.Join(t.TempDir(), "f")})).(Watcher)
+	_, watches = Reversed(File(FileConfig{Path: filepath.Join(t.TempDir(), "f")})).(watcher)
 	require.False(t, watches)
 }

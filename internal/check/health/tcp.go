@@ -20,7 +20,7 @@ type tcpProber struct {
 	idle    *idleWatch
 }
 
-var _ Watcher = (*tcpProber)(nil)
+var _ watcher = (*tcpProber)(nil)
 
 // TCP makes the Prober of a TCP endpoint, such as "127.0.0.1:5432": it is healthy when it accepts connections. Of cfg it uses
 // the times, the counts and NoIdle.
@@ -32,7 +32,7 @@ func TCP(address string, cfg Config) (Prober, error) {
 	return &tcpProber{address: address, timeout: cfg.withDefaults().Timeout, dialer: net.Dialer{KeepAlive: -1}, idle: newIdleWatch(!cfg.NoIdle)}, nil
 }
 
-// Watch implements [Watcher].
+// Watch implements [watcher].
 func (p *tcpProber) Watch(ctx context.Context, changed func()) (wait func()) {
 	return p.idle.watch(ctx, changed)
 }

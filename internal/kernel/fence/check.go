@@ -10,21 +10,21 @@ import (
 	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 )
 
-// ErrBroken: the fence is not there as it should be. Rebuild mends it.
-var ErrBroken = errors.New("broken")
+// errBroken: the fence is not there as it should be. Rebuild mends it.
+var errBroken = errors.New("broken")
 
-// Verify reports whether the fence is in place as it was built: nil, or an error that wraps ErrBroken and names what is missing. It costs one short
+// Verify reports whether the fence is in place as it was built: nil, or an error that wraps errBroken and names what is missing. It costs one short
 // question while nobody has changed any nftables table since the last time, and is meant to be called about once a second.
 func (f *Fence) Verify() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	// The hook follows the name, and is lost with it.
 	if name, err := f.socket.LinkName(f.tables.link.index); errors.Is(err, unix.ENODEV) {
-		return f.wrap("check", ErrGone)
+		return f.wrap("check", errGone)
 	} else if err != nil {
 		return f.wrap("check", err)
 	} else if name != f.tables.link.device {
-		return f.wrap("check", fmt.Errorf("%w: the interface is now called %s", ErrBroken, name))
+		return f.wrap("check", fmt.Errorf("%w: the interface is now called %s", errBroken, name))
 	}
 	if f.owned() {
 		return f.wrap("check", f.want.allGuarded(time.Now()))
@@ -40,7 +40,7 @@ func (f *Fence) Verify() error {
 	}
 	if err := f.inspect(); err != nil {
 		f.socket.endLists()
-		return f.wrap("check", fmt.Errorf("%w: %w", ErrBroken, err))
+		return f.wrap("check", fmt.Errorf("%w: %w", errBroken, err))
 	}
 	f.generations.verified(now)
 	return nil
@@ -59,7 +59,7 @@ func (f *Fence) owned() bool {
 	return true
 }
 
-// Guarded reports whether a group has its guard: nil, or an error that wraps ErrBroken. Together with Verify it says that the kernel ends the
+// Guarded reports whether a group has its guard: nil, or an error that wraps errBroken. Together with Verify it says that the kernel ends the
 // group's lease by itself. It asks nobody.
 func (f *Fence) Guarded(id uint32) error {
 	f.mu.Lock()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Config says where a fence is put up.
-type Config struct {
+// config says where a fence is put up.
+type config struct {
 	Index int    // of the link that holds the addresses: a bridge or a bond itself, never one of its ports
 	Name  string // its name now
 	Mark  Mark   // of the packets that end the leases; 0: none do

@@ -30,8 +30,8 @@ const (
 	markTick = 250 * time.Millisecond
 )
 
-// MarkFor is the mark of a run that begins when the machine has been up for so long.
-func MarkFor(uptime time.Duration) Mark {
+// markFor is the mark of a run that begins when the machine has been up for so long.
+func markFor(uptime time.Duration) Mark {
 	return markOurs | Mark(uptime/markTick)&^markOurs&markMask
 }
 
@@ -39,7 +39,7 @@ func MarkFor(uptime time.Duration) Mark {
 func NewMark() Mark {
 	var t unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) // never fails
-	return MarkFor(time.Duration(t.Nano()))
+	return markFor(time.Duration(t.Nano()))
 }
 
 // endedRule picks what ends the leases: most packets have no mark, so that is looked at first.

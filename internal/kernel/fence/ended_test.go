@@ -16,7 +16,7 @@ const testMark = markOurs | 5
 func TestMarkOfEachRunIsItsOwn(t *testing.T) {
 	seen := map[Mark]time.Duration{}
 	for up := time.Hour; up < time.Hour+30*time.Second; up += markTick {
-		m := MarkFor(up)
+		m := markFor(up)
 		before, known := seen[m]
 		assert.False(t, known, "the run at %s has the mark of that at %s", up, before)
 		assert.Equal(t, m, m&markMask, "nothing but what the rule looks at")

@@ -13,20 +13,20 @@ import (
 )
 
 var (
-	// ErrNoNftables: this kernel has no nftables for network devices, or this process may not use it.
-	ErrNoNftables = errors.New("no nftables of the netdev family (CONFIG_NF_TABLES_NETDEV, CAP_NET_ADMIN)")
-	// ErrGone: there is no interface with that index any more.
-	ErrGone = errors.New("the interface is gone")
-	// ErrLate: the lease that was to be renewed is over.
-	ErrLate = errors.New("the lease is over already")
+	// errNoNftables: this kernel has no nftables for network devices, or this process may not use it.
+	errNoNftables = errors.New("no nftables of the netdev family (CONFIG_NF_TABLES_NETDEV, CAP_NET_ADMIN)")
+	// errGone: there is no interface with that index any more.
+	errGone = errors.New("the interface is gone")
+	// errLate: the lease that was to be renewed is over.
+	errLate = errors.New("the lease is over already")
 )
 
-// Part is a way in which addresses answer; Parts add up.
-type Part uint8
+// part is a way in which addresses answer; Parts add up.
+type part uint8
 
 // What Shut can stop.
 const (
-	Discovery Part = 1 << iota // ARP and neighbour discovery for them and in their name
+	discovery part = 1 << iota // ARP and neighbour discovery for them and in their name
 	In                         // hearing anything for them
 	Out                        // saying anything in their name
 )
@@ -39,7 +39,7 @@ const (
 // the group's advertisement at the moment it leaves, or by Renew. With the guard over, nothing is dropped: a fence that nobody tends opens
 // by itself.
 //
-// Every method that changes something returns an error that wraps ErrBroken if others have taken the table, or a part of it, away.
+// Every method that changes something returns an error that wraps errBroken if others have taken the table, or a part of it, away.
 //
 // Changing a table waits for whoever else is changing nftables at the time, which can take seconds on a node with very large rule sets. A
 // caller that must be fast has it on standby, calls Hold from another goroutine and binds meanwhile. A Fence may be used from several.
@@ -52,9 +52,9 @@ type Fence struct {
 	made        map[nfttables.ID]uint64 // the handles of the tables, where nobody can own them
 }
 
-// Open puts a fence on a link, in place of one that an earlier run left there: at no time between the two does an address in Bound answer
-// without a lease. It needs CAP_NET_ADMIN. The error wraps ErrNoNftables or ErrGone where that is the cause.
-func Open(cfg Config) (*Fence, error) {
+// open puts a fence on a link, in place of one that an earlier run left there: at no time between the two does an address in Bound answer
+// without a lease. It needs CAP_NET_ADMIN. The error wraps errNoNftables or errGone where that is the cause.
+func open(cfg config) (*Fence, error) {
 	f := &Fence{tables: tablesFor(cfg.Index, cfg.Name, cfg.Mark)}
 	err := validate(cfg.Groups)
 	if err == nil {
@@ -111,21 +111,21 @@ func (f *Fence) Set(groups []Group, bound ...uint32) error {
 // Hold begins to hold groups, or goes on with it: their guards run from now. Call it when the node becomes Active, and again well within
 // the guard's time, as with the lifetime of the addresses. It does not renew the lease.
 func (f *Fence) Hold(ids ...uint32) error {
-	return f.change("hold", ids, func(shut Part) Part { return shut })
+	return f.change("hold", ids, func(shut part) part { return shut })
 }
 
 // Shut stops parts of a group from answering at once, lease or not, until Release or Reopen, or until the guard is over, which it starts again.
-func (f *Fence) Shut(id uint32, parts Part) error {
-	return f.change("shut", []uint32{id}, func(shut Part) Part { return shut | parts })
+func (f *Fence) Shut(id uint32, parts part) error {
+	return f.change("shut", []uint32{id}, func(shut part) part { return shut | parts })
 }
 
 // Reopen takes Shut back.
 func (f *Fence) Reopen(id uint32) error {
-	return f.change("reopen", []uint32{id}, func(Part) Part { return 0 })
+	return f.change("reopen", []uint32{id}, func(part) part { return 0 })
 }
 
 // change changes all of the groups, or none.
-func (f *Fence) change(step string, ids []uint32, edit func(Part) Part) error {
+func (f *Fence) change(step string, ids []uint32, edit func(part) part) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, id := range ids {
@@ -167,7 +167,7 @@ func (f *Fence) Release(id uint32) error {
 }
 
 // Renew renews the lease of a group by hand, for an elector without advertisements and a kernel without the egress hook. The lease ends at
-// until, or after its length if that is sooner. The error wraps ErrLate if until had passed, or if the kernel took so long that the lease
+// until, or after its length if that is sooner. The error wraps errLate if until had passed, or if the kernel took so long that the lease
 // would have outlived it; the group then has no lease. Five times a second is the most that other users of nftables should have to bear.
 func (f *Fence) Renew(id uint32, until time.Time) error {
 	f.mu.Lock()
@@ -178,7 +178,7 @@ func (f *Fence) Renew(id uint32, until time.Time) error {
 	}
 	left := min(time.Until(until), g.Lease)
 	if left < time.Millisecond {
-		return f.wrap("renew", errors.Join(ErrLate, f.cut([]uint32{id})))
+		return f.wrap("renew", errors.Join(errLate, f.cut([]uint32{id})))
 	}
 	err = f.socket.renew(f.tables.link.table.Name, leaseOf(id), f.tables.link.key(), left)
 	if err == nil {
@@ -188,7 +188,7 @@ func (f *Fence) Renew(id uint32, until time.Time) error {
 	}
 	// The kernel began to count somewhere in between: the end it has in mind is no later than now + left.
 	if over := time.Now().Add(left).Sub(until); err == nil && over > max(g.Lease/8, lateness) {
-		err = errors.Join(ErrLate, f.cut([]uint32{id}))
+		err = errors.Join(errLate, f.cut([]uint32{id}))
 	}
 	return f.wrap("renew", err)
 }
@@ -213,9 +213,9 @@ func (f *Fence) wrap(step string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, unix.ENOENT) && !errors.Is(err, ErrNoNftables) && !errors.Is(err, ErrBroken):
+	case errors.Is(err, unix.ENOENT) && !errors.Is(err, errNoNftables) && !errors.Is(err, errBroken):
 		// Everything that a transaction names, build has put there.
-		err = fmt.Errorf("%w: %w", ErrBroken, err)
+		err = fmt.Errorf("%w: %w", errBroken, err)
 	}
 	return fmt.Errorf("fence: %s on %s: %w", step, f.tables.link.device, err)
 }

@@ -95,7 +95,7 @@ func TestFenceOpensByItselfWhenTheGuardIsOver(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(50*time.Millisecond, 2*long)
 	require.NoError(t, f.Hold(4, 6))
-	require.NoError(t, f.Shut(4, Discovery|In|Out))
+	require.NoError(t, f.Shut(4, discovery|In|Out))
 	w.advertise(w.own4, 51, 100)
 	assert.False(t, w.answers(vip4))
 	assert.False(t, w.answers(vip6))
@@ -114,7 +114,7 @@ func TestFenceOpensByItselfWhenTheGuardIsOver(t *testing.T) {
 	w.holder.Eventually(func() bool { return w.answers(vip6) }, "IPv6 again")
 	w.all(true, "after the guard")
 	// The kernel counts from a moment before this process does.
-	w.holder.Eventually(func() bool { return errors.Is(f.Verify(), ErrBroken) }, "a guard that nobody went on with")
+	w.holder.Eventually(func() bool { return errors.Is(f.Verify(), errBroken) }, "a guard that nobody went on with")
 }
 
 func TestFenceShutParts(t *testing.T) {
@@ -123,11 +123,11 @@ func TestFenceShutParts(t *testing.T) {
 	require.NoError(t, f.Hold(4, 6))
 	w.advertiseBoth()
 	w.all(true, "open")
-	shut := func(p Part) {
+	shut := func(p part) {
 		require.NoError(t, f.Shut(4, p))
 		require.NoError(t, f.Shut(6, p))
 	}
-	shut(Discovery)
+	shut(discovery)
 	for _, vip := range []netip.Addr{vip4, vip6} {
 		assert.False(t, w.resolves(vip), "%s is silent", vip)
 		assert.True(t, w.does(w.answers, vip), "%s still forwards", vip)
@@ -167,7 +167,7 @@ func TestFenceRenewByTransaction(t *testing.T) {
 	}
 	start := time.Now()
 	if err := f.Renew(4, start.Add(100*time.Millisecond)); err != nil {
-		require.ErrorIs(t, err, ErrLate)
+		require.ErrorIs(t, err, errLate)
 		require.GreaterOrEqual(t, time.Since(start), 100*time.Millisecond, "only this machine can have been late")
 	}
 	last := start
@@ -180,8 +180,8 @@ func TestFenceRenewByTransaction(t *testing.T) {
 	w.over(f, 4)
 	require.NoError(t, f.Renew(4, time.Now().Add(time.Minute)))
 	assert.True(t, w.does(w.answers, vip4))
-	require.ErrorIs(t, f.Renew(4, time.Now().Add(-time.Second)), ErrLate)
+	require.ErrorIs(t, f.Renew(4, time.Now().Add(-time.Second)), errLate)
 	assert.False(t, w.answers(vip4), "who is late has no lease")
-	require.ErrorIs(t, f.Renew(4, time.Now().Add(-time.Second)), ErrLate)
+	require.ErrorIs(t, f.Renew(4, time.Now().Add(-time.Second)), errLate)
 	assert.Error(t, f.Renew(5, time.Now().Add(time.Second)), "no such group")
 }

@@ -27,16 +27,16 @@ func (s *shared) follow() {
 	_ = s.looks.mend(at, func() error { return s.Rebuild(s.ends.now()) })
 }
 
-// Present reports whether the tables are there that were made: nil, or an error that wraps ErrBroken. What is in them
+// Present reports whether the tables are there that were made: nil, or an error that wraps errBroken. What is in them
 // it does not look at.
 func (f *Fence) Present() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, id := range f.tables.ids() {
 		if s, err := f.socket.Table(id); err != nil {
-			return f.wrap("look", fmt.Errorf("%w: table %s: %w", ErrBroken, id, err))
+			return f.wrap("look", fmt.Errorf("%w: table %s: %w", errBroken, id, err))
 		} else if s.Handle != f.made[id] {
-			return f.wrap("look", fmt.Errorf("%w: table %s is another one", ErrBroken, id))
+			return f.wrap("look", fmt.Errorf("%w: table %s is another one", errBroken, id))
 		}
 	}
 	return nil

@@ -22,13 +22,13 @@ type ForwardConfig struct {
 	Except    []uint16     // TCP ports whose packets stay here: translation, which comes later, knows where they belong
 }
 
-// Forwarding forwards to the node that had addresses before what clients still say on the connections to it: TCP packets that begin no
+// forwarding forwards to the node that had addresses before what clients still say on the connections to it: TCP packets that begin no
 // connection and belong to none that is known here. The other node answers the clients by itself.
 //
 // What is known here is found out by looking for the socket, as the kernel would; of a server that listens on the address itself, instead of
 // on all addresses, nothing is forwarded, and neither is what comes from the port of a connection that has ended here within the last minute
 // (TIME_WAIT): link.ForgetEnded ends that. A Forwarding that is not kept up by Keep ends by itself.
-type Forwarding struct {
+type forwarding struct {
 	cfg    ForwardConfig
 	table  *nftables.Table
 	socket sockets
@@ -42,9 +42,9 @@ const (
 )
 
 // OpenForwarding begins to forward, for the time given. It needs CAP_NET_ADMIN.
-func OpenForwarding(cfg ForwardConfig, first time.Duration) (*Forwarding, error) {
+func OpenForwarding(cfg ForwardConfig, first time.Duration) (*forwarding, error) {
 	cfg.Addresses = slices.DeleteFunc(slices.Clone(cfg.Addresses), func(a netip.Addr) bool { return a.Is4() != cfg.To.Is4() })
-	s := &Forwarding{cfg: cfg, table: &nftables.Table{Family: nftables.TableFamilyIPv6}}
+	s := &forwarding{cfg: cfg, table: &nftables.Table{Family: nftables.TableFamilyIPv6}}
 	if cfg.To.Is4() {
 		s.table.Family = nftables.TableFamilyIPv4
 	}
@@ -61,7 +61,7 @@ func OpenForwarding(cfg ForwardConfig, first time.Duration) (*Forwarding, error)
 }
 
 // Keep goes on for that time from now.
-func (s *Forwarding) Keep(d time.Duration) error {
+func (s *forwarding) Keep(d time.Duration) error {
 	err := s.socket.transact(func(c *nftables.Conn) error {
 		c.FlushSet(s.set())
 		return c.SetAddElements(s.set(), s.elements(d))
@@ -73,7 +73,7 @@ func (s *Forwarding) Keep(d time.Duration) error {
 }
 
 // Close ends it.
-func (s *Forwarding) Close() error {
+func (s *forwarding) Close() error {
 	err := s.socket.transact(func(c *nftables.Conn) error { c.DelTable(s.table); return nil })
 	s.socket.close()
 	if err != nil && !errors.Is(err, unix.ENOENT) {
@@ -83,7 +83,7 @@ func (s *Forwarding) Close() error {
 }
 
 // build replaces what an earlier run has left.
-func (s *Forwarding) build(c *nftables.Conn, first time.Duration) error {
+func (s *forwarding) build(c *nftables.Conn, first time.Duration) error {
 	c.AddTable(s.table)
 	c.DelTable(s.table)
 	c.AddTable(s.table)
@@ -98,7 +98,7 @@ func (s *Forwarding) build(c *nftables.Conn, first time.Duration) error {
 	return nil
 }
 
-func (s *Forwarding) set() *nftables.Set {
+func (s *forwarding) set() *nftables.Set {
 	kind := nftables.TypeIP6Addr
 	if s.cfg.To.Is4() {
 		kind = nftables.TypeIPAddr
@@ -106,7 +106,7 @@ func (s *Forwarding) set() *nftables.Set {
 	return &nftables.Set{Table: s.table, Name: setForwarded, KeyType: kind, HasTimeout: true}
 }
 
-func (s *Forwarding) elements(d time.Duration) []nftables.SetElement {
+func (s *forwarding) elements(d time.Duration) []nftables.SetElement {
 	out := make([]nftables.SetElement, len(s.cfg.Addresses))
 	for i, a := range s.cfg.Addresses {
 		out[i] = nftables.SetElement{Key: a.AsSlice(), Timeout: d}
@@ -122,7 +122,7 @@ const (
 
 // rule matches a packet for which only a listening socket is found: of one that is being connected, or is waiting out its end, the kernel
 // does not say how it was bound.
-func (s *Forwarding) rule() match {
+func (s *forwarding) rule() match {
 	destination, index := field{expr.PayloadBaseNetworkHeader, 24, 16}, binary.NativeEndian.AppendUint32(nil, uint32(s.cfg.Index))
 	if s.cfg.To.Is4() {
 		destination = field{expr.PayloadBaseNetworkHeader, 16, 4}
@@ -152,7 +152,7 @@ func (s *Forwarding) rule() match {
 }
 
 // others matches what goes to no port that is excepted.
-func (s *Forwarding) others() match {
+func (s *forwarding) others() match {
 	if len(s.cfg.Except) == 0 {
 		return nil
 	}

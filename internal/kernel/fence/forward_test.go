@@ -10,7 +10,7 @@ import (
 
 // TestForwardingLeavesExceptedPortsAlone: what begins no connection and has no socket on the address itself may be translated here.
 func TestForwardingLeavesExceptedPortsAlone(t *testing.T) {
-	f := &Forwarding{cfg: ForwardConfig{Index: 2, To: netip.MustParseAddr("10.0.0.5")}}
+	f := &forwarding{cfg: ForwardConfig{Index: 2, To: netip.MustParseAddr("10.0.0.5")}}
 	all := f.rule()
 	f.cfg.Except = []uint16{6443, 9345}
 	port := field{expr.PayloadBaseTransportHeader, 2, 2}

@@ -166,7 +166,7 @@ func addressElements(groups map[uint32]Group) map[string][]nftables.SetElement {
 }
 
 // putTimers starts a group's guard again, or with no time stops it, and changes what is shut of the group.
-func (t *linkTable) putTimers(c *nftables.Conn, g Group, was, shut Part) error {
+func (t *linkTable) putTimers(c *nftables.Conn, g Group, was, shut part) error {
 	var errs []error
 	for part, name := range shutSets(g.ID) {
 		if was&part == shut&part {

@@ -36,7 +36,7 @@ func TestFenceThatIsOwnedOutlivesAFlush(t *testing.T) {
 	f.dies()
 	require.NoError(t, exec.Command("nft", "flush ruleset").Run())
 	w.all(true, "what a dead process has left is no more than that of others")
-	assert.ErrorIs(t, f.Verify(), ErrBroken)
+	assert.ErrorIs(t, f.Verify(), errBroken)
 	require.NoError(t, f.Rebuild(nil))
 	w.all(false, "made anew")
 	w.advertiseBoth()

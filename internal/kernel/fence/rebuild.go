@@ -25,7 +25,7 @@ func (f *Fence) build(leaseEnds map[uint32]time.Time) error {
 	// Since Linux 6.16 the hook of a link that is not there is accepted, and waits for one of that name.
 	name, err := f.socket.LinkName(f.tables.link.index)
 	if errors.Is(err, unix.ENODEV) {
-		return ErrGone
+		return errGone
 	} else if err != nil {
 		return err
 	}
@@ -34,9 +34,9 @@ func (f *Fence) build(leaseEnds map[uint32]time.Time) error {
 	if err := f.buildMost(leaseEnds); err != nil {
 		switch {
 		case errors.Is(err, unix.ENODEV):
-			return ErrGone
+			return errGone
 		case nfttables.Lacks(err), errors.Is(err, unix.EPERM):
-			return fmt.Errorf("%w: %w", ErrNoNftables, err)
+			return fmt.Errorf("%w: %w", errNoNftables, err)
 		}
 		return err
 	}

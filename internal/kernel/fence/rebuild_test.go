@@ -43,7 +43,7 @@ func TestRebuildGivesALeaseOnlyToThoseThatHadOne(t *testing.T) {
 		groups: byID([]Group{
 			grouped(2, netip.MustParseAddr("10.0.0.1")), grouped(3, netip.MustParseAddr("10.0.0.2")), grouped(4, netip.MustParseAddr("10.0.0.3")),
 		}),
-		held: map[uint32]Part{2: 0, 3: 0, 4: 0},
+		held: map[uint32]part{2: 0, 3: 0, 4: 0},
 	}
 	now := time.Now()
 	sets := filled(t, w, map[uint32]time.Time{2: now.Add(time.Minute), 3: now.Add(-time.Millisecond)})
@@ -59,7 +59,7 @@ func TestRebuildGivesALeaseOnlyToThoseThatHadOne(t *testing.T) {
 func TestRebuildThatTookLongEndsTheLeasesThatItMadeTooLong(t *testing.T) {
 	began := time.Unix(1000, 0)
 	const lease = 290 * time.Millisecond
-	w := &wanted{groups: map[uint32]Group{2: {ID: 2, Lease: lease}}, held: map[uint32]Part{2: 0}}
+	w := &wanted{groups: map[uint32]Group{2: {ID: 2, Lease: lease}}, held: map[uint32]part{2: 0}}
 	for _, tt := range []struct {
 		name       string
 		left, took time.Duration

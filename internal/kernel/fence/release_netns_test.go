@@ -22,7 +22,7 @@ func TestFenceReleaseIsQuick(t *testing.T) {
 		do   func() error
 	}{
 		{"Hold", func() error { return f.Hold(4) }},
-		{"Shut what comes in", func() error { return f.Shut(4, Discovery|In) }},
+		{"Shut what comes in", func() error { return f.Shut(4, discovery|In) }},
 		{"ResetTCP", func() error { _, err := link.ResetTCP(t.Context(), vip4); return err }},
 		{"Shut what leaves", func() error { return f.Shut(4, Out) }},
 		{"Release", func() error { return f.Release(4) }},

@@ -40,9 +40,9 @@ func chainOf(id uint32) string { return fmt.Sprintf("group%d", id) }
 
 // shutSets are the sets that shut the parts of a group. The rules that ask them are always there: a change of rules makes the kernel wait for
 // whoever is passing them, many times as long as a change of a set takes.
-func shutSets(id uint32) map[Part]string {
-	return map[Part]string{
-		Discovery: fmt.Sprintf("quiet%d", id), In: fmt.Sprintf("deaf%d", id), Out: fmt.Sprintf("mute%d", id),
+func shutSets(id uint32) map[part]string {
+	return map[part]string{
+		discovery: fmt.Sprintf("quiet%d", id), In: fmt.Sprintf("deaf%d", id), Out: fmt.Sprintf("mute%d", id),
 	}
 }
 
@@ -115,7 +115,7 @@ func verdicts(id uint32, standby, routes bool) []match {
 	var rules []match
 	for _, w := range []way{incoming, outgoing} {
 		held := w.in(guardOf(id))
-		quiet := and(held, w.in(shut[Discovery]), drop())
+		quiet := and(held, w.in(shut[discovery]), drop())
 		all := shut[In]
 		if w == outgoing {
 			all = shut[Out]

@@ -107,7 +107,7 @@ func TestFenceShutsEachPartOnItsWay(t *testing.T) {
 	}
 	shut := shutSets(7)
 	assert.Equal(t, map[string]int{shut[In]: 1}, passed)
-	assert.Equal(t, map[string]int{shut[Discovery]: 6, shut[In]: 1, shut[Out]: 1, leaseOf(7): 2}, asked)
+	assert.Equal(t, map[string]int{shut[discovery]: 6, shut[In]: 1, shut[Out]: 1, leaseOf(7): 2}, asked)
 }
 
 func TestFenceRenewalMatchesOneAdvertiser(t *testing.T) {

@@ -29,10 +29,10 @@ func (s *Share) Standby() (time.Duration, error) {
 }
 
 // ShutDiscovery stops ARP and neighbour discovery for the addresses and in their name.
-func (s *Share) ShutDiscovery() error { return s.fence.Shut(s.id, Discovery) }
+func (s *Share) ShutDiscovery() error { return s.fence.Shut(s.id, discovery) }
 
 // ShutIn stops the addresses from hearing anything.
-func (s *Share) ShutIn() error { return s.fence.Shut(s.id, Discovery|In) }
+func (s *Share) ShutIn() error { return s.fence.Shut(s.id, discovery|In) }
 
 // ShutOut stops anything from leaving in their name.
 func (s *Share) ShutOut() error { return s.fence.Shut(s.id, Out) }
@@ -46,7 +46,7 @@ func (s *Share) Release() error { return s.fence.Release(s.id) }
 // Renewing reports whether the kernel renews the lease with every advertisement that leaves. Otherwise Renew has to.
 func (s *Share) Renewing() bool { return s.adverts && s.fence.Egress() }
 
-// Renew renews the lease until then, or for its length if that is sooner. The error wraps ErrLate as that of Fence.Renew.
+// Renew renews the lease until then, or for its length if that is sooner. The error wraps errLate as that of Fence.Renew.
 func (s *Share) Renew(until time.Time) error { return s.fence.Renew(s.id, until) }
 
 // LeaseLeft is how much of the lease the kernel has left at this moment, whoever renewed it; 0 for none. Any goroutine may ask.

@@ -236,7 +236,7 @@ func TestFenceSilentNodeDoesNotAskInTheAddressesName(t *testing.T) {
 		w.advertiseBoth()
 		forget()
 		assert.True(t, w.does(w.answers, vip), "%s asks for its client", vip)
-		require.NoError(t, f.Shut(id, Discovery))
+		require.NoError(t, f.Shut(id, discovery))
 		assert.True(t, w.does(w.answers, vip), "%s knows its client", vip)
 		forget()
 		assert.False(t, w.answers(vip), "%s must not ask", vip)

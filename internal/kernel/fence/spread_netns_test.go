@@ -85,7 +85,7 @@ func TestFenceLetsSpreadPortsPassAndNothingElse(t *testing.T) {
 	require.NoError(t, f.Hold(4, 6))
 	w.spreads(true, "held without a lease")
 	for _, id := range []uint32{4, 6} {
-		require.NoError(t, f.Shut(id, Discovery|In|Out))
+		require.NoError(t, f.Shut(id, discovery|In|Out))
 	}
 	w.spreads(true, "shut")
 	require.NoError(t, f.Rebuild(nil))

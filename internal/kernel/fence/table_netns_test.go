@@ -40,10 +40,10 @@ func TestFenceCheckAndRebuild(t *testing.T) {
 		require.NoError(t, err)
 		do(c)
 		require.NoError(t, c.Flush())
-		require.ErrorIs(t, f.Verify(), ErrBroken, name)
+		require.ErrorIs(t, f.Verify(), errBroken, name)
 		if name == "table deleted" {
-			require.ErrorIs(t, f.Hold(4), ErrBroken)
-			require.ErrorIs(t, f.Set(nil), ErrBroken)
+			require.ErrorIs(t, f.Hold(4), errBroken)
+			require.ErrorIs(t, f.Set(nil), errBroken)
 			require.NoError(t, f.Remove())
 		}
 		minute := time.Now().Add(time.Minute)
@@ -60,15 +60,15 @@ func TestFenceCheckAndRebuild(t *testing.T) {
 	w.holder.IP("link set eth0 down")
 	w.holder.IP("link set eth0 name lan0")
 	w.holder.IP("link set lan0 up")
-	require.ErrorIs(t, f.Verify(), ErrBroken)
+	require.ErrorIs(t, f.Verify(), errBroken)
 	require.NoError(t, f.Rebuild(map[uint32]time.Time{4: time.Now().Add(time.Minute)}))
 	require.NoError(t, f.Verify())
 	assert.False(t, w.answers(vip4), "what was shut stays shut")
 	require.NoError(t, f.Reopen(4))
 	assert.True(t, w.does(w.answers, vip4))
 	w.holder.IP("link del lan0")
-	require.ErrorIs(t, f.Verify(), ErrGone)
-	require.ErrorIs(t, f.Rebuild(nil), ErrGone)
+	require.ErrorIs(t, f.Verify(), errGone)
+	require.ErrorIs(t, f.Rebuild(nil), errGone)
 }
 
 // A look costs one short question as long as nobody else has changed anything: a fence counts its own renewals.
@@ -95,7 +95,7 @@ func TestFenceCountsItsOwnRenewals(t *testing.T) {
 	c.FlushChain(f.tables.link.chain(chainAdverts))
 	require.NoError(t, c.Flush())
 	change()
-	require.ErrorIs(t, f.Verify(), ErrBroken, "between two of its own")
+	require.ErrorIs(t, f.Verify(), errBroken, "between two of its own")
 	require.NoError(t, f.Rebuild(nil))
 	change()
 	require.NoError(t, f.Verify())
@@ -116,7 +116,7 @@ func TestFenceIsReadableByOthers(t *testing.T) {
 	f := w.fence(60*time.Second, 120*time.Second)
 	list := func() string { return listing(t) }
 	require.NoError(t, f.Hold(4))
-	require.NoError(t, f.Shut(6, Discovery|In|Out))
+	require.NoError(t, f.Shut(6, discovery|In|Out))
 	w.advertiseBoth()
 	both := list()
 	t.Log(both)
@@ -125,7 +125,7 @@ func TestFenceIsReadableByOthers(t *testing.T) {
 
 	// nft before 1.0.7 cannot read back what it prints for the target of a solicitation.
 	require.NoError(t, f.Set([]Group{{ID: 4, Addresses: []netip.Addr{vip4}, Advert: Advert{Source: w.own4, VRID: 51}, Lease: time.Minute, Guard: time.Hour}}))
-	require.NoError(t, f.Shut(4, Discovery|In|Out))
+	require.NoError(t, f.Shut(4, discovery|In|Out))
 	before := list()
 	require.NoError(t, f.Remove())
 	load := exec.Command("nft", "-f", "-")
@@ -138,7 +138,7 @@ func TestFenceIsReadableByOthers(t *testing.T) {
 func TestCleanupLeavesOthersAlone(t *testing.T) {
 	w := newWire(t)
 	for range 2 {
-		f, err := Open(Config{Index: w.index, Name: "eth0"})
+		f, err := open(config{Index: w.index, Name: "eth0"})
 		require.NoError(t, err, "in place of the one of an earlier run")
 		require.NoError(t, f.Verify())
 		f.dies()
@@ -194,7 +194,7 @@ func TestOpenTakesOverFromADeadRun(t *testing.T) {
 	w.knows(vip4)
 	f.dies()
 	for range 10 {
-		next, err := Open(Config{Index: w.index, Name: "eth0", Groups: groups, Bound: []uint32{4, 6}})
+		next, err := open(config{Index: w.index, Name: "eth0", Groups: groups, Bound: []uint32{4, 6}})
 		require.NoError(t, err)
 		require.NoError(t, next.Verify())
 		next.dies()
@@ -204,7 +204,7 @@ func TestOpenTakesOverFromADeadRun(t *testing.T) {
 	w.all(false, "the next run, without a lease")
 	w.advertiseBoth()
 	w.all(true, "the next run, Active")
-	_, err := Open(Config{Index: w.index, Groups: groups, Bound: []uint32{5}})
+	_, err := open(config{Index: w.index, Groups: groups, Bound: []uint32{5}})
 	assert.ErrorContains(t, err, "group 5")
 }
 
@@ -272,7 +272,7 @@ func TestFenceSetKeepsTheGuard(t *testing.T) {
 	assert.Less(t, left(), 4*time.Minute)
 	set(func(g *Group) { g.Lease = 100 * time.Millisecond })
 	assert.True(t, w.does(w.answers, vip4), "the lease that has begun goes on")
-	require.NoError(t, f.Shut(4, Discovery))
+	require.NoError(t, f.Shut(4, discovery))
 	set(func(g *Group) { g.Addresses = append(g.Addresses, netip.MustParseAddr("10.1.0.103")) })
 	assert.False(t, w.resolves(vip4), "what is shut stays shut")
 	assert.True(t, w.does(w.answers, vip4))
@@ -280,9 +280,9 @@ func TestFenceSetKeepsTheGuard(t *testing.T) {
 	w.holder.Eventually(func() bool { return !w.answers(vip4) }, "it falls silent without a further advertisement")
 
 	require.NoError(t, f.Release(4))
-	require.ErrorIs(t, f.Guarded(4), ErrBroken)
+	require.ErrorIs(t, f.Guarded(4), errBroken)
 	f.want.guards[4] = time.Now()
-	require.ErrorIs(t, f.Guarded(4), ErrBroken, "it has ended")
+	require.ErrorIs(t, f.Guarded(4), errBroken, "it has ended")
 }
 
 // TestFenceOfManyAddresses shows what changes cost with a thousand addresses.

@@ -117,7 +117,7 @@ func (t *tables) exchange(c *nftables.Conn, w *wanted, next map[uint32]Group, bo
 }
 
 // hold starts a group's guard again in both tables, or with no time stops it, changes what is shut of the group, and ends its standby.
-func (t *tables) hold(c *nftables.Conn, w *wanted, g Group, shut Part) error {
+func (t *tables) hold(c *nftables.Conn, w *wanted, g Group, shut part) error {
 	var err error
 	if _, standing := w.standby[g.ID]; standing {
 		err = t.link.endStandby(c, g.ID)
@@ -135,7 +135,7 @@ func (t *tables) standBy(c *nftables.Conn, w *wanted, id uint32) error {
 }
 
 // putHeld is hold for a group that is not on standby.
-func (t *tables) putHeld(c *nftables.Conn, g Group, was, shut Part) error {
+func (t *tables) putHeld(c *nftables.Conn, g Group, was, shut part) error {
 	return errors.Join(t.link.putTimers(c, g, was, shut), t.arp.putGuard(c, g.ID, g.Guard))
 }
 

@@ -12,15 +12,15 @@ import (
 // tryTable is never there: it is made and deleted in one transaction.
 const tryTable = "keepvip-try"
 
-// Try asks the kernel whether a fence can be made on the link with that index. netdev is why none can be, and wraps [ErrNoNftables]; egress is why it would
+// Try asks the kernel whether a fence can be made on the link with that index. netdev is why none can be, and wraps [errNoNftables]; egress is why it would
 // have no egress hook. Nothing is left of the question, and packets are not touched. It needs CAP_NET_ADMIN.
 func Try(index int) (netdev, egress error) {
 	ifi, err := net.InterfaceByIndex(index)
 	if err != nil {
-		return fmt.Errorf("fence: try: %w", ErrGone), nil
+		return fmt.Errorf("fence: try: %w", errGone), nil
 	}
 	if err := tryHook(ifi.Name, nftables.ChainHookIngress); err != nil {
-		return fmt.Errorf("fence: try: %w: %w", ErrNoNftables, err), nil
+		return fmt.Errorf("fence: try: %w: %w", errNoNftables, err), nil
 	}
 	if err := tryHook(ifi.Name, nftables.ChainHookEgress); err != nil {
 		return nil, fmt.Errorf("fence: try the egress hook: %w", err)

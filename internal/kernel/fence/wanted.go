@@ -12,7 +12,7 @@ import (
 // changes it here has come about there, in a transaction that began at the time given.
 type wanted struct {
 	groups map[uint32]Group     // by ID
-	held   map[uint32]Part      // IDs with a guard, and what is shut of them
+	held   map[uint32]part      // IDs with a guard, and what is shut of them
 	guards map[uint32]time.Time // until when, at least, if nobody else takes them away
 	// standby is until when, at least, groups are on standby.
 	standby map[uint32]time.Time
@@ -20,7 +20,7 @@ type wanted struct {
 
 // wantedOf has groups of which those in bound are held, with guards that begin when the tables are made.
 func wantedOf(groups []Group, bound []uint32) (wanted, error) {
-	w := wanted{groups: byID(groups), held: map[uint32]Part{}, guards: map[uint32]time.Time{}, standby: map[uint32]time.Time{}}
+	w := wanted{groups: byID(groups), held: map[uint32]part{}, guards: map[uint32]time.Time{}, standby: map[uint32]time.Time{}}
 	for _, id := range bound {
 		if _, ok := w.groups[id]; !ok {
 			return wanted{}, fmt.Errorf("bound group %d is not among the groups", id)
@@ -98,7 +98,7 @@ func changed(before, after Group) bool {
 }
 
 // hold begins to hold a group, or goes on with it.
-func (w *wanted) hold(id uint32, shut Part, began time.Time) {
+func (w *wanted) hold(id uint32, shut part, began time.Time) {
 	delete(w.standby, id)
 	w.held[id] = shut
 	w.guards[id] = began.Add(w.groups[id].Guard)
@@ -147,14 +147,14 @@ func (w *wanted) outlasting(leaseEnds map[uint32]time.Time, began, now time.Time
 	return ids
 }
 
-// guarded returns an error that wraps ErrBroken if a group has no guard now.
+// guarded returns an error that wraps errBroken if a group has no guard now.
 func (w *wanted) guarded(id uint32, now time.Time) error {
 	end, held := w.guards[id]
 	switch {
 	case !held:
-		return fmt.Errorf("%w: group %d has no guard", ErrBroken, id)
+		return fmt.Errorf("%w: group %d has no guard", errBroken, id)
 	case !now.Before(end):
-		return fmt.Errorf("%w: the guard of group %d ended at %s", ErrBroken, id, end.Format(time.TimeOnly))
+		return fmt.Errorf("%w: the guard of group %d ended at %s", errBroken, id, end.Format(time.TimeOnly))
 	}
 	return nil
 }

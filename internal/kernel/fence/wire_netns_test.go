@@ -81,7 +81,7 @@ func handle(t *testing.T, log *slog.Logger) *link.Handle {
 // fence is what is tested, with one group a family.
 func (w *wire) fence(lease, guard time.Duration) *Fence {
 	w.t.Helper()
-	f, err := Open(Config{Index: w.index, Name: "eth0", Mark: testMark})
+	f, err := open(config{Index: w.index, Name: "eth0", Mark: testMark})
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { assert.NoError(w.t, f.Remove()) })
 	require.NoError(w.t, f.Set([]Group{
@@ -108,7 +108,7 @@ func (w *wire) lapse(f *Fence, ids ...uint32) {
 	w.t.Helper()
 	for _, id := range ids {
 		if err := f.Renew(id, time.Now().Add(20*time.Millisecond)); err != nil {
-			require.ErrorIs(w.t, err, ErrLate, "this machine stood still: it has ended already")
+			require.ErrorIs(w.t, err, errLate, "this machine stood still: it has ended already")
 		}
 	}
 	w.over(f, ids...)

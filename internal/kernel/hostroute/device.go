@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DeviceName is what the TUN device is called, so that the filter of a routing daemon can name it. A network namespace has one keepvip.
-const DeviceName = "keepvip0"
+// deviceName is what the TUN device is called, so that the filter of a routing daemon can name it. A network namespace has one keepvip.
+const deviceName = "keepvip0"
 
 // tunPath is where the kernel makes TUN devices.
 const tunPath = "/dev/net/tun"
@@ -68,7 +68,7 @@ func (d *Device) close() {
 // open is idempotent. The caller holds the lock.
 func (d *Device) open() error {
 	if d.fd >= 0 {
-		if i, err := net.InterfaceByIndex(d.index); err == nil && i.Flags&net.FlagUp != 0 && i.Name == DeviceName {
+		if i, err := net.InterfaceByIndex(d.index); err == nil && i.Flags&net.FlagUp != 0 && i.Name == deviceName {
 			return nil
 		}
 		d.close()
@@ -79,7 +79,7 @@ func (d *Device) open() error {
 	}
 	index, err := tun(fd)
 	if err != nil {
-		return errors.Join(fmt.Errorf("hostroute: make the device %s: %w", DeviceName, err), unix.Close(fd))
+		return errors.Join(fmt.Errorf("hostroute: make the device %s: %w", deviceName, err), unix.Close(fd))
 	}
 	d.fd, d.index = fd, index
 	return nil
@@ -87,7 +87,7 @@ func (d *Device) open() error {
 
 // tun makes the device of an open file, and sets it up.
 func tun(fd int) (index int, err error) {
-	ifr, err := unix.NewIfreq(DeviceName)
+	ifr, err := unix.NewIfreq(deviceName)
 	if err != nil {
 		return 0, err
 	}
@@ -104,7 +104,7 @@ func tun(fd int) (index int, err error) {
 	if err := unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, ifr); err != nil {
 		return 0, err
 	}
-	if ifr, err = unix.NewIfreq(DeviceName); err != nil {
+	if ifr, err = unix.NewIfreq(deviceName); err != nil {
 		return 0, err
 	}
 	err = unix.IoctlIfreq(s, unix.SIOCGIFINDEX, ifr)

@@ -58,7 +58,7 @@ func TestRoutesGoWithTheirDevice(t *testing.T) {
 	require.NoError(t, unix.Close(d.fd)) // as the kernel does for a process that ends
 	assert.Empty(t, ip(t, "-4", "route", "show", "table", "198"))
 	assert.Empty(t, ip(t, "-6", "route", "show", "table", "198"))
-	assert.NotContains(t, ip(t, "link"), DeviceName)
+	assert.NotContains(t, ip(t, "link"), deviceName)
 }
 
 // TestRoutesAreReadBack whatever somebody has done to them.
@@ -80,7 +80,7 @@ func TestRoutesAreReadBack(t *testing.T) {
 	require.NoError(t, h.Put(table, index, both, true))
 	assert.Empty(t, missing())
 
-	ip(t, "link", "del", DeviceName)
+	ip(t, "link", "del", deviceName)
 	assert.Equal(t, both, missing())
 	again, err := d.Mend()
 	require.NoError(t, err)
@@ -88,7 +88,7 @@ func TestRoutesAreReadBack(t *testing.T) {
 	index = again
 	assert.Empty(t, missing())
 
-	ip(t, "link", "set", DeviceName, "down")
+	ip(t, "link", "set", deviceName, "down")
 	assert.Equal(t, both, missing(), "a device that is down has no routes")
 	index, err = d.Mend()
 	require.NoError(t, err)
@@ -99,7 +99,7 @@ func TestRoutesAreReadBack(t *testing.T) {
 	require.NoError(t, h.Remove(table, both), "what is gone is no error")
 	assert.Equal(t, both, missing())
 	d.Release()
-	assert.NotContains(t, ip(t, "link"), DeviceName)
+	assert.NotContains(t, ip(t, "link"), deviceName)
 }
 
 // TestCleanupLeavesRoutesOfOthers in the same table.

@@ -20,7 +20,7 @@ const perBatch = 100
 //
 // An address is listed as [Handle.ListAs] says. It gets no prefix route, is deprecated from the start, and in IPv6 skips duplicate address
 // detection, because the election has decided who owns it and clients are waiting. It needs CAP_NET_ADMIN. One that is refused does not keep
-// the others back; the error then names the first, says how many there are, and wraps ErrGone or ErrNoIPv6 where that is the cause.
+// the others back; the error then names the first, says how many there are, and wraps errGone or errNoIPv6 where that is the cause.
 func (h *Handle) Add(index int, ps []netip.Prefix, valid time.Duration) error {
 	seconds, err := lifetime(valid)
 	if err != nil {
@@ -125,9 +125,9 @@ func (h *Handle) pipeline(requests []*nl.NetlinkRequest) ([]error, error) {
 func answerError(p netip.Prefix, err error) error {
 	switch {
 	case errors.Is(err, unix.ENODEV):
-		return ErrGone
+		return errGone
 	case p.Addr().Is6() && (errors.Is(err, unix.EACCES) || errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EOPNOTSUPP)):
-		return ErrNoIPv6
+		return errNoIPv6
 	case errors.Is(err, unix.EPERM):
 		return fmt.Errorf("%w (it takes CAP_NET_ADMIN)", err)
 	}

@@ -48,7 +48,7 @@ func TestHandleAddsAndRemovesAThousandAddresses(t *testing.T) {
 	require.NoError(t, h.Remove(index, ps...), "absent is no error")
 	require.NoError(t, h.Add(index, nil, time.Minute))
 
-	assert.ErrorIs(t, h.Add(9999, ps, time.Minute), ErrGone)
+	assert.ErrorIs(t, h.Add(9999, ps, time.Minute), errGone)
 	assert.ErrorContains(t, h.Add(9999, ps, time.Minute), "add 10.2.0.0/32 to interface 9999")
 	assert.ErrorContains(t, h.Add(9999, ps, time.Minute), "and 1999 more")
 	require.NoError(t, h.Remove(9999, ps...))

@@ -15,10 +15,10 @@ import (
 
 // Errors that a caller of Add can act on.
 var (
-	// ErrNoIPv6: IPv6 is off in the kernel or on the interface.
-	ErrNoIPv6 = errors.New("IPv6 is disabled on this interface (sysctl net.ipv6.conf.<interface>.disable_ipv6)")
-	// ErrGone: there is no interface with that index any more.
-	ErrGone = errors.New("the interface is gone")
+	// errNoIPv6: IPv6 is off in the kernel or on the interface.
+	errNoIPv6 = errors.New("IPv6 is disabled on this interface (sysctl net.ipv6.conf.<interface>.disable_ipv6)")
+	// errGone: there is no interface with that index any more.
+	errGone = errors.New("the interface is gone")
 )
 
 // replyTimeout bounds one exchange with the kernel; rtnetlink answers in microseconds unless another holder of its lock is slow.

@@ -98,12 +98,12 @@ func TestHandleErrorsNameTheCause(t *testing.T) {
 	s.Pair("va", s, "vb")
 	h := handle(t, slog.Default())
 	v4, v6 := netip.MustParsePrefix("10.1.0.100/32"), netip.MustParsePrefix("fd01::100/128")
-	assert.ErrorIs(t, h.Add(999, []netip.Prefix{v4}, 0), ErrGone)
-	assert.ErrorIs(t, h.Add(999, []netip.Prefix{v6}, 0), ErrGone)
+	assert.ErrorIs(t, h.Add(999, []netip.Prefix{v4}, 0), errGone)
+	assert.ErrorIs(t, h.Add(999, []netip.Prefix{v6}, 0), errGone)
 	assert.NoError(t, h.Remove(999, v4))
 	assert.NoError(t, h.Remove(999, v6))
 	s.Sysctl("net/ipv6/conf/va/disable_ipv6", "1")
-	assert.ErrorIs(t, h.Add(s.Index("va"), []netip.Prefix{v6}, 0), ErrNoIPv6)
+	assert.ErrorIs(t, h.Add(s.Index("va"), []netip.Prefix{v6}, 0), errNoIPv6)
 	assert.NoError(t, h.Remove(s.Index("va"), v6))
 	assert.ErrorContains(t, h.Add(s.Index("va"), []netip.Prefix{v4}, -1), "link: add 1 addresses to interface")
 }
@@ -239,7 +239,7 @@ func TestChooseFollowsARenamedAndARecreatedLink(t *testing.T) {
 	again, err := choose("")
 	require.NoError(t, err)
 	assert.NotEqual(t, first.Index, again.Index)
-	assert.ErrorIs(t, h.Add(first.Index, []netip.Prefix{netip.PrefixFrom(vip, 32)}, 0), ErrGone)
+	assert.ErrorIs(t, h.Add(first.Index, []netip.Prefix{netip.PrefixFrom(vip, 32)}, 0), errGone)
 }
 
 // TestWatchSurvivesAnOverrun keeps Watch from reading until the kernel has thrown events away.

@@ -21,8 +21,8 @@ type Owners struct {
 	answer  [4096]byte
 }
 
-// ErrSocketClosed says that a process has closed its socket already: whose it was is not known any more.
-var ErrSocketClosed = errors.New("link: the socket is closed")
+// errSocketClosed says that a process has closed its socket already: whose it was is not known any more.
+var errSocketClosed = errors.New("link: the socket is closed")
 
 // OpenOwners opens the kernel's socket diagnostics, for which no privilege is needed.
 func OpenOwners() (*Owners, error) {
@@ -76,14 +76,14 @@ func (o *Owners) Owner(from, to netip.AddrPort) (uid uint32, here bool, err erro
 }
 
 // Name names the user of this host that has the socket, as Owner finds it; "" for another host, and where the kernel does not tell. The error
-// is ErrSocketClosed. A nil Owners knows nobody.
+// is errSocketClosed. A nil Owners knows nobody.
 func (o *Owners) Name(from, to netip.AddrPort) (string, error) {
 	if o == nil {
 		return "", nil
 	}
 	uid, here, err := o.Owner(from, to)
 	switch {
-	case errors.Is(err, ErrSocketClosed):
+	case errors.Is(err, errSocketClosed):
 		return "", err
 	case err != nil || !here: // a kernel that does not tell must not cost a probe
 		return "", nil
@@ -103,7 +103,7 @@ func parseOwner(b []byte) (uid uint32, here bool, err error) {
 	case len(b) < diagInode+4 || order.Uint16(b[4:]) != diagByFamily:
 		return 0, false, fmt.Errorf("link: socket diagnostics: %d bytes of type %d, want a socket", len(b), order.Uint16(b[4:]))
 	case order.Uint32(b[diagInode:]) == 0: // the user is not known any more: the kernel says 0, which is root
-		return 0, true, ErrSocketClosed
+		return 0, true, errSocketClosed
 	}
 	return order.Uint32(b[diagUID:]), true, nil
 }

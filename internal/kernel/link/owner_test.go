@@ -32,7 +32,7 @@ func TestOwnerIsTheUserAtTheOtherEnd(t *testing.T) {
 
 		require.NoError(t, client.Close())
 		_, here, err = o.Owner(from, to)
-		assert.True(t, !here || err == ErrSocketClosed, "a socket that is closed is nobody's: here %v, %v", here, err)
+		assert.True(t, !here || err == errSocketClosed, "a socket that is closed is nobody's: here %v, %v", here, err)
 		require.NoError(t, server.Close())
 	}
 }

@@ -56,7 +56,7 @@ func (h *Handle) UnrouteSubnet(index int, p netip.Prefix) error {
 // subnetRoute is what tells the route to the subnet of p from all others.
 func subnetRoute(index int, p netip.Prefix) []nl.NetlinkRequestData {
 	m := &nl.RtMsg{RtMsg: unix.RtMsg{
-		Family: family(p.Addr().Is6()), Dst_len: uint8(p.Bits()), Table: unix.RT_TABLE_MAIN, Protocol: Protocol, Type: unix.RTN_UNICAST,
+		Family: family(p.Addr().Is6()), Dst_len: uint8(p.Bits()), Table: unix.RT_TABLE_MAIN, Protocol: protocol, Type: unix.RTN_UNICAST,
 	}}
 	if p.Addr().Is4() {
 		m.Scope = unix.RT_SCOPE_LINK

@@ -7,18 +7,18 @@ import (
 	"slices"
 )
 
-// ErrUnsuitable: what would be the virtual address is something else on this node's network.
-var ErrUnsuitable = errors.New("unsuitable address")
+// errUnsuitable: what would be the virtual address is something else on this node's network.
+var errUnsuitable = errors.New("unsuitable address")
 
 // Suitable refuses an address that no host may have on l: the network or broadcast address of one of its IPv4 subnets (RFC 1122,
 // section 3.2.1.3; /31 has none, RFC 3021), and the subnet-router anycast address of an IPv6 subnet (RFC 4291, section 2.6.1; /127 has
-// none, RFC 6164), for which every node that forwards answers. The error wraps ErrUnsuitable.
+// none, RFC 6164), for which every node that forwards answers. The error wraps errUnsuitable.
 func Suitable(l Link, addresses ...netip.Prefix) error {
 	subnets := candidates(l)
 	for _, p := range addresses {
 		for _, c := range subnets {
 			if what := reserved(c.subnet, p.Addr()); what != "" {
-				return fmt.Errorf("%w: %s is %s of %s on %s: choose one that a host can have", ErrUnsuitable, p.Addr(), what, c.subnet, l.Name)
+				return fmt.Errorf("%w: %s is %s of %s on %s: choose one that a host can have", errUnsuitable, p.Addr(), what, c.subnet, l.Name)
 			}
 		}
 	}
@@ -51,7 +51,7 @@ func broadcast(s netip.Prefix) netip.Addr {
 
 // NotOwn refuses an address that is this node's own, on any link: without it the node would have no address in that subnet, but for
 // secondary ones. One that another program has bound beside the node's own is no own address. The virtual addresses never count as
-// the node's. The error wraps ErrUnsuitable.
+// the node's. The error wraps errUnsuitable.
 func NotOwn(links []Link, addr netip.Addr, virtual []netip.Addr) error {
 	for _, l := range links {
 		bound := slices.ContainsFunc(l.Addresses, func(a Address) bool { return a.Prefix.Addr() == addr && !a.Ours })
@@ -65,7 +65,7 @@ func NotOwn(links []Link, addr netip.Addr, virtual []netip.Addr) error {
 		if beside {
 			continue
 		}
-		err := fmt.Errorf("%w: %s is this node's own address on %s: choose one that no host has", ErrUnsuitable, addr, l.Name)
+		err := fmt.Errorf("%w: %s is this node's own address on %s: choose one that no host has", errUnsuitable, addr, l.Name)
 		if own, whole := behind(l, addr, virtual); own.IsValid() {
 			return fmt.Errorf("%w; if another program has left it there, and %s is the node's own: "+
 				"sysctl -w net.ipv4.conf.%s.promote_secondaries=1 && ip address del %s dev %s, which would take %s away with promote_secondaries 0", err, own.Addr(), l.Name, whole, l.Name, own.Addr())

@@ -35,8 +35,8 @@ func TestSuitableRefusesWhatNoHostMayHave(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorIs(t, err, ErrUnsuitable)
-			assert.EqualError(t, err, ErrUnsuitable.Error()+": "+tt.want)
+			require.ErrorIs(t, err, errUnsuitable)
+			assert.EqualError(t, err, errUnsuitable.Error()+": "+tt.want)
 		})
 	}
 }
@@ -72,8 +72,8 @@ func TestNotOwnRefusesTheNodesAddress(t *testing.T) {
 				require.NoError(t, err)
 				return
 			}
-			require.ErrorIs(t, err, ErrUnsuitable)
-			assert.ErrorContains(t, err, ErrUnsuitable.Error()+": "+tt.addr+" is this node's own address on eth0: choose one that no host has")
+			require.ErrorIs(t, err, errUnsuitable)
+			assert.ErrorContains(t, err, errUnsuitable.Error()+": "+tt.addr+" is this node's own address on eth0: choose one that no host has")
 		})
 	}
 }
@@ -83,5 +83,5 @@ func TestNotOwnSaysHowALeftoverGoesWithoutTheOwnAddress(t *testing.T) {
 	err := NotOwn([]Link{on(2, "eth0", "10.0.0.100/24", "secondary 10.0.0.5/24")}, netip.MustParseAddr("10.0.0.100"), nil)
 	assert.ErrorContains(t, err, "if another program has left it there, and 10.0.0.5 is the node's own: sysctl -w net.ipv4.conf.eth0.promote_secondaries=1 && ip address del 10.0.0.100/24 dev eth0")
 	err = NotOwn([]Link{on(2, "eth0", "fd00::5/64", "secondary fd00::a:b/64")}, netip.MustParseAddr("fd00::5"), nil)
-	assert.EqualError(t, err, ErrUnsuitable.Error()+": fd00::5 is this node's own address on eth0: choose one that no host has")
+	assert.EqualError(t, err, errUnsuitable.Error()+": fd00::5 is this node's own address on eth0: choose one that no host has")
 }

@@ -10,8 +10,8 @@ import (
 const (
 	// ifaProto is IFA_PROTO of linux/if_addr.h, which says who put an address there (Linux 5.18).
 	ifaProto = 11
-	// Protocol is the value under which our addresses are listed: `ip address show proto 118`. The kernel uses 1 to 3, and keepalived 18.
-	Protocol = 118
+	// protocol is the value under which our addresses are listed: `ip address show proto 118`. The kernel uses 1 to 3, and keepalived 18.
+	protocol = 118
 	// metric is the tag on kernels without IFA_PROTO. The metric of an address is that of its prefix route, of which ours have none, so it
 	// is free to carry one; the value is the word "kvip", which nobody sets by chance.
 	metric = 0x6b766970
@@ -27,7 +27,7 @@ func tagFor(major, minor int) tag {
 
 func (t tag) append(msg message) message {
 	if t.protocol {
-		msg = attribute(msg, ifaProto, []byte{Protocol})
+		msg = attribute(msg, ifaProto, []byte{protocol})
 	}
 	if t.metric {
 		msg = attribute(msg, unix.IFA_RT_PRIORITY, binary.NativeEndian.AppendUint32(nil, metric))
@@ -38,7 +38,7 @@ func (t tag) append(msg message) message {
 // tagged recognises either tag, because the kernel may have been replaced under a running set of addresses only by a reboot, but a binary
 // of ours by any other.
 func tagged(attrs map[uint16][]byte) bool {
-	if v := attrs[ifaProto]; len(v) == 1 && v[0] == Protocol {
+	if v := attrs[ifaProto]; len(v) == 1 && v[0] == protocol {
 		return true
 	}
 	v := attrs[unix.IFA_RT_PRIORITY]

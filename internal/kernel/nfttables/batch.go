@@ -33,7 +33,7 @@ func (b *batch) add(kind int, flags netlink.HeaderFlags, family byte, encode fun
 
 // remove takes a table away, whether it is there or not.
 func (b *batch) remove(family byte) {
-	b.messages = append(b.messages, RemoveTable(b.id(family))...)
+	b.messages = append(b.messages, removeTable(b.id(family))...)
 }
 
 func (b *batch) id(family byte) ID { return ID{Family: family, Name: b.name} }
@@ -64,7 +64,7 @@ func (b *batch) newSet(family byte, s Set, id uint32) {
 	if s.Timed {
 		flags |= unix.NFT_SET_TIMEOUT
 	}
-	if s.Data != NoData {
+	if s.Data != noData {
 		flags |= unix.NFT_SET_MAP
 	}
 	b.add(unix.NFT_MSG_NEWSET, netlink.Create, family, func(ae *netlink.AttributeEncoder) {
@@ -73,7 +73,7 @@ func (b *batch) newSet(family byte, s Set, id uint32) {
 		ae.Uint32(unix.NFTA_SET_FLAGS, flags)
 		ae.Uint32(unix.NFTA_SET_KEY_TYPE, s.Key.ID)
 		ae.Uint32(unix.NFTA_SET_KEY_LEN, s.Key.Length)
-		if s.Data != NoData {
+		if s.Data != noData {
 			ae.Uint32(unix.NFTA_SET_DATA_TYPE, s.Data.ID)
 			ae.Uint32(unix.NFTA_SET_DATA_LEN, s.Data.Length)
 		}

@@ -265,8 +265,8 @@ func (c *Conn) Generation() (uint32, error) {
 	return id, errors.Join(failed, err)
 }
 
-// State is what the kernel says of a table.
-type State struct {
+// state is what the kernel says of a table.
+type state struct {
 	Handle uint64 // of no other table before or after
 	Uses   uint32 // how many chains, sets and maps are in it
 	Mine   bool   // it is owned by this Conn: nobody else can change it
@@ -278,8 +278,8 @@ const (
 )
 
 // Table looks for a table. The error wraps [unix.ENOENT] if it is not there.
-func (c *Conn) Table(id ID) (State, error) {
-	s, err := State{}, errSilent
+func (c *Conn) Table(id ID) (state, error) {
+	s, err := state{}, errSilent
 	failed := c.Ask(unix.NFT_MSG_GETTABLE, 0, id.Family, tableName(id.Name), func(_ uint16, in []byte) {
 		handle, uses, owner := attribute(in, tableHandle), attribute(in, unix.NFTA_TABLE_USE), attribute(in, tableOwner)
 		if len(handle) == 8 && len(uses) == 4 {
@@ -288,7 +288,7 @@ func (c *Conn) Table(id ID) (State, error) {
 		}
 	})
 	if failed != nil {
-		return State{}, failed
+		return state{}, failed
 	}
 	return s, err
 }
@@ -306,7 +306,7 @@ func nameIn(attributes []byte) string {
 
 // attribute is the data of the first attribute of that kind; nil if there is none.
 func attribute(in []byte, want uint16) (out []byte) {
-	EachAttribute(in, func(kind uint16, data []byte) {
+	eachAttribute(in, func(kind uint16, data []byte) {
 		if kind == want && out == nil {
 			out = data
 		}
@@ -322,8 +322,8 @@ func Attribute(in []byte, path ...uint16) []byte {
 	return in
 }
 
-// EachAttribute goes through attributes, which the kernel has made.
-func EachAttribute(in []byte, do func(kind uint16, data []byte)) {
+// eachAttribute goes through attributes, which the kernel has made.
+func eachAttribute(in []byte, do func(kind uint16, data []byte)) {
 	for len(in) >= unix.SizeofNlAttr {
 		length, kind := int(binary.NativeEndian.Uint16(in)), binary.NativeEndian.Uint16(in[2:])&^(unix.NLA_F_NESTED|unix.NLA_F_NET_BYTEORDER)
 		if length < unix.SizeofNlAttr || length > len(in) {

@@ -31,7 +31,7 @@ func TestTableIsOwnedWhileItsProcessLives(t *testing.T) {
 	defer c.Close()
 	require.NoError(t, nft(t, "add table ip keepvip-test"))
 	for range 2 {
-		require.NoError(t, c.Commit(append(RemoveTable(ours), NewTable(ours))), "in place of one of somebody else, or of its own")
+		require.NoError(t, c.Commit(append(removeTable(ours), NewTable(ours))), "in place of one of somebody else, or of its own")
 	}
 	is, err := c.Table(ours)
 	require.NoError(t, err)
@@ -51,8 +51,8 @@ func TestTableIsOwnedWhileItsProcessLives(t *testing.T) {
 	c.Close()
 	var next Conn
 	defer next.Close()
-	require.NoError(t, next.Commit(append(RemoveTable(ours), NewTable(ours))), "a next run")
-	require.ErrorIs(t, c.Commit(RemoveTable(ours)), unix.EPERM)
+	require.NoError(t, next.Commit(append(removeTable(ours), NewTable(ours))), "a next run")
+	require.ErrorIs(t, c.Commit(removeTable(ours)), unix.EPERM)
 	_, err = Delete([]byte{unix.NFPROTO_IPV4}, func(byte, string) bool { return true })
 	require.ErrorIs(t, err, unix.EPERM)
 	closed := make(chan struct{})
@@ -68,7 +68,7 @@ func TestCommitIsAllOrNothing(t *testing.T) {
 	var c Conn
 	defer c.Close()
 	missing := ID{unix.NFPROTO_IPV4, "missing"}
-	require.ErrorIs(t, c.Commit([]netlink.Message{NewTable(ours), DeleteTable(missing)}), unix.ENOENT)
+	require.ErrorIs(t, c.Commit([]netlink.Message{NewTable(ours), deleteTable(missing)}), unix.ENOENT)
 	_, err := c.Table(ours)
 	require.ErrorIs(t, err, unix.ENOENT)
 	require.NoError(t, c.Commit(nil))
@@ -93,7 +93,7 @@ func TestCommitIsAllOrNothing(t *testing.T) {
 	require.NoError(t, c.Commit(said))
 	is, err := c.Table(ours)
 	require.NoError(t, err)
-	assert.Equal(t, State{Handle: is.Handle, Uses: 1, Mine: true}, is)
+	assert.Equal(t, state{Handle: is.Handle, Uses: 1, Mine: true}, is)
 }
 
 func TestWatchTellsWhatOthersChange(t *testing.T) {
@@ -120,7 +120,7 @@ func TestWatchTellsWhatOthersChange(t *testing.T) {
 		require.NoError(t, theirs.dial())
 		ports.Delete(theirs.port) // as of another process
 		require.NoError(t, theirs.Commit([]netlink.Message{NewTable(ours)}))
-		require.NoError(t, theirs.Commit([]netlink.Message{DeleteTable(ours)}))
+		require.NoError(t, theirs.Commit([]netlink.Message{deleteTable(ours)}))
 		theirs.Close()
 	}
 	s.Eventually(func() bool { return looks.Load() > before }, "of the first")

@@ -85,7 +85,7 @@ func (b *batch) list(kind int, family byte, s Set, n int, element func(to []byte
 // append adds the attributes of an element with that key.
 func (e Element) append(to []byte, s Set, key string, lifetime time.Duration) []byte {
 	to = appendKey(to, []byte(key))
-	if s.Data != NoData {
+	if s.Data != noData {
 		data := len(to)
 		to = openAttribute(to, unix.NFTA_SET_ELEM_DATA|unix.NLA_F_NESTED)
 		if s.Data == TypeVerdict {

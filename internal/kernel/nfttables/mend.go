@@ -152,7 +152,7 @@ func (k *Keeper) rules(family byte) (out []string, err error) {
 func (k *Keeper) count(family byte, set string) (n int, err error) {
 	of := map[uint16]string{unix.NFTA_SET_ELEM_LIST_TABLE: k.cfg.Name, unix.NFTA_SET_ELEM_LIST_SET: set}
 	err = k.list(unix.NFT_MSG_GETSETELEM, family, of, func(in []byte) {
-		EachAttribute(attribute(in, unix.NFTA_SET_ELEM_LIST_ELEMENTS), func(uint16, []byte) { n++ })
+		eachAttribute(attribute(in, unix.NFTA_SET_ELEM_LIST_ELEMENTS), func(uint16, []byte) { n++ })
 	})
 	return n, err
 }

@@ -19,7 +19,7 @@ type Table struct {
 type Set struct {
 	Name     string
 	Key      Kind
-	Data     Kind   // of a map; NoData in a set
+	Data     Kind   // of a map; noData in a set
 	Size     uint32 // 0: it grows
 	Timed    bool   // each element ends a lifetime after it was put there
 	Elements []Element
@@ -47,7 +47,7 @@ type Kind struct{ ID, Length uint32 }
 // The numbers are nft's (enum datatypes in its src/datatype.h); the parts of a concatenation take six bits each. A mark
 // and a link are numbers in the host's byte order.
 var (
-	NoData      = Kind{}
+	noData      = Kind{}
 	TypeIPv4    = Kind{7, 4}
 	TypeIPv6    = Kind{8, 16}
 	TypeEther   = Kind{9, 6}
@@ -77,10 +77,10 @@ type Chain struct {
 }
 
 // A Match is a run of nftables expressions, of which each one lets the packet go on to the next or ends the rule.
-type Match []Expression
+type Match []expression
 
-// Expression is one of the library's (see [Run]), or of those that it does not have.
-type Expression interface {
+// expression is one of the library's (see [Run]), or of those that it does not have.
+type expression interface {
 	Encode(family byte) ([]byte, error)
 }
 

@@ -33,7 +33,7 @@ func Delete(list []byte, ours func(family byte, name string) bool) (gone []strin
 		}
 		for _, t := range tables {
 			id := ID{family, t.Name}
-			if err := conn.Commit([]netlink.Message{DeleteTable(id)}); err != nil && !errors.Is(err, unix.ENOENT) {
+			if err := conn.Commit([]netlink.Message{deleteTable(id)}); err != nil && !errors.Is(err, unix.ENOENT) {
 				return gone, fmt.Errorf("delete table %s: %w", id, err)
 			}
 			gone = append(gone, id.String())

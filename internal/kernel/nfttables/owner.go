@@ -54,7 +54,7 @@ func canOwn() bool {
 	var c Conn
 	defer c.Close()
 	id := ID{unix.NFPROTO_IPV4, "keepvip-try"}
-	return c.Commit([]netlink.Message{table(newTable, id, flagOwner|flagPersist), DeleteTable(id)}) == nil
+	return c.Commit([]netlink.Message{table(newTable, id, flagOwner|flagPersist), deleteTable(id)}) == nil
 }
 
 // NewTable makes a table, or goes on with one that is there, owned by the Conn that commits it where the kernel can.
@@ -65,12 +65,12 @@ func NewTable(id ID) netlink.Message {
 	return table(newTable, id, 0)
 }
 
-// DeleteTable deletes a table, which has to be there.
-func DeleteTable(id ID) netlink.Message { return table(delTable, id, 0) }
+// deleteTable deletes a table, which has to be there.
+func deleteTable(id ID) netlink.Message { return table(delTable, id, 0) }
 
-// RemoveTable deletes a table, whether or not it is there.
-func RemoveTable(id ID) []netlink.Message {
-	return []netlink.Message{table(newTable, id, 0), DeleteTable(id)}
+// removeTable deletes a table, whether or not it is there.
+func removeTable(id ID) []netlink.Message {
+	return []netlink.Message{table(newTable, id, 0), deleteTable(id)}
 }
 
 // table is a message about a table. Without flags it says nothing of these: the kernel refuses to change some.

@@ -201,10 +201,10 @@ func TestTablesWithoutALink(t *testing.T) {
 	n.Enter()
 	gone := n.cfg
 	gone.Index = 4711
-	assert.ErrorIs(t, n.tables.Apply(gone), ErrGone)
+	assert.ErrorIs(t, n.tables.Apply(gone), errGone)
 	gone = n.cfg
 	gone.Link = "eth9"
-	assert.ErrorIs(t, n.tables.Apply(gone), ErrGone)
+	assert.ErrorIs(t, n.tables.Apply(gone), errGone)
 }
 
 // TestOwnConnectionsToADeadMemberAreEnded: a program of the host learns of it at once, whether the host has the address or not. What goes to other

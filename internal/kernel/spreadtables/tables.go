@@ -26,8 +26,8 @@ type Tables struct {
 
 const tablePrefix = "keepvip-spread-"
 
-// ErrGone means that the interface is not there, or has another name by now.
-var ErrGone = errors.New("spreadtables: the interface is gone")
+// errGone means that the interface is not there, or has another name by now.
+var errGone = errors.New("spreadtables: the interface is gone")
 
 // Open takes charge of the tables of that entry, and changes nothing yet: those that an earlier run has left go on
 // until Apply replaces them, in one transaction, or until their lifetime is over. What others do to them is followed by
@@ -59,7 +59,7 @@ func (t *Tables) Apply(c Config) error {
 // hasLink tells whether the link is there, and is called so yet.
 func (c *Config) hasLink(conn *nfttables.Conn) error {
 	if name, err := conn.LinkName(c.Index); err != nil || name != c.Link {
-		return ErrGone
+		return errGone
 	}
 	return nil
 }

@@ -21,21 +21,21 @@ const (
 // Problem is the body of every answer that is not a success.
 type Problem struct {
 	Error string `json:"error"`
-	Kind  Kind   `json:"kind,omitempty"`
+	Kind  kind   `json:"kind,omitempty"`
 }
 
-// Kind tells problems apart that a caller may want to handle.
-type Kind string
+// kind tells problems apart that a caller may want to handle.
+type kind string
 
 // The kinds.
 const (
-	KindNoTaker Kind = "no-taker" // no other node could take the address
-	KindTimeout Kind = "timeout"  // it was not taken in time
+	KindNoTaker kind = "no-taker" // no other node could take the address
+	KindTimeout kind = "timeout"  // it was not taken in time
 )
 
 // KindError is an error of a known kind.
 type KindError struct {
-	Kind Kind
+	Kind kind
 	Err  error
 }
 

@@ -63,14 +63,14 @@ func (l *Looker) Why(v config.VIP) func(ctx context.Context, holds bool) string 
 	}
 }
 
-// Unlistened is an address and port of an entry at which nothing listens, and where on this host the port is listened on.
-type Unlistened struct {
+// unlistened is an address and port of an entry at which nothing listens, and where on this host the port is listened on.
+type unlistened struct {
 	At        netip.AddrPort
 	Elsewhere []netip.Addr
 }
 
 // String is a clause.
-func (u Unlistened) String() string {
+func (u unlistened) String() string {
 	where := make([]string, len(u.Elsewhere))
 	for i, a := range u.Elsewhere {
 		where[i] = netip.AddrPortFrom(a, u.At.Port()).String()
@@ -79,7 +79,7 @@ func (u Unlistened) String() string {
 }
 
 // Uncovered are the addresses of v at which nothing of these listens, while the port is listened on elsewhere.
-func Uncovered(v config.VIP, all []link.Listener) (out []Unlistened) {
+func Uncovered(v config.VIP, all []link.Listener) (out []unlistened) {
 	port, sure := v.ListenPort()
 	if port == 0 {
 		return nil
@@ -89,7 +89,7 @@ func Uncovered(v config.VIP, all []link.Listener) (out []Unlistened) {
 		where := link.ListenElsewhere(all, at, sure)
 		where = slices.DeleteFunc(where, func(a netip.Addr) bool { return virtualOf(v, a) })
 		if len(where) > 0 {
-			out = append(out, Unlistened{at, where})
+			out = append(out, unlistened{at, where})
 		}
 	}
 	return out

@@ -120,6 +120,3 @@ func outagesByVRRP(v config.VIP, port uint16, lease time.Duration) instance.Outa
 func outagesByRaft(heartbeat, lease time.Duration) instance.Outages {
 	return instance.Outages{Passed: raftPassed, Lapsed: 2*heartbeat - lease + voteTime}
 }
-
-// portOf is where clients of v connect, as far as its checks say; otherwise 0.
-func portOf(v config.VIP) uint16 { return v.Port() }

@@ -67,6 +67,6 @@ func TestPortOfADrillIsThatOfTheCheck(t *testing.T) {
 		"https://127.0.0.1:6443/livez": 6443, "tcp://127.0.0.1:8443": 8443, "https://127.0.0.1/": 0, "none": 0,
 	} {
 		v := config.VIP{Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.100/32")}, Check: config.Check{URL: check}}
-		assert.Equal(t, want, portOf(v), check)
+		assert.Equal(t, want, v.Port(), check)
 	}
 }

@@ -19,18 +19,18 @@ type keys struct {
 	members *members.Auth
 	// followers have a key of their own, which is derived; nil: nobody follows.
 	followers *subscription.Server
-	shown     atomic.Pointer[KeyStatus] // nil without a key
+	shown     atomic.Pointer[keyStatus] // nil without a key
 }
 
-// KeyStatus shows which keys are in use, but not what they are.
-type KeyStatus struct {
+// keyStatus shows which keys are in use, but not what they are.
+type keyStatus struct {
 	Mode   string     `json:"mode"`
-	Signs  KeyPrint   `json:"signs"`
-	Accept []KeyPrint `json:"accept,omitempty"`
+	Signs  keyPrint   `json:"signs"`
+	Accept []keyPrint `json:"accept,omitempty"`
 	Window string     `json:"window"`
 }
 
-type KeyPrint struct {
+type keyPrint struct {
 	ID          uint8  `json:"id"`
 	Fingerprint string `json:"fingerprint"` // the same on every node that has the same key
 }
@@ -85,13 +85,13 @@ func loadKeys(k config.Key) ([]config.Secret, error) {
 	return secrets, nil
 }
 
-func shownKeys(k config.Key, secrets []config.Secret) *KeyStatus {
+func shownKeys(k config.Key, secrets []config.Secret) *keyStatus {
 	if len(secrets) == 0 {
 		return nil
 	}
-	out := &KeyStatus{Mode: string(k.Mode), Window: k.Window.String()}
+	out := &keyStatus{Mode: string(k.Mode), Window: k.Window.String()}
 	for i, s := range secrets {
-		p := KeyPrint{ID: s.ID, Fingerprint: config.Fingerprint(s.Bytes)}
+		p := keyPrint{ID: s.ID, Fingerprint: config.Fingerprint(s.Bytes)}
 		if i == 0 {
 			out.Signs = p
 			continue
@@ -101,7 +101,7 @@ func shownKeys(k config.Key, secrets []config.Secret) *KeyStatus {
 	return out
 }
 
-func (k *keys) status() *KeyStatus { return k.shown.Load() }
+func (k *keys) status() *keyStatus { return k.shown.Load() }
 
 // enforced tells whether nothing counts that is not signed.
 func (k *keys) enforced() bool {

@@ -67,7 +67,7 @@ const fileHead = "apiVersion: keepvip/v1\nkind: Config\n"
 // inForce is all that a reload could have changed.
 type inForce struct {
 	cfg, raft *config.Config
-	keys      KeyStatus
+	keys      keyStatus
 	identity  [][]byte
 	virtual   []netip.Addr
 	names     []string

@@ -16,7 +16,7 @@ type Status struct {
 	Version string          `json:"version"`
 	Node    string          `json:"node"`
 	Config  *reloads.Status `json:"config,omitempty"`
-	Key     *KeyStatus      `json:"key,omitempty"`     // absent without one
+	Key     *keyStatus      `json:"key,omitempty"`     // absent without one
 	Raft    *RaftStatus     `json:"raft,omitempty"`    // absent without an election by raft
 	Hooks   *hook.Status    `json:"hooks,omitempty"`   // absent while none has run, without a notify FIFO
 	History *history.Status `json:"history,omitempty"` // absent while the file has every transition

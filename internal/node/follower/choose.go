@@ -40,7 +40,7 @@ func own(virtual []netip.Addr, addresses ...netip.Addr) (out []netip.Addr) {
 }
 
 // use gives the member connections at those of its addresses of which a probe says nothing against it.
-func (s *share) use(e Entry, p Port, good func(netip.AddrPort) bool, otherwise string) {
+func (s *share) use(e Entry, p port, good func(netip.AddrPort) bool, otherwise string) {
 	s.why = "it has no address of the virtual address's family; link-local addresses do not count"
 	for _, a := range own(e.Addresses, s.address, s.other) {
 		if s.why = otherwise; good(netip.AddrPortFrom(a, p.Target)) {
@@ -54,7 +54,7 @@ func (s *share) use(e Entry, p Port, good func(netip.AddrPort) bool, otherwise s
 
 // choose says which members get connections to a port. What members say decides; a probe that has failed keeps one from getting any. While no
 // member says anything those get connections that a probe has reached: those known last, and those in known.
-func (e Entry) choose(p Port, all []subscription.State, told bool, known []netip.Addr, probe func(netip.AddrPort) verdict) (out []share) {
+func (e Entry) choose(p port, all []subscription.State, told bool, known []netip.Addr, probe func(netip.AddrPort) verdict) (out []share) {
 	reachedOnly := func(at netip.AddrPort) bool { return probe(at) == reached }
 	notFailed := func(at netip.AddrPort) bool { return probe(at) != failed }
 	const unreached, alone = "it is not reached from here", "no member says anything, and it is not reached from here"

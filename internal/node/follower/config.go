@@ -29,7 +29,7 @@ type Config struct {
 type Entry struct {
 	Name      string
 	Addresses []netip.Addr // the first one names it to members
-	Ports     []Port
+	Ports     []port
 	Members   []netip.Addr // own addresses of members, as far as they are configured: they are asked
 	// Servers are those of them that may get connections of this entry while no member says anything.
 	Servers []netip.Addr
@@ -37,11 +37,11 @@ type Entry struct {
 
 // firstTCP is the index of the first port of TCP, less than 0 if there is none.
 func (e Entry) firstTCP() int {
-	return slices.IndexFunc(e.Ports, func(p Port) bool { return p.Protocol == tcp })
+	return slices.IndexFunc(e.Ports, func(p port) bool { return p.Protocol == tcp })
 }
 
-// Port is one that is spread.
-type Port struct {
+// port is one that is spread.
+type port struct {
 	Protocol     uint8 // of IP
 	Port, Target uint16
 }
@@ -68,7 +68,7 @@ func New(c *config.Config) (Config, error) {
 			if p.Protocol == config.ProtocolUDP {
 				protocol = udp
 			}
-			e.Ports = append(e.Ports, Port{Protocol: protocol, Port: p.Port, Target: p.Target})
+			e.Ports = append(e.Ports, port{Protocol: protocol, Port: p.Port, Target: p.Target})
 		}
 		if len(e.Ports) > 0 {
 			out.Entries = append(out.Entries, e)

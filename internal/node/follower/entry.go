@@ -31,7 +31,7 @@ type entry struct {
 	known   []netip.Addr // of the last run, until a member says something
 	begun   time.Time
 	host    Host
-	plane   Plane // nil: none yet
+	plane   plane // nil: none yet
 	proxy   Proxy // nil: none
 
 	states    []subscription.State

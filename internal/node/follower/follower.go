@@ -22,11 +22,11 @@ type Options struct {
 	Host    Host
 	Log     *slog.Logger
 	// Open opens the way to members; nil: a socket.
-	Open func(port uint16, signed bool) (Client, error)
+	Open func(port uint16, signed bool) (client, error)
 }
 
-// Client is the way to members. [subscription.Client] is one.
-type Client interface {
+// client is the way to members. [subscription.Client] is one.
+type client interface {
 	Send(subscription.Ask) error
 	Packets() <-chan subscription.Packet
 	Close() error
@@ -43,7 +43,7 @@ type Follower struct {
 	cfg     Config
 	opts    Options
 	log     *slog.Logger
-	client  Client
+	client  client
 	proxy   Proxy // nil: none
 	entries []*entry
 	probes  *probes
@@ -66,7 +66,7 @@ type Follower struct {
 // the kernel; its listener goes on, too. nil: there was none.
 func Open(cfg Config, opts Options, before *Follower) (*Follower, error) {
 	if opts.Open == nil {
-		opts.Open = func(port uint16, signed bool) (Client, error) { return subscription.OpenClient(port, signed) }
+		opts.Open = func(port uint16, signed bool) (client, error) { return subscription.OpenClient(port, signed) }
 	}
 	f := &Follower{cfg: cfg, opts: opts, log: opts.Log, probes: newProbes(), asked: make(chan chan Status), ended: make(chan struct{}), begun: time.Now()}
 	var err error

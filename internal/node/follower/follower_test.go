@@ -145,7 +145,7 @@ type kernel struct {
 	counts    int // how often it was asked
 }
 
-func (k *kernel) Open(string) (Plane, error) { return k, nil }
+func (k *kernel) Open(string) (plane, error) { return k, nil }
 func (k *kernel) Listen(at string, fallback []netip.AddrPort) (Proxy, error) {
 	k.listening.Lock()
 	defer k.listening.Unlock()
@@ -274,7 +274,7 @@ type bench struct {
 }
 
 func entryOf() Entry {
-	return Entry{Name: "apiserver", Addresses: []netip.Addr{vip}, Ports: []Port{{Protocol: tcp, Port: 6443, Target: 6443}}}
+	return Entry{Name: "apiserver", Addresses: []netip.Addr{vip}, Ports: []port{{Protocol: tcp, Port: 6443, Target: 6443}}}
 }
 
 func (b *bench) start(dir string, e Entry, stays bool) {
@@ -284,7 +284,7 @@ func (b *bench) start(dir string, e Entry, stays bool) {
 	b.free(func() {
 		f, err = Open(Config{Entries: []Entry{e}, Port: 9646, StateDir: dir, Listen: "127.0.0.1:9443"}, Options{
 			Node: "w-1", Host: b.kernel, Log: slog.New(slog.NewTextHandler(b.log, nil)),
-			Open: func(uint16, bool) (Client, error) { return b.members, nil },
+			Open: func(uint16, bool) (client, error) { return b.members, nil },
 		}, b.before)
 	})
 	require.NoError(b.t, err)

@@ -25,7 +25,7 @@ type Kernel struct {
 }
 
 // Open implements Host.
-func (k Kernel) Open(name string) (Plane, error) {
+func (k Kernel) Open(name string) (plane, error) {
 	t, err := intercept.Open(name, k.Watch)
 	if err != nil {
 		return nil, err

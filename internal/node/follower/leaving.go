@@ -58,7 +58,7 @@ func (e *entry) withoutNew() (out []netip.Addr) {
 		return nil
 	}
 	for _, s := range e.states {
-		keeps := func(p Port) bool { return s.On(p.Protocol, p.Port) == slots.Keeps }
+		keeps := func(p port) bool { return s.On(p.Protocol, p.Port) == slots.Keeps }
 		if !s.Silent && slices.ContainsFunc(e.Ports, keeps) {
 			out = append(out, s.Address)
 		}

@@ -35,7 +35,7 @@ func TestFollowerGoesOnWithoutItsListener(t *testing.T) {
 	require.NoError(t, err)
 	opts := Options{
 		Node: "w-1", Host: &listeningHost{}, Log: slog.New(slog.DiscardHandler),
-		Open: func(uint16, bool) (Client, error) { return unasked{}, nil },
+		Open: func(uint16, bool) (client, error) { return unasked{}, nil },
 	}
 	f, err := Open(configOf(t, taken.Addr().String()), opts, nil)
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ func TestReloadMovesTheListenerToAnAddressThatItPartlyHas(t *testing.T) {
 	require.NoError(t, l.Close())
 	opts := Options{
 		Node: "w-1", Host: &listeningHost{}, Log: slog.New(slog.DiscardHandler),
-		Open: func(uint16, bool) (Client, error) { return unasked{}, nil },
+		Open: func(uint16, bool) (client, error) { return unasked{}, nil },
 	}
 	var f *Follower
 	for _, host := range []string{"127.0.0.1", "localhost", "127.0.0.1"} {

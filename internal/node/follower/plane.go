@@ -10,15 +10,15 @@ import (
 // Host is this machine.
 type Host interface {
 	// Open takes charge of what intercepts connections for the entry of that name, and changes nothing yet.
-	Open(name string) (Plane, error)
+	Open(name string) (plane, error)
 	// Listen listens for programs of this host, and passes connections on; those for which there is no backend to one of fallback.
 	Listen(at string, fallback []netip.AddrPort) (Proxy, error)
 	// Cleanup takes away what earlier runs have left of other entries than these, and returns its names.
 	Cleanup(keep ...string) ([]string, error)
 }
 
-// Plane is what the kernel does for one entry.
-type Plane interface {
+// plane is what the kernel does for one entry.
+type plane interface {
 	// Apply makes it so in one step; connections that go on are not touched. The same again changes nothing. It lasts for a while; see Renew.
 	Apply([]intercept.Target) error
 	// Renew has it last for the same while from now.

@@ -47,7 +47,7 @@ func following(t *testing.T, b *bench, first Config, test func(*reloading)) erro
 		},
 		Options: Options{
 			Node: "w-1", Host: b.kernel, Log: slog.New(slog.NewTextHandler(b.log, nil)),
-			Open: func(uint16, bool) (Client, error) { return b.members, nil },
+			Open: func(uint16, bool) (client, error) { return b.members, nil },
 		},
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -22,13 +22,13 @@ type Status struct {
 	Lacks   code.Code `json:"lacks,omitempty"`
 	Unasked uint64    `json:"unasked,omitempty"` // looks that could not be made for that
 	// Listener is how it stands with the places of follow.listen; absent without it.
-	Listener *ListenerStatus `json:"listener,omitempty"`
+	Listener *listenerStatus `json:"listener,omitempty"`
 	// Metrics is the listener for metrics and probes; absent without it.
 	Metrics *door.Status `json:"metrics,omitempty"`
 }
 
-// ListenerStatus is the listener for programs of this host.
-type ListenerStatus struct {
+// listenerStatus is the listener for programs of this host.
+type listenerStatus struct {
 	Address     string `json:"address"`
 	Connections int    `json:"connections"`
 	Places      int    `json:"places"`         // how many there may be
@@ -75,10 +75,10 @@ func (f *Follower) status(now time.Time) Status {
 	out := Status{Version: f.opts.Version, Node: f.opts.Node, Signed: f.cfg.Key != nil, Follows: []EntryStatus{}, Lacks: f.probes.lacks, Unasked: f.probes.unasked}
 	if f.proxy != nil {
 		c := f.proxy.Places()
-		out.Listener = &ListenerStatus{Address: f.cfg.Listen, Connections: c.Taken, Places: c.Most, Lost: c.Lost}
+		out.Listener = &listenerStatus{Address: f.cfg.Listen, Connections: c.Taken, Places: c.Most, Lost: c.Lost}
 	}
 	if f.unheard != "" {
-		out.Listener = &ListenerStatus{Address: f.cfg.Listen, Problem: f.unheard, Code: code.NotListening}
+		out.Listener = &listenerStatus{Address: f.cfg.Listen, Problem: f.unheard, Code: code.NotListening}
 	}
 	for _, e := range f.entries {
 		out.Follows = append(out.Follows, e.status(now))

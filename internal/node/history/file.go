@@ -22,7 +22,7 @@ const (
 	fileMode = 0o640
 	// maxFile bounds the file, in bytes. With more than maxLines it is replaced by what is in memory as soon as that may be.
 	maxFile  = 768 << 10
-	maxLines = 2 * MaxRecords
+	maxLines = 2 * maxRecords
 )
 
 // disk is where the lines are kept. Its methods may take as long as a disk does.

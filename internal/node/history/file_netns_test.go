@@ -30,10 +30,10 @@ func TestLogOnADiskThatIsFull(t *testing.T) {
 	filler := filepath.Join(dir, "filler")
 	_ = os.WriteFile(filler, make([]byte, 1<<20), 0o600) // as far as it goes
 	l, said := opened(dir)
-	add(l, 2*MaxRecords) // more than the last page of the file has room for
+	add(l, 2*maxRecords) // more than the last page of the file has room for
 	require.Eventually(t, func() bool { s := l.Status(); return s != nil && s.Error != "" }, patience, patience/1000)
 	assert.Contains(t, l.Status().Error, "no space left on device")
-	assert.Len(t, read(t, l), MaxRecords)
+	assert.Len(t, read(t, l), maxRecords)
 	l.Close()
 	assert.Equal(t, 1, strings.Count(said.String(), "in memory only"))
 	records, _, err := Read(dir)

@@ -45,15 +45,15 @@ func TestLogSurvivesInADirectoryThatWasNotThere(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, newName), []byte("of a run that was killed"), 0o600))
 	for range 3 {
 		l, said := opened(dir)
-		add(l, MaxRecords-1)
+		add(l, maxRecords-1)
 		l.Close()
 		assert.Empty(t, said.String())
 	}
 	records, damaged, err := Read(dir)
 	require.NoError(t, err)
 	assert.Zero(t, damaged)
-	require.Len(t, records, MaxRecords)
-	assert.Equal(t, uint64(3+3*(MaxRecords-1)), records[MaxRecords-1].Number)
+	require.Len(t, records, maxRecords)
+	assert.Equal(t, uint64(3+3*(maxRecords-1)), records[maxRecords-1].Number)
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	assert.Len(t, entries, 1, "nothing temporary stays")

@@ -66,7 +66,7 @@ func TestFileHasRoomForTheLongestLines(t *testing.T) {
 	for _, s := range texts(&r) {
 		*s = strings.Repeat(`"`, 1000)
 	}
-	assert.Less(t, len(header)+MaxRecords*len(encode(r).text), maxFile*3/4)
+	assert.Less(t, len(header)+maxRecords*len(encode(r).text), maxFile*3/4)
 }
 
 // sample is a file of some lines.

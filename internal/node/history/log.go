@@ -188,7 +188,7 @@ func (l *Log) run(k *keeper) {
 // keep has the file keep what is new.
 func (l *Log) keep(k *keeper) (due time.Time) {
 	l.mu.Lock()
-	last, more := l.ring.last, l.ring.after(l.written, MaxRecords)
+	last, more := l.ring.last, l.ring.after(l.written, maxRecords)
 	l.mu.Unlock()
 	if len(more) == 0 && !k.unkept {
 		return time.Time{}
@@ -208,7 +208,7 @@ func (l *Log) all(last *uint64) []line {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	*last = l.ring.last
-	return l.ring.after(0, MaxRecords)
+	return l.ring.after(0, maxRecords)
 }
 
 // tell notes why the file does not have what it should have, and logs it once, and once that it is over.

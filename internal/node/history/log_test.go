@@ -123,7 +123,7 @@ func TestLogIsKilledAtAnyMoment(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		d := &crashDisk{}
 		l, _ := running(d)
-		const all = maxLines + MaxRecords + 50
+		const all = maxLines + maxRecords + 50
 		for i := range all {
 			l.Add(transition(i))
 			time.Sleep(20 * time.Millisecond)
@@ -144,7 +144,7 @@ func TestLogIsKilledAtAnyMoment(t *testing.T) {
 				now := c.lines[len(c.lines)-1].number
 				require.GreaterOrEqual(t, now, last, "state %d", at)
 				require.LessOrEqual(t, now, last+17, "state %d", at)
-				require.GreaterOrEqual(t, len(c.lines), min(int(now), MaxRecords), "state %d", at)
+				require.GreaterOrEqual(t, len(c.lines), min(int(now), maxRecords), "state %d", at)
 				last = now
 			}
 			require.LessOrEqual(t, len(c.lines), maxLines+50)
@@ -154,8 +154,8 @@ func TestLogIsKilledAtAnyMoment(t *testing.T) {
 		l, _ = running(&crashDisk{now: d.now})
 		l.Add(transition(0))
 		next := read(t, l)
-		assert.Len(t, next, MaxRecords)
-		assert.Equal(t, uint64(all+1), next[MaxRecords-1].Number)
+		assert.Len(t, next, maxRecords)
+		assert.Equal(t, uint64(all+1), next[maxRecords-1].Number)
 		l.Close()
 	})
 }
@@ -250,9 +250,9 @@ func TestLogOfADiskThatHangsDelaysNobody(t *testing.T) {
 		for i := range 1000 {
 			l.Add(transition(i))
 		}
-		assert.Len(t, read(t, l), MaxRecords)
+		assert.Len(t, read(t, l), maxRecords)
 		assert.Zero(t, time.Since(began))
-		assert.Equal(t, uint64(1000-MaxRecords), l.Status().Dropped)
+		assert.Equal(t, uint64(1000-maxRecords), l.Status().Dropped)
 		l.Close()
 		assert.Equal(t, closeTime, time.Since(began))
 		assert.Contains(t, said.String(), "does not answer")
@@ -273,7 +273,7 @@ func (r *slowReader) Write(b []byte) (int, error) {
 func TestLogOfSlowReadersDelaysNobody(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		l, _ := running(&crashDisk{})
-		for i := range MaxRecords {
+		for i := range maxRecords {
 			l.Add(transition(i))
 		}
 		var readers sync.WaitGroup
@@ -286,7 +286,7 @@ func TestLogOfSlowReadersDelaysNobody(t *testing.T) {
 		}
 		time.Sleep(2500 * time.Millisecond)
 		began := time.Now()
-		for i := range 3 * MaxRecords {
+		for i := range 3 * maxRecords {
 			l.Add(transition(i))
 		}
 		assert.Zero(t, time.Since(began))

@@ -1,14 +1,14 @@
 package history
 
 const (
-	// MaxRecords is how many transitions are kept.
-	MaxRecords = 200
+	// maxRecords is how many transitions are kept.
+	maxRecords = 200
 	// maxFaults is how many of them are faults at most, once there are too many: what comes and goes must not push the moves out.
-	maxFaults = MaxRecords / 4
+	maxFaults = maxRecords / 4
 )
 
 // ring is the newest lines, the oldest first. It is pure. Of a virtual address that moves again and again the oldest go first, so that it does
-// not push the others out: for one address alone these are the last [MaxRecords].
+// not push the others out: for one address alone these are the last [maxRecords].
 type ring struct {
 	lines []line
 	last  uint64 // number of the newest that there ever was
@@ -18,7 +18,7 @@ type ring struct {
 func (r *ring) add(l line) (gone line, full bool) {
 	r.last = max(r.last, l.number)
 	r.lines = append(r.lines, l)
-	if len(r.lines) <= MaxRecords {
+	if len(r.lines) <= maxRecords {
 		return line{}, false
 	}
 	at := r.victim()

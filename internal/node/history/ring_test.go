@@ -29,12 +29,12 @@ func TestRingKeepsTheLastOfOneAddress(t *testing.T) {
 	var r ring
 	for n := range uint64(450) {
 		gone, full := r.add(numbered(n+1, "apiserver"))
-		assert.Equal(t, n >= MaxRecords, full)
+		assert.Equal(t, n >= maxRecords, full)
 		if full {
-			assert.Equal(t, n+1-MaxRecords, gone.number)
+			assert.Equal(t, n+1-maxRecords, gone.number)
 		}
 	}
-	assert.Len(t, r.lines, MaxRecords)
+	assert.Len(t, r.lines, maxRecords)
 	assert.Equal(t, uint64(251), r.lines[0].number)
 	assert.Equal(t, uint64(450), r.last)
 	assert.Equal(t, []uint64{449, 450}, numbers(r.after(448, 8)))
@@ -58,7 +58,7 @@ func TestRingOfAnAddressThatFlapsKeepsTheOthers(t *testing.T) {
 		}
 	}
 	assert.Equal(t, map[string]int{"apiserver": 10, "dns": 10, "ingress": 180}, count)
-	assert.Equal(t, uint64(1030), r.lines[MaxRecords-1].number)
+	assert.Equal(t, uint64(1030), r.lines[maxRecords-1].number)
 }
 
 func TestRingOfManyAddressesKeepsTheLast(t *testing.T) {
@@ -67,7 +67,7 @@ func TestRingOfManyAddressesKeepsTheLast(t *testing.T) {
 		r.add(numbered(n+1, fmt.Sprint("vip-", n%255)))
 	}
 	assert.Equal(t, uint64(311), r.lines[0].number)
-	assert.Len(t, r.lines, MaxRecords)
+	assert.Len(t, r.lines, maxRecords)
 }
 
 // A fault that comes and goes for a day must not cost the moves that explain it.
@@ -83,7 +83,7 @@ func TestRingOfAFaultThatComesAndGoesKeepsTheMoves(t *testing.T) {
 		}
 		r.add(one)
 	}
-	assert.Len(t, r.lines, MaxRecords)
+	assert.Len(t, r.lines, maxRecords)
 	assert.Equal(t, uint64(1), r.lines[0].number)
 	assert.Equal(t, uint64(150), r.lines[149].number, "every move")
 	assert.Equal(t, uint64(1101), r.lines[150].number, "the newest faults")

@@ -30,15 +30,15 @@ type Process struct {
 	Log     *slog.Logger
 }
 
-// Listener answers at the address that a configuration names.
-type Listener struct {
+// listener answers at the address that a configuration names.
+type listener struct {
 	*control.Listener
 	owners *link.Owners // nil: the users of this host are one
 }
 
 // Listen opens the listener, which Serve has to follow.
-func Listen(cfg config.Metrics, p Process) (*Listener, error) {
-	out := &Listener{}
+func Listen(cfg config.Metrics, p Process) (*listener, error) {
+	out := &listener{}
 	probes := control.Probes{Live: p.Live, Ready: p.Ready, Metrics: p.handler(), Status: p.Status, History: p.History, Outside: p.outside(cfg)}
 	if owners, err := link.OpenOwners(); err == nil {
 		out.owners, probes.Owner = owners, owners.Name
@@ -52,11 +52,11 @@ func Listen(cfg config.Metrics, p Process) (*Listener, error) {
 }
 
 // Serve answers until ctx ends.
-func (l *Listener) Serve(ctx context.Context) error {
+func (l *listener) Serve(ctx context.Context) error {
 	return errors.Join(l.Listener.Serve(ctx), l.close())
 }
 
-func (l *Listener) close() error {
+func (l *listener) close() error {
 	if l.owners == nil {
 		return nil
 	}

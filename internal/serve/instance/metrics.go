@@ -11,16 +11,16 @@ import (
 	"github.com/keepvip/keepvip/internal/config"
 )
 
-// Collector turns the status of all instances into Prometheus metrics when it is scraped, so that
+// collector turns the status of all instances into Prometheus metrics when it is scraped, so that
 // nothing is counted twice and an instance that is gone leaves no series behind.
-type Collector struct {
+type collector struct {
 	set *Set
 }
 
-var _ prometheus.Collector = (*Collector)(nil)
+var _ prometheus.Collector = (*collector)(nil)
 
 // NewCollector makes a collector for s.
-func NewCollector(s *Set) *Collector { return &Collector{set: s} }
+func NewCollector(s *Set) *collector { return &collector{set: s} }
 
 var (
 	descState      = desc("keepvip_state", "1 for the state that this node is in: initialize, backup or active.", "state")
@@ -123,10 +123,10 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 // Describe implements prometheus.Collector.
-func (c *Collector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
+func (c *collector) Describe(ch chan<- *prometheus.Desc) { prometheus.DescribeByCollect(c, ch) }
 
 // Collect implements prometheus.Collector.
-func (c *Collector) Collect(ch chan<- prometheus.Metric) {
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	for _, s := range c.set.Status() {
 		collectMode(ch, s)
 		collectChecks(ch, s)

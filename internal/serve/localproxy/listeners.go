@@ -90,16 +90,6 @@ func addressOf(l *net.TCPListener) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port())
 }
 
-// Addresses are those on which it listens.
-func (p *Proxy) Addresses() (out []netip.AddrPort) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, l := range p.listeners {
-		out = append(out, addressOf(l))
-	}
-	return out
-}
-
 func (p *Proxy) unlisten() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -22,7 +22,7 @@ type Config struct {
 	// Owner names the user at the other end of a connection; nil: all users are one.
 	Owner places.Asker
 	Log   *slog.Logger // nil: nothing is said
-	// DialTimeout is how long one server may take, before the next is tried. 0: DefaultDialTimeout.
+	// DialTimeout is how long one server may take, before the next is tried. 0: defaultDialTimeout.
 	DialTimeout time.Duration
 	// Fallback are tried in this order when there is no healthy server, or none that can be connected to: the virtual address.
 	Fallback []netip.AddrPort
@@ -30,8 +30,8 @@ type Config struct {
 	From func(server netip.Addr) netip.Addr
 }
 
-// DefaultDialTimeout is the DialTimeout of a Config without one.
-const DefaultDialTimeout = time.Second
+// defaultDialTimeout is the DialTimeout of a Config without one.
+const defaultDialTimeout = time.Second
 
 // Stats are counts since the start, but for those of open connections.
 type Stats struct {
@@ -64,7 +64,7 @@ type Proxy struct {
 
 // Listen opens a proxy that has no backends yet.
 func Listen(c Config) (*Proxy, error) {
-	c.Connections, c.DialTimeout = orDefault(c.Connections, Room()), orDefault(c.DialTimeout, DefaultDialTimeout)
+	c.Connections, c.DialTimeout = orDefault(c.Connections, Room()), orDefault(c.DialTimeout, defaultDialTimeout)
 	p := &Proxy{cfg: c, open: map[*pair]struct{}{}, places: places.New[*pair](c.Connections)}
 	// A server that is silent for half a minute is gone, where nobody else has said so.
 	p.dialer = net.Dialer{Timeout: c.DialTimeout, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}}

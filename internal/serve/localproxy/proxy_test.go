@@ -79,7 +79,7 @@ func open(t *testing.T, c Config, servers ...netip.AddrPort) *Proxy {
 // dial returns the number of the server, too; -1 if there is none, which a client may learn before it knows that it is connected.
 func dial(t *testing.T, p *Proxy) (*net.TCPConn, int) {
 	t.Helper()
-	c, err := net.Dial("tcp", p.Addresses()[0].String())
+	c, err := net.Dial("tcp", p.addresses()[0].String())
 	if errors.Is(err, syscall.ECONNRESET) {
 		return nil, -1
 	}
@@ -98,6 +98,16 @@ func eventually(t *testing.T, ok func() bool, what string) {
 	for began := time.Now(); !ok(); runtime.Gosched() {
 		require.Less(t, time.Since(began), patience, what)
 	}
+}
+
+// addresses are those on which it listens.
+func (p *Proxy) addresses() (out []netip.AddrPort) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range p.listeners {
+		out = append(out, addressOf(l))
+	}
+	return out
 }
 
 func TestConnectionsAreEven(t *testing.T) {
@@ -161,7 +171,7 @@ func TestConnectsFromTheAddressThatIsAsked(t *testing.T) {
 			assert.Equal(t, at.Addr(), server)
 			return from
 		}}, at)
-		c, err := net.Dial("tcp", p.Addresses()[0].String())
+		c, err := net.Dial("tcp", p.addresses()[0].String())
 		require.NoError(t, err)
 		s, err := l.Accept()
 		require.NoError(t, err)
@@ -221,7 +231,7 @@ func TestResetByTheServer(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { _ = l.Close() }()
 	p := open(t, Config{}, l.Addr().(*net.TCPAddr).AddrPort())
-	c, err := net.Dial("tcp", p.Addresses()[0].String())
+	c, err := net.Dial("tcp", p.addresses()[0].String())
 	require.NoError(t, err)
 	defer func() { _ = c.Close() }()
 	s, err := l.Accept()
@@ -252,7 +262,7 @@ func TestOneUserLeavesTheOthersTheirPlaces(t *testing.T) {
 	const most = 20
 	owner := func(from, _ netip.AddrPort) (string, error) { return from.Addr().String(), nil }
 	p := open(t, Config{Connections: most, Owner: owner}, server(t, 0))
-	at := p.Addresses()[0].String()
+	at := p.addresses()[0].String()
 	from := func(user byte) net.Conn {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, user)}}
 		c, err := d.Dial("tcp", at)
@@ -319,7 +329,7 @@ func TestClose(t *testing.T) {
 	closed := make(chan error)
 	go func() { closed <- p.Close(ctx) }()
 	eventually(t, func() bool {
-		c, err := net.Dial("tcp", p.Addresses()[0].String())
+		c, err := net.Dial("tcp", p.addresses()[0].String())
 		if err == nil {
 			_ = c.Close()
 		}
@@ -371,7 +381,7 @@ func TestIdleConnectionIsSmall(t *testing.T) {
 // TestMove leaves the connections, and also a listener that was there before.
 func TestMove(t *testing.T) {
 	p := open(t, Config{}, server(t, 0))
-	first := p.Addresses()[0]
+	first := p.addresses()[0]
 	other := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.2"), first.Port())
 	stays, _ := dial(t, p)
 	listens := func(at netip.AddrPort) bool {
@@ -382,14 +392,14 @@ func TestMove(t *testing.T) {
 		return err == nil
 	}
 	require.NoError(t, p.Move([]netip.AddrPort{first, other}))
-	assert.Equal(t, []netip.AddrPort{first, other}, p.Addresses())
+	assert.Equal(t, []netip.AddrPort{first, other}, p.addresses())
 	assert.True(t, listens(first) && listens(other))
 
 	taken := server(t, 0)
 	require.ErrorIs(t, p.Move([]netip.AddrPort{other, taken}), syscall.EADDRINUSE)
 	require.Error(t, p.Move(nil))
 	require.Error(t, p.Move([]netip.AddrPort{netip.MustParseAddrPort("0.0.0.0:0")}))
-	assert.Equal(t, []netip.AddrPort{first, other}, p.Addresses(), "nothing has changed")
+	assert.Equal(t, []netip.AddrPort{first, other}, p.addresses(), "nothing has changed")
 	assert.True(t, listens(first) && listens(other))
 
 	require.NoError(t, p.Move([]netip.AddrPort{other}))

@@ -1,5 +1,5 @@
 // Package drill measures what a client sees of a failover that is made on purpose: connections to the address, one every few
-// milliseconds, and the longest time in which none was answered. The arithmetic ([Outages]) is apart from the sockets ([Prober]).
+// milliseconds, and the longest time in which none was answered. The arithmetic ([outages]) is apart from the sockets ([Prober]).
 //
 // # Goroutines
 //

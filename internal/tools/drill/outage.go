@@ -2,8 +2,8 @@ package drill
 
 import "time"
 
-// Sample is one probe.
-type Sample struct {
+// sample is one probe.
+type sample struct {
 	Sent     time.Duration // since the measurement began
 	Answered bool          // before its deadline
 	Refused  bool          // the answer was a refusal
@@ -28,10 +28,10 @@ type Seen struct {
 // AllRefused tells that there were answers, and that each of them was a refusal: nothing listens at the address.
 func (s Seen) AllRefused() bool { return s.Refused > 0 && s.Refused+s.Lost == s.Sent }
 
-// Outages are found in samples, which are in the order of sending, one each interval. A probe is lost as a whole: an outage that begins and
+// outages are found in samples, which are in the order of sending, one each interval. A probe is lost as a whole: an outage that begins and
 // ends between two probes is not seen. A prober that stalls before or after an outage adds nothing to it; one that stalls in the middle
 // does, because the address was silent before and after.
-func Outages(samples []Sample, interval time.Duration) Seen {
+func outages(samples []sample, interval time.Duration) Seen {
 	s := Seen{Sent: len(samples)}
 	var open Outage
 	end := func() {

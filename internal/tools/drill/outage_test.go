@@ -10,11 +10,11 @@ import (
 const ms = time.Millisecond
 
 // series is one probe each 2 ms: '+' was answered, '-' was not, '.' was never sent because the prober stalled.
-func series(text string) []Sample {
-	var out []Sample
+func series(text string) []sample {
+	var out []sample
 	for i, c := range text {
 		if c != '.' {
-			out = append(out, Sample{Sent: time.Duration(i) * 2 * ms, Answered: c == '+'})
+			out = append(out, sample{Sent: time.Duration(i) * 2 * ms, Answered: c == '+'})
 		}
 	}
 	return out
@@ -41,6 +41,6 @@ func TestOutages(t *testing.T) {
 		"one probe that is lost": {"-", Seen{Sent: 1, Lost: 1, Longest: Outage{0, 1, 2 * ms}, Total: 2 * ms}},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, tt.want, Outages(series(tt.series), 2*ms)) })
+		t.Run(name, func(t *testing.T) { assert.Equal(t, tt.want, outages(series(tt.series), 2*ms)) })
 	}
 }

@@ -15,10 +15,10 @@ import (
 const (
 	// Interval is between two probes.
 	Interval = 3 * time.Millisecond
-	// Deadline is after how long a probe counts as lost; a connection is asked for again by the kernel only after a second.
-	Deadline = 200 * time.Millisecond
+	// deadline is after how long a probe counts as lost; a connection is asked for again by the kernel only after a second.
+	deadline = 200 * time.Millisecond
 	// mostOpen bounds the connections that are being made: as many as an interval and the deadline make, and some that are late.
-	mostOpen = int(Deadline/Interval) + 20
+	mostOpen = int(deadline/Interval) + 20
 )
 
 // Prober makes a TCP connection to an address each Interval, and closes it at once: what is answered is a SYN, by the kernel of whoever
@@ -28,7 +28,7 @@ type Prober struct {
 	connect func(ctx context.Context, to netip.AddrPort) error
 
 	mu      sync.Mutex // guards what follows
-	samples []Sample
+	samples []sample
 	taken   bool // a connection was
 	refused bool // a connection was
 }
@@ -76,7 +76,7 @@ func (p *Prober) Run(ctx context.Context) {
 }
 
 func (p *Prober) probe(n int) {
-	ctx, cancel := context.WithTimeout(context.Background(), Deadline)
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
 	err := p.connect(ctx, p.to)
 	p.mu.Lock()
@@ -90,7 +90,7 @@ func (p *Prober) probe(n int) {
 func (p *Prober) sent(at time.Duration) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.samples = append(p.samples, Sample{Sent: at})
+	p.samples = append(p.samples, sample{Sent: at})
 	return len(p.samples) - 1
 }
 
@@ -109,5 +109,5 @@ func (p *Prober) Seen() Seen {
 	for i := range samples {
 		samples[i].Answered = samples[i].Answered || samples[i].Refused && !p.taken
 	}
-	return Outages(samples, Interval)
+	return outages(samples, Interval)
 }

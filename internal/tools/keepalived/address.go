@@ -115,7 +115,7 @@ func (r *reader) scope(a *Address, n *syntax.Node, v string) bool {
 	number, isNumber := unsigned(v)
 	switch {
 	case a.Prefix.Addr().Is6():
-		r.fault(CodeFamily, n.At, "scope for an IPv6 address: keepalived ignores it", "remove it")
+		r.fault(codeFamily, n.At, "scope for an IPv6 address: keepalived ignores it", "remove it")
 	case strings.Contains(" global site link host nowhere ", " "+v+" "), isNumber && number <= 255:
 		a.Scope = v
 	default:
@@ -127,7 +127,7 @@ func (r *reader) scope(a *Address, n *syntax.Node, v string) bool {
 func (r *reader) label(a *Address, n *syntax.Node, v string) bool {
 	switch {
 	case a.Prefix.Addr().Is6():
-		r.fault(CodeFamily, n.At, "label for an IPv6 address: keepalived ignores it", "remove it")
+		r.fault(codeFamily, n.At, "label for an IPv6 address: keepalived ignores it", "remove it")
 	case len(v) > 15:
 		r.fault(CodeValue, n.At, fmt.Sprintf("the label %q has more than 15 characters: keepalived drops the address", v), "shorten it")
 		return false
@@ -141,7 +141,7 @@ func (r *reader) broadcast(a *Address, n *syntax.Node, v string) bool {
 	given, ok := address(v)
 	switch {
 	case a.Prefix.Addr().Is6():
-		r.fault(CodeFamily, n.At, "a broadcast address for IPv6: keepalived ignores it", "remove it")
+		r.fault(codeFamily, n.At, "a broadcast address for IPv6: keepalived ignores it", "remove it")
 	case (v == "+" || v == "-") && a.Prefix.Bits() > 30:
 		r.fault(CodeValue, n.At, fmt.Sprintf("brd %s for a /%d, which has no broadcast address: keepalived sets none", v, a.Prefix.Bits()), "remove it")
 	case v == "+" || v == "-":
@@ -166,7 +166,7 @@ func (r *reader) peerAddress(a *Address, n *syntax.Node, v string) bool {
 		r.fault(CodeValue, n.At, fmt.Sprintf("peer %q is no address of the family of %s: keepalived sets none", v, a.Prefix.Addr()), "write the address alone, without a length")
 		return true
 	case !a.Prefix.IsSingleIP():
-		r.fault(CodeConflict, n.At, fmt.Sprintf("the length /%d of %s beside a peer: keepalived ignores it", a.Prefix.Bits(), a.Prefix.Addr()), "remove it")
+		r.fault(codeConflict, n.At, fmt.Sprintf("the length /%d of %s beside a peer: keepalived ignores it", a.Prefix.Bits(), a.Prefix.Addr()), "remove it")
 		a.Prefix = netip.PrefixFrom(a.Prefix.Addr(), a.Prefix.Addr().BitLen())
 	}
 	a.Peer = netip.PrefixFrom(p, p.BitLen())

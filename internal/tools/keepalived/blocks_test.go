@@ -46,7 +46,7 @@ func TestAddressReadsAsKeepalivedDoes(t *testing.T) {
 			want = []string{"5 " + c.fault}
 		}
 		if c.want == "" {
-			want = append([]string{"1 " + CodeEmpty}, want...)
+			want = append([]string{"1 " + codeEmpty}, want...)
 		}
 		assert.Equal(t, append([]string{}, want...), faults(got), line)
 	}
@@ -318,7 +318,7 @@ func TestNotesNameWhatKeepvipHasNothingFor(t *testing.T) {
 		codes = append(codes, f.Code)
 		assert.NotEmpty(t, f.Text)
 	}
-	assert.Equal(t, []string{CodeNotVRRP, CodeUnsupported, CodeIgnored, CodeIgnored, CodeUnsupported, CodeUnsupported}, codes)
+	assert.Equal(t, []string{codeNotVRRP, CodeUnsupported, CodeIgnored, CodeIgnored, CodeUnsupported, CodeUnsupported}, codes)
 	assert.Equal(t, "eth0", got.Addresses[0].Interface)
 	assert.Equal(t, []string{"10.0.0.0/8", "via", "10.9.0.1"}, got.Routes[0].Words)
 }

@@ -30,15 +30,15 @@ const (
 	CodeUnknown     = "unknown-keyword"  // keepalived 2.2.7 does not know the keyword here
 	CodeNewer       = "newer-keyword"    // a later keepalived knows it
 	CodeMissing     = "missing"          // a value, a name or a block is missing
-	CodeEmpty       = "no-address"       // an instance with nothing to advertise
+	codeEmpty       = "no-address"       // an instance with nothing to advertise
 	CodeValue       = "value"            // a value that keepalived does not take
-	CodeExtra       = "extra-words"      // words behind the value, which keepalived does not read
-	CodeReference   = "reference"        // a name of a script, file or instance that is not there, or not yet
+	codeExtra       = "extra-words"      // words behind the value, which keepalived does not read
+	codeReference   = "reference"        // a name of a script, file or instance that is not there, or not yet
 	CodeDuplicate   = "duplicate"        // the same thing twice
-	CodeConflict    = "conflict"         // keywords that exclude each other: keepalived drops one of them
-	CodeFamily      = "address-family"   // IPv4 and IPv6 where only one may be
+	codeConflict    = "conflict"         // keywords that exclude each other: keepalived drops one of them
+	codeFamily      = "address-family"   // IPv4 and IPv6 where only one may be
 	CodeIgnored     = "ignored"          // keepvip has no use for it, and nothing is lost
 	CodeUnsupported = "unsupported"      // keepvip has nothing that does this
-	CodeNotVRRP     = "not-vrrp"         // LVS and BFD: keepvip is no load balancer
-	CodeArgument    = "argument-ignored" // a no or off that keepalived does not read
+	codeNotVRRP     = "not-vrrp"         // LVS and BFD: keepvip is no load balancer
+	codeArgument    = "argument-ignored" // a no or off that keepalived does not read
 )

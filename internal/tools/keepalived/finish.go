@@ -86,11 +86,11 @@ func (k rules) empty() {
 		k.fault(CodeMissing, d.At, fmt.Sprintf("vrrp_instance %s has no virtual_ipaddress, which version 3, IPv6 and strict mode want: keepalived does not start", d.Name),
 			"add the block with an address, or use version 2")
 	case len(d.Excluded) > 0:
-		k.found(Note, CodeEmpty, d.At, fmt.Sprintf("vrrp_instance %s has no virtual_ipaddress: its advertisements name none, and the addresses in virtual_ipaddress_excluded move", d.Name), "")
+		k.found(Note, codeEmpty, d.At, fmt.Sprintf("vrrp_instance %s has no virtual_ipaddress: its advertisements name none, and the addresses in virtual_ipaddress_excluded move", d.Name), "")
 	case k.told():
-		k.found(Note, CodeEmpty, d.At, fmt.Sprintf("vrrp_instance %s has no virtual_ipaddress: it is elected, and notify scripts move what there is to move", d.Name), "")
+		k.found(Note, codeEmpty, d.At, fmt.Sprintf("vrrp_instance %s has no virtual_ipaddress: it is elected, and notify scripts move what there is to move", d.Name), "")
 	default:
-		k.found(Warning, CodeEmpty, d.At, fmt.Sprintf("vrrp_instance %s has no virtual_ipaddress and no notify: it is elected, and nothing follows from that", d.Name), "add the block with an address")
+		k.found(Warning, codeEmpty, d.At, fmt.Sprintf("vrrp_instance %s has no virtual_ipaddress and no notify: it is elected, and nothing follows from that", d.Name), "add the block with an address")
 	}
 }
 
@@ -104,7 +104,7 @@ func (k rules) version() {
 	d := k.d
 	switch {
 	case d.version == 2 && d.IPv6 && d.Strict:
-		k.fault(CodeFamily, d.Where("version"), "version 2 with IPv6: keepalived takes version 3 in strict mode", "remove the line version 2")
+		k.fault(codeFamily, d.Where("version"), "version 2 with IPv6: keepalived takes version 3 in strict mode", "remove the line version 2")
 		d.Version = 3
 	case d.version != 0:
 		d.Version = d.version
@@ -114,7 +114,7 @@ func (k rules) version() {
 		d.Version = k.config.Global.Version
 	}
 	if d.IPv6 && d.Version == 2 {
-		k.fault(CodeFamily, d.Where("version"), "IPv6 with version 2, which has none: only a keepalived that is told the same understands it", "remove the line version 2")
+		k.fault(codeFamily, d.Where("version"), "IPv6 with version 2, which has none: only a keepalived that is told the same understands it", "remove the line version 2")
 	}
 }
 
@@ -123,15 +123,15 @@ func (k rules) authenticate() {
 	switch a := &d.Auth; {
 	case a.Type != AuthNone && len(a.Pass) == 0:
 		k.slip(CodeMissing, d.Where("authentication"), "authentication without a password: keepalived uses none", "add auth_pass, or remove the block")
-		*a = Auth{}
+		*a = auth{}
 	case a.Type == AuthNone && d.Has("authentication") && len(a.Pass) > 0:
 		k.slip(CodeMissing, d.Where("authentication"), "authentication without auth_type: keepalived uses none", "add auth_type PASS")
-		*a = Auth{}
+		*a = auth{}
 	case a.Type != AuthNone && d.Version == 3:
-		k.fault(CodeConflict, d.Where("authentication"), "VRRP version 3 has no authentication: keepalived uses none", "remove the block, or use version 2 on all nodes")
-		*a = Auth{}
+		k.fault(codeConflict, d.Where("authentication"), "VRRP version 3 has no authentication: keepalived uses none", "remove the block, or use version 2 on all nodes")
+		*a = auth{}
 	case a.Type == AuthNone:
-		*a = Auth{}
+		*a = auth{}
 	}
 }
 
@@ -146,7 +146,7 @@ func (k rules) priority() {
 	case d.Priority == 255 && !d.Has("state"):
 		d.StartAsMaster = true
 	case d.Priority != 255 && d.StartAsMaster && d.Auth.Type == AuthAH:
-		k.fault(CodeConflict, d.Where("state"), "state MASTER with auth_type AH: keepalived takes BACKUP", "write state BACKUP")
+		k.fault(codeConflict, d.Where("state"), "state MASTER with auth_type AH: keepalived takes BACKUP", "write state BACKUP")
 		d.StartAsMaster = false
 	}
 }
@@ -161,7 +161,7 @@ func (k rules) strict() {
 				at = d.Where(k)
 			}
 		}
-		k.fault(CodeConflict, at, "strict mode: "+what, "remove strict_mode and vrrp_strict, unless you need RFC 3768 to the letter")
+		k.fault(codeConflict, at, "strict mode: "+what, "remove strict_mode and vrrp_strict, unless you need RFC 3768 to the letter")
 	}
 	if d.StartAsMaster != (d.Priority == 255) && d.Has("state") {
 		clash("state", "state MASTER and priority 255 go together, and not one without the other")
@@ -169,7 +169,7 @@ func (k rules) strict() {
 	}
 	if d.Auth.Type != AuthNone {
 		clash("authentication", "keepalived uses no authentication")
-		d.Auth = Auth{}
+		d.Auth = auth{}
 	}
 	if d.DownTimer != 3 {
 		clash("down_timer_adverts", "keepalived takes 3 for down_timer_adverts")
@@ -211,10 +211,10 @@ func (k rules) preempt() {
 	switch {
 	case d.Preempt:
 	case d.Priority == 255:
-		k.fault(CodeConflict, d.Where("nopreempt"), "nopreempt with priority 255: keepalived preempts", "write a priority below 255")
+		k.fault(codeConflict, d.Where("nopreempt"), "nopreempt with priority 255: keepalived preempts", "write a priority below 255")
 		d.Preempt = true
 	case d.StartAsMaster:
-		k.fault(CodeConflict, d.Where("nopreempt"), "nopreempt with state MASTER: keepalived preempts", "write state BACKUP on all nodes")
+		k.fault(codeConflict, d.Where("nopreempt"), "nopreempt with state MASTER: keepalived preempts", "write state BACKUP on all nodes")
 		d.Preempt = true
 	}
 	if d.PreemptDelay == 0 || d.Preempt && !d.StartAsMaster {
@@ -224,7 +224,7 @@ func (k rules) preempt() {
 	if d.Preempt {
 		with = "state MASTER, or priority 255 without a state"
 	}
-	k.fault(CodeConflict, d.Where("preempt_delay"), "preempt_delay with "+with+": keepalived takes no delay", "remove one of them")
+	k.fault(codeConflict, d.Where("preempt_delay"), "preempt_delay with "+with+": keepalived takes no delay", "remove one of them")
 	d.PreemptDelay = 0
 }
 
@@ -249,7 +249,7 @@ func (k rules) destinations() {
 		return
 	}
 	if d.Has("unicast_ttl") {
-		k.fault(CodeConflict, d.Where("unicast_ttl"), "unicast_ttl without peers: keepalived ignores it", "add unicast_peer, or remove the line")
+		k.fault(codeConflict, d.Where("unicast_ttl"), "unicast_ttl without peers: keepalived ignores it", "add unicast_peer, or remove the line")
 		d.UnicastTTL = 255
 	}
 	if n := d.unicastWord; n != nil && d.FaultNoPeer {

@@ -34,12 +34,12 @@ func garpKeywords[T any](table map[string]keyword[T], prefix string, of func(*T)
 }
 
 // resolved is the global values with keepalived's defaults; least is vrrp_min_garp, which only changes the defaults.
-func (g garpDraft) resolved(least bool) Garp {
+func (g garpDraft) resolved(least bool) garp {
 	delay, repeat, refreshRepeat := 5, 5, 1
 	if least {
 		delay, repeat, refreshRepeat = 0, 1, 0
 	}
-	out := Garp{
+	out := garp{
 		Delay: inSeconds(g.delay, delay), Repeat: or(g.repeat, repeat),
 		Refresh: inSeconds(g.refresh, 0), RefreshRepeat: or(g.refreshRepeat, refreshRepeat),
 	}
@@ -49,8 +49,8 @@ func (g garpDraft) resolved(least bool) Garp {
 }
 
 // over is what an instance says, over the global values. A lower_prio value that is left out is the global one, and not the instance's master value.
-func (g garpDraft) over(global Garp) Garp {
-	return Garp{
+func (g garpDraft) over(global garp) garp {
+	return garp{
 		Delay: inSeconds(g.delay, int(global.Delay/time.Second)), Repeat: or(g.repeat, global.Repeat),
 		Refresh: inSeconds(g.refresh, int(global.Refresh/time.Second)), RefreshRepeat: or(g.refreshRepeat, global.RefreshRepeat),
 		LowerPrioDelay: inSeconds(g.lowerDelay, int(global.LowerPrioDelay/time.Second)), LowerPrioRepeat: or(g.lowerRepeat, global.LowerPrioRepeat),

@@ -54,7 +54,7 @@ func (r *reader) join() {
 			d, ok := r.named[name]
 			switch {
 			case !ok:
-				r.fault(CodeReference, g.Where("group"), fmt.Sprintf("no vrrp_instance %s for the group %s: keepalived leaves it out", name, g.Name), "correct the name")
+				r.fault(codeReference, g.Where("group"), fmt.Sprintf("no vrrp_instance %s for the group %s: keepalived leaves it out", name, g.Name), "correct the name")
 			case d.SyncGroup != "":
 				r.fault(CodeDuplicate, g.Where("group"), fmt.Sprintf("%s is in the group %s already: keepalived leaves it out here", name, d.SyncGroup), "remove it from one of them")
 			default:

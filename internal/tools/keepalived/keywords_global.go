@@ -119,7 +119,7 @@ var globalNotes = map[note]string{
 	{noteVMAC, CodeUnsupported}: "vmac_prefix vmac_addr_prefix vrrp_garp_extra_if vrrp_vmac_garp_intvl",
 	{"write a unit that runs before keepvip, or after", CodeUnsupported}: "startup_script startup_script_timeout shutdown_script shutdown_script_timeout",
 	{"a FIFO gets the states when they change", CodeIgnored}:             "fifo_write_vrrp_states_on_reload",
-	{noteLVS, CodeNotVRRP}: `lvs_sync_daemon lvs_timeouts lvs_flush lvs_flush_onstop lvs_flush_on_stop lvs_notify_fifo lvs_notify_fifo_script lvs_netlink_cmd_rcv_bufs
+	{noteLVS, codeNotVRRP}: `lvs_sync_daemon lvs_timeouts lvs_flush lvs_flush_onstop lvs_flush_on_stop lvs_notify_fifo lvs_notify_fifo_script lvs_netlink_cmd_rcv_bufs
 		lvs_netlink_cmd_rcv_bufs_force lvs_netlink_monitor_rcv_bufs lvs_netlink_monitor_rcv_bufs_force rs_init_notifies no_checker_emails smtp_alert_checker
 		checker_log_all_failures checker_priority checker_no_swap checker_rt_priority checker_rlimit_rttime checker_cpu_affinity nftables_ipvs
 		nftables_ipvs_priority nftables_ipvs_start_fwmark`,

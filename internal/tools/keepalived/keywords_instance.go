@@ -102,7 +102,7 @@ func instanceKeywords() map[string]instanceKeyword {
 	notifyKeywords(table, func(d *draft) *Notify { return &d.Notify })
 	for text, words := range map[note]string{
 		{noteVMAC, CodeUnsupported}: "use_vmac_addr vmac_xmit_base use_ipvlan vrf garp_extra_if vmac_garp_intvl",
-		{noteLVS, CodeNotVRRP}:      "lvs_sync_daemon_interface",
+		{noteLVS, codeNotVRRP}:      "lvs_sync_daemon_interface",
 		{noteBuffers, CodeIgnored}:  "kernel_rx_buf_size debug",
 		{"keepvip sees the state of links by netlink, and does not poll", CodeUnsupported}: "linkbeat_use_polling",
 	} {
@@ -159,7 +159,7 @@ func readVersion(r *reader, d *draft, n *syntax.Node) {
 	switch {
 	case !ok:
 	case v == 2 && d.IPv6 && d.version == 0:
-		r.fault(CodeFamily, n.At, "version 2 behind an IPv6 address: keepalived ignores the line", "remove it: IPv6 has version 3 only")
+		r.fault(codeFamily, n.At, "version 2 behind an IPv6 address: keepalived ignores the line", "remove it: IPv6 has version 3 only")
 	default:
 		d.version = v
 	}
@@ -188,7 +188,7 @@ func readAuthentication(r *reader, d *draft, n *syntax.Node) {
 					"write 8 bytes or less, the same on all nodes")
 			}
 			if len(n.Words) > 2 { // no word of a password is told
-				r.found(Warning, CodeExtra, n.At, "auth_pass: keepalived does not read what is behind the first word", "put the whole password between double quotes")
+				r.found(Warning, codeExtra, n.At, "auth_pass: keepalived does not read what is behind the first word", "put the whole password between double quotes")
 			}
 		}},
 	}, d, &d.Block, n.Children)
@@ -208,6 +208,6 @@ func (r *reader) suits(d *draft, at syntax.Origin, a netip.Addr, text string) bo
 		return true
 	}
 	remedy := "write it in an instance of its own"
-	r.fault(CodeFamily, at, fmt.Sprintf("%s is of another family than %s, which came first: keepalived drops it", text, d.family), remedy)
+	r.fault(codeFamily, at, fmt.Sprintf("%s is of another family than %s, which came first: keepalived drops it", text, d.family), remedy)
 	return false
 }

@@ -42,12 +42,12 @@ func rootKeywords() map[string]keyword[Config] {
 			block: true, note: "keepvip acts on a link that is down at once", code: CodeUnsupported,
 		},
 		"net_namespace":      {words: 2, note: "start keepvip inside the namespace instead (ip netns exec, or the unit's NetworkNamespacePath)", code: CodeUnsupported},
-		"net_namespace_ipvs": {note: noteLVS, code: CodeNotVRRP},
-		"virtual_server":     {block: true, note: noteLVS, code: CodeNotVRRP},
+		"net_namespace_ipvs": {note: noteLVS, code: codeNotVRRP},
+		"virtual_server":     {block: true, note: noteLVS, code: codeNotVRRP},
 		"virtual_server_group": {
-			block: true, note: noteLVS, code: CodeNotVRRP,
+			block: true, note: noteLVS, code: codeNotVRRP,
 		},
-		"SSL":          {block: true, note: noteLVS, code: CodeNotVRRP},
+		"SSL":          {block: true, note: noteLVS, code: codeNotVRRP},
 		"bfd_instance": {block: true, note: noteBFD, code: CodeUnsupported},
 	}
 	for word := range strings.FieldsSeq("instance use_pid_dir child_wait_time namespace_with_ipsets linkbeat_use_polling process_names") {

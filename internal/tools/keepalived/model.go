@@ -12,19 +12,19 @@ import (
 type Config struct {
 	Global    Global
 	Scripts   []*Script
-	Files     []*TrackFile
+	Files     []*trackFile
 	Processes []*TrackProcess
 	Instances []*Instance
 	Groups    []*SyncGroup
 	Addresses []Address // static_ipaddress
-	Routes    []Line    // static_routes, not looked into
-	Rules     []Line    // static_rules, not looked into
+	Routes    []line    // static_routes, not looked into
+	Rules     []line    // static_rules, not looked into
 	Sources   []string  // the files, in the order in which they are read first
 	Findings  []Finding // in the order of their places
 }
 
-// Line is one line that is kept as it is written.
-type Line struct {
+// line is one line that is kept as it is written.
+type line struct {
 	At    syntax.Origin
 	Words []string
 }
@@ -47,8 +47,8 @@ func (b *Block) Where(keyword string) syntax.Origin {
 	return b.At
 }
 
-// Garp is when gratuitous ARP and unsolicited neighbour advertisements are sent.
-type Garp struct {
+// garp is when gratuitous ARP and unsolicited neighbour advertisements are sent.
+type garp struct {
 	Delay           time.Duration // from becoming master to the second burst; 0: none. Default 5 s
 	Repeat          int           // packets of a burst for each address, at least 1. Default 5
 	Refresh         time.Duration // from burst to burst while master; 0: none. Default 0
@@ -64,7 +64,7 @@ type Global struct {
 	ScriptUser           User // empty: keepalived_script where that user exists, else root
 	ScriptSecurity       bool
 	Version              int // 2 or 3; default 2
-	Garp                 Garp
+	Garp                 garp
 	GarpInterval         time.Duration // least time between two gratuitous ARPs on an interface; 0: none
 	GNAInterval          time.Duration // and between two neighbour advertisements
 	Group4, Group6       netip.Addr    // default 224.0.0.18 and ff02::12
@@ -83,11 +83,11 @@ type Global struct {
 	LogUnknownVRIDs      bool
 	RTPriority           int // vrrp_rt_priority, 1 to 99; 0: none
 	NoSwap               bool
-	Mail                 Mail
+	Mail                 mail
 }
 
-// Mail is what keepalived mails, and to whom. keepvip sends none.
-type Mail struct {
+// mail is what keepalived mails, and to whom. keepvip sends none.
+type mail struct {
 	To           []string
 	From, Server string
 	Alert        bool // for VRRP: smtp_alert_vrrp, or else smtp_alert
@@ -143,24 +143,24 @@ type Script struct {
 	Command  Command
 	Interval time.Duration // 1 s to 4294 s; default 1 s
 	Timeout  time.Duration // 0: the interval
-	Weight   Weight        // default 0
+	Weight   weight        // default 0
 	Rise     int           // at least 1, the default
 	Fall     int           // at least 1, the default
 	InitFail bool
 }
 
-// Weight is what a tracked thing does to the priority. 0 is a condition: the instance is in state FAULT while the thing is down. What is positive
+// weight is what a tracked thing does to the priority. 0 is a condition: the instance is in state FAULT while the thing is down. What is positive
 // is added while it is up, what is negative is subtracted while it is down. The sum is kept between 1 and 254.
-type Weight struct {
+type weight struct {
 	Value   int // -253 to 253; a file's -254 to 254
 	Reverse bool
 }
 
-// TrackFile is a track_file: the number in the file times the weight.
-type TrackFile struct {
+// trackFile is a track_file: the number in the file times the weight.
+type trackFile struct {
 	Block
 	Path      string
-	Weight    Weight // default 1
+	Weight    weight // default 1
 	Init      *int   // init_file: written at start where the file is missing
 	Overwrite bool   // or in any case
 }
@@ -170,7 +170,7 @@ type TrackProcess struct {
 	Block
 	Command        []string
 	ParamMatch     string // "": parameters do not count; "exact", also by default where there are some, "initial" or "partial"
-	Weight         Weight // default 0
+	Weight         weight // default 0
 	Quorum         int    // default 1; 0 with QuorumMax 0
 	QuorumMax      *int
 	ForkDelay      time.Duration
@@ -182,7 +182,7 @@ type TrackProcess struct {
 type Tracked struct {
 	At     syntax.Origin
 	Name   string
-	Weight Weight // the line's own, or that of the thing
+	Weight weight // the line's own, or that of the thing
 	Own    bool   // the weight is the line's own
 }
 
@@ -206,8 +206,8 @@ const (
 	AuthAH   AuthType = "AH"
 )
 
-// Auth is the authentication of an instance.
-type Auth struct {
+// auth is the authentication of an instance.
+type auth struct {
 	Type AuthType
 	Pass []byte // 1 to 8 bytes
 }
@@ -248,7 +248,7 @@ type Instance struct {
 	AdvertInterval  time.Duration
 	Version         int // 2 or 3
 	IPv6            bool
-	Auth            Auth
+	Auth            auth
 	Addresses       []Address
 	Excluded        []Address
 	Unicast         []Peer     // empty: multicast
@@ -260,7 +260,7 @@ type Instance struct {
 	FaultNoPeer     bool
 	Preempt         bool
 	PreemptDelay    time.Duration
-	Garp            Garp
+	Garp            garp
 	DownTimer       int // down_timer_adverts
 	LowerNoAdvert   bool
 	HigherSend      bool
@@ -274,7 +274,7 @@ type Instance struct {
 	Notify          Notify
 	MailAlert       bool
 	PriorityChanges bool
-	Routes, Rules   []Line // virtual_routes and virtual_rules
+	Routes, Rules   []line // virtual_routes and virtual_rules
 	SyncGroup       string // the group that it is in, if any
 }
 

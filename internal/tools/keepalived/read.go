@@ -45,14 +45,14 @@ type reader struct {
 	named     map[string]*draft // the same by their names
 	groups    []*groupDraft
 	scripts   map[string]*Script
-	files     map[string]*TrackFile
+	files     map[string]*trackFile
 	processes map[string]*TrackProcess
 }
 
 func newReader() *reader {
 	return &reader{
 		config: &Config{}, global: newGlobalDraft(), instance: instanceKeywords(), known: map[string][]string{}, named: map[string]*draft{},
-		scripts: map[string]*Script{}, files: map[string]*TrackFile{}, processes: map[string]*TrackProcess{},
+		scripts: map[string]*Script{}, files: map[string]*trackFile{}, processes: map[string]*TrackProcess{},
 	}
 }
 
@@ -165,7 +165,7 @@ func newBlock(n *syntax.Node) Block {
 // list looks at what keepalived wants of any list.
 func (r *reader) list(n *syntax.Node) {
 	if len(n.Words) > 1 {
-		r.fault(CodeExtra, n.At, fmt.Sprintf("%s: keepalived does not read %q before the brace", n.Words[0], strings.Join(n.Words[1:], " ")), "write it into the block")
+		r.fault(codeExtra, n.At, fmt.Sprintf("%s: keepalived does not read %q before the brace", n.Words[0], strings.Join(n.Words[1:], " ")), "write it into the block")
 	}
 	for _, c := range n.Children {
 		if c.Block {
@@ -175,10 +175,10 @@ func (r *reader) list(n *syntax.Node) {
 }
 
 // lines are the lines of a list that is not looked into.
-func lines(n *syntax.Node) []Line {
-	out := make([]Line, 0, len(n.Children))
+func lines(n *syntax.Node) []line {
+	out := make([]line, 0, len(n.Children))
 	for _, c := range n.Children {
-		out = append(out, Line{At: c.At, Words: c.Words})
+		out = append(out, line{At: c.At, Words: c.Words})
 	}
 	return out
 }

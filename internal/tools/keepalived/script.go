@@ -61,7 +61,7 @@ func scriptKeywords() map[string]keyword[Script] {
 			if !ok || v < -mostWeight || v > mostWeight {
 				r.fault(CodeValue, n.At, fmt.Sprintf("the weight %s of %s, want -%d to %d", n.Words[1], s.Name, mostWeight, mostWeight), "write a number in that range")
 			}
-			s.Weight = Weight{Value: int(v), Reverse: r.reversed(n, n.Words[2:], false)} // even one that is out of range
+			s.Weight = weight{Value: int(v), Reverse: r.reversed(n, n.Words[2:], false)} // even one that is out of range
 		}},
 		"user":      {words: 2, read: func(_ *reader, s *Script, n *syntax.Node) { s.Command.User = user(n.Words, 1) }},
 		"init_fail": {read: func(_ *reader, s *Script, _ *syntax.Node) { s.InitFail = true }},

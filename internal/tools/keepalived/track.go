@@ -29,7 +29,7 @@ func trackKeywords[T any](table map[string]keyword[T], of func(*T) *Tracking) {
 			}
 		}}
 	}
-	add("track_interface", func(t *Tracking) *[]Tracked { return &t.Interfaces }, func(r *reader, to *[]Tracked, n *syntax.Node) { r.tracked(to, n, Weight{}, mostWeight, true) })
+	add("track_interface", func(t *Tracking) *[]Tracked { return &t.Interfaces }, func(r *reader, to *[]Tracked, n *syntax.Node) { r.tracked(to, n, weight{}, mostWeight, true) })
 	add("track_script", func(t *Tracking) *[]Tracked { return &t.Scripts }, func(r *reader, to *[]Tracked, n *syntax.Node) {
 		if s, ok := r.scripts[n.Words[0]]; ok {
 			r.tracked(to, n, s.Weight, mostWeight, false)
@@ -54,12 +54,12 @@ func trackKeywords[T any](table map[string]keyword[T], of func(*T) *Tracking) {
 }
 
 func (r *reader) missing(n *syntax.Node, kind string) {
-	r.fault(CodeReference, n.At, fmt.Sprintf("no %s %s above this line: keepalived drops it, and nothing is tracked", kind, n.Words[0]),
+	r.fault(codeReference, n.At, fmt.Sprintf("no %s %s above this line: keepalived drops it, and nothing is tracked", kind, n.Words[0]),
 		fmt.Sprintf("put the block %s %s above the first that tracks it, or correct the name", kind, n.Words[0]))
 }
 
 // tracked reads one line of a track_* block: NAME [weight N [reverse|noreverse]].
-func (r *reader) tracked(to *[]Tracked, n *syntax.Node, w Weight, most int64, clamp bool) {
+func (r *reader) tracked(to *[]Tracked, n *syntax.Node, w weight, most int64, clamp bool) {
 	name := n.Words[0]
 	words := n.Words[1:]
 	if len(words) > 0 && words[0] != "weight" {
@@ -74,7 +74,7 @@ func (r *reader) tracked(to *[]Tracked, n *syntax.Node, w Weight, most int64, cl
 	if len(words) > 1 {
 		var v int
 		if v, own = r.weight(n, name, words[1], most, clamp); own {
-			w = Weight{Value: v, Reverse: r.reversed(n, words[2:], w.Reverse)}
+			w = weight{Value: v, Reverse: r.reversed(n, words[2:], w.Reverse)}
 		}
 	}
 	*to = append(*to, Tracked{At: n.At, Name: name, Weight: w, Own: own})

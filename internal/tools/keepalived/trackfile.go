@@ -14,21 +14,21 @@ func (r *reader) readFile(n *syntax.Node) {
 	if !named(r, n) {
 		return
 	}
-	f := &TrackFile{Block: newBlock(n), Weight: Weight{Value: 1}}
-	readBlock(r, "track_file", map[string]keyword[TrackFile]{
-		"file": {words: 2, read: func(r *reader, f *TrackFile, n *syntax.Node) {
+	f := &trackFile{Block: newBlock(n), Weight: weight{Value: 1}}
+	readBlock(r, "track_file", map[string]keyword[trackFile]{
+		"file": {words: 2, read: func(r *reader, f *trackFile, n *syntax.Node) {
 			if f.Path != "" {
 				r.fault(CodeDuplicate, n.At, "a second file in one track_file: keepalived drops it", "remove one of them")
 				return
 			}
 			f.Path = n.Words[1]
 		}},
-		"weight": {words: 2, read: func(r *reader, f *TrackFile, n *syntax.Node) {
+		"weight": {words: 2, read: func(r *reader, f *trackFile, n *syntax.Node) {
 			if v, ok := r.weight(n, f.Name, n.Words[1], mostFileWeight, false); ok {
-				f.Weight = Weight{Value: v, Reverse: r.reversed(n, n.Words[2:], false)}
+				f.Weight = weight{Value: v, Reverse: r.reversed(n, n.Words[2:], false)}
 			}
 		}},
-		"init_file": {read: func(r *reader, f *TrackFile, n *syntax.Node) {
+		"init_file": {read: func(r *reader, f *trackFile, n *syntax.Node) {
 			zero := 0
 			f.Init = &zero
 			for _, w := range n.Words[1:] {
@@ -107,7 +107,7 @@ func processKeywords() map[string]keyword[TrackProcess] {
 		}},
 		"weight": {words: 2, read: func(r *reader, p *TrackProcess, n *syntax.Node) {
 			if v, ok := r.weight(n, p.Name, n.Words[1], mostFileWeight, false); ok {
-				p.Weight = Weight{Value: v, Reverse: r.reversed(n, n.Words[2:], false)}
+				p.Weight = weight{Value: v, Reverse: r.reversed(n, n.Words[2:], false)}
 			}
 		}},
 		"quorum": {words: 2, read: func(r *reader, p *TrackProcess, n *syntax.Node) {

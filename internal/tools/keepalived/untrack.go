@@ -25,7 +25,7 @@ func (r *reader) untrack() {
 			continue
 		}
 		i.Track.Interfaces = r.weightless(i.Track.Interfaces, i.Name, why, func(Tracked) bool { return group != nil && !group.Weights })
-		byDefault := func(t Tracked) bool { return !t.Own && t.Weight == Weight{Value: 1} } // only a file has that
+		byDefault := func(t Tracked) bool { return !t.Own && t.Weight == weight{Value: 1} } // only a file has that
 		for _, list := range []*[]Tracked{&i.Track.Scripts, &i.Track.Files, &i.Track.Processes} {
 			*list = r.weightless(*list, i.Name, why, byDefault)
 		}
@@ -60,7 +60,7 @@ func (r *reader) weightless(all []Tracked, name, why string, keep func(Tracked) 
 		case t.Weight.Value == 0:
 		case keep(t):
 			r.fault("weight-dropped", t.At, fmt.Sprintf("%s is %s: keepalived takes weight 0 for %s, so it is in state FAULT while that is down", name, why, t.Name), "write weight 0 where that is meant, or track it in the group")
-			t.Weight = Weight{Reverse: t.Weight.Reverse}
+			t.Weight = weight{Reverse: t.Weight.Reverse}
 		default:
 			r.fault("weight-dropped", t.At, fmt.Sprintf("%s is %s: keepalived does not track %s with a weight", name, why, t.Name), "write weight 0 where FAULT is meant, or track it in the group")
 			continue

@@ -68,7 +68,7 @@ func (r *reader) flag(n *syntax.Node) (value, ok bool) {
 func (r *reader) alone(n *syntax.Node) bool {
 	if len(n.Words) > 1 {
 		if value, ok := boolean(n.Words[1]); ok && !value {
-			r.fault(CodeArgument, n.At, fmt.Sprintf("%s %s: keepalived does not read the %q, and the line means yes", n.Words[0], n.Words[1], n.Words[1]), "remove the line")
+			r.fault(codeArgument, n.At, fmt.Sprintf("%s %s: keepalived does not read the %q, and the line means yes", n.Words[0], n.Words[1], n.Words[1]), "remove the line")
 			return true
 		}
 		r.extra(n, 1)
@@ -82,9 +82,9 @@ func (r *reader) extra(n *syntax.Node, count int) {
 	switch {
 	case len(n.Words) <= count:
 	case n.Words[0] == "auth_type":
-		r.found(Warning, CodeExtra, n.At, "auth_type: keepalived does not read what is behind the first word", "write one keyword a line")
+		r.found(Warning, codeExtra, n.At, "auth_type: keepalived does not read what is behind the first word", "write one keyword a line")
 	default:
-		r.found(Warning, CodeExtra, n.At, fmt.Sprintf("%s: keepalived does not read %q", n.Words[0], strings.Join(n.Words[count:], " ")), "write one keyword a line")
+		r.found(Warning, codeExtra, n.At, fmt.Sprintf("%s: keepalived does not read %q", n.Words[0], strings.Join(n.Words[count:], " ")), "write one keyword a line")
 	}
 }
 

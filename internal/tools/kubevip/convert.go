@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Option is one option of keepvip with the place that it comes from.
-type Option struct {
+// option is one option of keepvip with the place that it comes from.
+type option struct {
 	Flag   string   // without dashes
 	Values []string // one, but for a list
 	Line   int
@@ -20,7 +20,7 @@ type Option struct {
 
 // Result is what a kube-vip becomes.
 type Result struct {
-	Options  []Option  // in the order of keepvip's reference
+	Options  []option  // in the order of keepvip's reference
 	Findings []Finding // in the order of the file
 	Variable string    // what the placeholder stands for; "": the address is given
 	Path     string    // of a template's file that the kube-vip is in; "": it is in none
@@ -71,7 +71,7 @@ func Convert(name string, text []byte, o Options) (*Result, error) {
 type conversion struct {
 	name string
 	source
-	options  []Option
+	options  []option
 	findings []Finding
 	refused  []refusal
 	told     map[int]bool // by the index of the setting: there is a finding
@@ -111,13 +111,13 @@ func (c *conversion) value(env string) (setting, bool) {
 }
 
 // tell makes the finding of a setting.
-func (c *conversion) tell(s setting, v Fate, format string, args ...any) {
+func (c *conversion) tell(s setting, v fate, format string, args ...any) {
 	c.told[slices.Index(c.settings, s)] = true
 	c.findings = append(c.findings, Finding{Line: s.line, Fate: v, What: s.what(), Why: fmt.Sprintf(format, args...)})
 }
 
 func (c *conversion) option(flag string, from setting, values ...string) {
-	c.options = append(c.options, Option{Flag: flag, Values: values, Line: from.line, From: from.name})
+	c.options = append(c.options, option{Flag: flag, Values: values, Line: from.line, From: from.name})
 }
 
 // refuseSwitches refuses what is neither true nor false: kube-vip does not start with it.

@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// Fate says what became of a setting.
-type Fate string
+// fate says what became of a setting.
+type fate string
 
 // The fates.
 const (
-	Carried  Fate = "carried over"   // keepvip does the same
-	Changed  Fate = "changed"        // keepvip does it in another way
-	Lost     Fate = "no counterpart" // keepvip has nothing that does this
-	Unneeded Fate = "not needed"     // nothing is lost without it
+	Carried  fate = "carried over"   // keepvip does the same
+	Changed  fate = "changed"        // keepvip does it in another way
+	Lost     fate = "no counterpart" // keepvip has nothing that does this
+	Unneeded fate = "not needed"     // nothing is lost without it
 )
 
 // Finding is what became of one place of the file.
 type Finding struct {
 	Line int // from 1; 0: the file as a whole
-	Fate Fate
+	Fate fate
 	What string // the setting with its value, as the file has it
 	Why  string
 }

@@ -17,7 +17,7 @@ func (c *conversion) mode() {
 }
 
 // switchedOn tells of a setting if it is on, or is no switch and given.
-func (c *conversion) switchedOn(env string, v Fate, why string) {
+func (c *conversion) switchedOn(env string, v fate, why string) {
 	s, ok := c.settings.get(env)
 	if ok && (!s.row.isSwitch || c.settings.on(env)) {
 		c.tell(s, v, "%s", why)

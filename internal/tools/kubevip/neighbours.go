@@ -174,7 +174,7 @@ func (c *conversion) routers() (out Routers) {
 		}
 		return usual
 	}
-	six := slices.ContainsFunc(c.options, func(o Option) bool {
+	six := slices.ContainsFunc(c.options, func(o option) bool {
 		return o.Flag == "vip" && slices.ContainsFunc(o.Values, func(a string) bool { return strings.Contains(a, ":") })
 	})
 	return Routers{BIRD: s.bird(given(envRouteTable, "198"), given(envRouteProtocol, "248"), six), FRR: s.frr(six)}

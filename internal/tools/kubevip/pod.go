@@ -30,7 +30,7 @@ func fromPod(d, c *yaml.Node) source {
 // around are findings about the pod.
 func around(d, c *yaml.Node) (out []Finding) {
 	spec := podOf(d)
-	add := func(n *yaml.Node, v Fate, what, why string) {
+	add := func(n *yaml.Node, v fate, what, why string) {
 		if n != nil {
 			out = append(out, Finding{Line: n.Line, Fate: v, What: what, Why: why})
 		}

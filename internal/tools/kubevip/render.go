@@ -17,7 +17,7 @@ var keys = map[string]string{
 var announcing = map[string]string{"announce-refresh": "refresh", "announce-table": "table", "announce-protocol": "protocol"}
 
 // announce is one line for all of them, at the place of the first; empty where this one is not the first.
-func (r *Result) announce(o Option, name string) string {
+func (r *Result) announce(o option, name string) string {
 	var values, from []string
 	for _, other := range r.Options {
 		key, ok := announcing[other.Flag]
@@ -57,7 +57,7 @@ func (r *Result) Config(name string) ([]byte, error) {
 }
 
 // yaml is the value on one line.
-func (o Option) yaml() (string, error) {
+func (o option) yaml() (string, error) {
 	var value any = o.Values[0]
 	switch o.Flag {
 	case "vip":

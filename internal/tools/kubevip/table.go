@@ -7,7 +7,7 @@ type row struct {
 	field    string // of the configuration file, in lower case; "": none
 	isSwitch bool   // true or false
 	needs    string // the switch without which it has no effect; "": none
-	fate     Fate
+	fate     fate
 	why      string // "": convert.go sees to it
 }
 

@@ -39,7 +39,7 @@ type Config struct {
 	// are defended.
 	Yield bool
 	// Schedule says when to announce.
-	Schedule Schedule
+	Schedule schedule
 }
 
 // hosts are the addresses without their prefix lengths.

@@ -59,8 +59,8 @@ type Claim struct {
 	VRID    uint8 // of the Virtual Router whose virtual MAC it is (RFC 9568 section 7.3); 0 for an ordinary one
 }
 
-// Schedule says when to announce. It belongs to one goroutine.
-type Schedule interface {
+// schedule says when to announce. It belongs to one goroutine.
+type schedule interface {
 	// Restart begins anew; the first announcement is due at once.
 	Restart(now time.Time)
 	// Stop ends it.

@@ -89,7 +89,7 @@ func (c *converter) checks(i *keepalived.Instance) {
 				why, when = "a number", "it comes to -254"
 			}
 			c.out.line(1, "check: {whenAllUnhealthy: release}", source{k.at, fmt.Sprintf("%s: nobody holds the addresses while %s everywhere", why, when)})
-			c.say(keepalived.Note, CodeChanged, k.at, fmt.Sprintf("%s has %s: while %s on all nodes nobody holds the addresses, as with keepalived", k.name, why, when),
+			c.say(keepalived.Note, codeChanged, k.at, fmt.Sprintf("%s has %s: while %s on all nodes nobody holds the addresses, as with keepalived", k.name, why, when),
 				"remove whenAllUnhealthy: release, and the last holder keeps them instead")
 			break
 		}

@@ -52,10 +52,10 @@ type Result struct {
 
 // Codes of findings, beside those of package keepalived.
 const (
-	CodeChanged = "changed"     // it is carried over, and behaves in another way
-	CodeSecret  = "secret"      // a file that has to be made
-	CodeLeft    = "not-carried" // a keyword that this package does not know
-	CodeInvalid = "invalid"     // keepvip does not take the value
+	codeChanged = "changed"     // it is carried over, and behaves in another way
+	codeSecret  = "secret"      // a file that has to be made
+	codeLeft    = "not-carried" // a keyword that this package does not know
+	codeInvalid = "invalid"     // keepvip does not take the value
 )
 
 // Convert makes the configuration. It never panics, whatever the document says.
@@ -176,7 +176,7 @@ func (c *converter) refuse(at syntax.Origin, text, remedy string) {
 }
 
 func (c *converter) changed(at syntax.Origin, text, remedy string) {
-	c.say(keepalived.Warning, CodeChanged, at, text, remedy)
+	c.say(keepalived.Warning, codeChanged, at, text, remedy)
 }
 
 // index notes which keywords are on which line.

@@ -306,7 +306,7 @@ func TestConvertDropsNothingSilently(t *testing.T) {
 		text, err := os.ReadFile(path)
 		require.NoError(t, err)
 		for _, f := range converted(t, string(text), Options{Partial: true}).Findings {
-			assert.NotEqual(t, CodeLeft, f.Code, "%s: %v %s", path, f.Origin, f.Text)
+			assert.NotEqual(t, codeLeft, f.Code, "%s: %v %s", path, f.Origin, f.Text)
 			assert.NotEqual(t, "", f.Text)
 		}
 	}
@@ -317,7 +317,7 @@ func TestConvertLeftIsAFinding(t *testing.T) {
 	c := &converter{foundAt: map[syntax.Origin]bool{}, said: map[keepalived.Finding]bool{}}
 	c.left([]*syntax.Node{{At: syntax.Origin{File: "k", Line: 3}, Words: []string{"quite_new"}}})
 	require.Len(t, c.findings, 1)
-	assert.Equal(t, CodeLeft, c.findings[0].Code)
+	assert.Equal(t, codeLeft, c.findings[0].Code)
 }
 
 // Whatever is read is either refused with a finding, or comes to a configuration that keepvip takes.
@@ -424,7 +424,7 @@ func TestConvertInvalidIsAtItsLine(t *testing.T) {
 				r := converted(t, tt.text, Options{Partial: partial})
 				assert.Nil(t, r.Text)
 				assert.False(t, r.Valid)
-				at := slices.IndexFunc(r.Findings, func(f keepalived.Finding) bool { return f.Code == CodeInvalid })
+				at := slices.IndexFunc(r.Findings, func(f keepalived.Finding) bool { return f.Code == codeInvalid })
 				require.GreaterOrEqual(t, at, 0, shown(r))
 				f := r.Findings[at]
 				assert.Equal(t, tt.line, f.Line, shown(r))

@@ -15,7 +15,7 @@ import (
 func (c *converter) election(i *keepalived.Instance) {
 	switch {
 	case i.Priority == 255 && !i.Has("priority"):
-		c.say(keepalived.Warning, CodeChanged, i.Where("state"), "state MASTER without priority is priority 255, which no check lowers: the node becomes the owner", "write a priority below 255 if that is not meant")
+		c.say(keepalived.Warning, codeChanged, i.Where("state"), "state MASTER without priority is priority 255, which no check lowers: the node becomes the owner", "write a priority below 255 if that is not meant")
 	case i.StartAsMaster && i.Has("state"):
 		c.say(keepalived.Note, keepalived.CodeIgnored, i.Where("state"), "state MASTER: the priority alone decides, in keepalived too", "")
 	}
@@ -147,7 +147,7 @@ func (c *converter) unicast(i *keepalived.Instance) {
 			"write unicast_src_ip on all nodes, and reload keepalived; then convert")
 	}
 	if !i.CheckSource {
-		c.say(keepalived.Note, CodeChanged, i.Where("unicast_peer"), "keepvip hears only its peers: the list has to name all other nodes", "")
+		c.say(keepalived.Note, codeChanged, i.Where("unicast_peer"), "keepvip hears only its peers: the list has to name all other nodes", "")
 	}
 	for _, word := range []string{"mcast_dst_ip", "unicast_fault_no_peer"} {
 		if i.Has(word) {

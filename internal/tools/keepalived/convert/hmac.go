@@ -143,7 +143,7 @@ func (c *converter) writeKey(h hmac) {
 		if c.opt.InMemory {
 			continue
 		}
-		c.say(keepalived.Warning, CodeSecret, k.at, fmt.Sprintf("the key is not written here: keepvip reads it from %s", path(k)),
+		c.say(keepalived.Warning, codeSecret, k.at, fmt.Sprintf("the key is not written here: keepvip reads it from %s", path(k)),
 			"write its 32 to 64 bytes into that file in hex or base64, with mode 0600 and owner root, on each node; keepvip key fingerprint tells whether they are the same")
 	}
 	if h.mode != "enforce" {
@@ -152,7 +152,7 @@ func (c *converter) writeKey(h hmac) {
 	if h.window > 0 {
 		line("window: "+duration(h.window), placed(h.lines["time_window"]))
 	} else {
-		c.say(keepalived.Note, CodeChanged, h.at, "time_window: keepvip's default is 10 s, and keepalived's is three intervals, 5 s at least", "")
+		c.say(keepalived.Note, codeChanged, h.at, "time_window: keepvip's default is 10 s, and keepalived's is three intervals, 5 s at least", "")
 	}
 	if at, ok := h.lines["anti_replay"]; ok {
 		c.note(at, "anti_replay: keepvip refuses what was sent before by both clocks")

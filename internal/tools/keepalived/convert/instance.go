@@ -194,7 +194,7 @@ func (c *converter) password(i *keepalived.Instance, line func(string, source)) 
 	}
 	path := strings.TrimSuffix(c.opt.Secrets, "/") + "/" + unique(slug(i.Name)+".password", c.used)
 	line("passwordFile: "+scalar(path), placed(at))
-	c.say(keepalived.Warning, CodeSecret, at, fmt.Sprintf("the password is not written here: keepvip reads it from %s", path),
+	c.say(keepalived.Warning, codeSecret, at, fmt.Sprintf("the password is not written here: keepvip reads it from %s", path),
 		fmt.Sprintf("write %s of auth_pass into that file, alone, with mode 0600 and owner root, on each node", firstOf(len(i.Auth.Pass))))
 }
 

@@ -126,6 +126,6 @@ func (c *converter) left(nodes []*syntax.Node) {
 		if _, ok := table[word]; ok || slices.Contains(others, word) || c.found(n.At) {
 			return
 		}
-		c.say(keepalived.Warning, CodeLeft, n.At, plain(word)+" is not carried over", "find out whether it matters here")
+		c.say(keepalived.Warning, codeLeft, n.At, plain(word)+" is not carried over", "find out whether it matters here")
 	})
 }

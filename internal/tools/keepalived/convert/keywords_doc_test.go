@@ -169,7 +169,7 @@ func becomes(t *testing.T, where, line, than string) (what, why string) {
 	}
 	worst := map[keepalived.Severity]string{}
 	for _, f := range with.Findings {
-		if !known[f.Text] && worst[f.Severity] == "" && f.Code != CodeSecret && f.Code != keepalived.CodeNewer && f.Code != keepalived.CodeDuplicate && !strings.HasPrefix(f.Text, "nothing tracks") {
+		if !known[f.Text] && worst[f.Severity] == "" && f.Code != codeSecret && f.Code != keepalived.CodeNewer && f.Code != keepalived.CodeDuplicate && !strings.HasPrefix(f.Text, "nothing tracks") {
 			worst[f.Severity] = f.Text
 		}
 	}

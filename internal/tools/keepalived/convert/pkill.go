@@ -18,6 +18,6 @@ func (c *converter) lookedFor(args []string, s *keepalived.Script, from source, 
 	}
 	args = slices.Delete(slices.Clone(args), at, at+1)
 	args[0] = filepath.Join(filepath.Dir(args[0]), "pgrep")
-	c.say(keepalived.Note, CodeChanged, from.at, fmt.Sprintf("%s: pkill -0 becomes pgrep, which finds the same processes and needs no right to signal them; it runs as %s", s.Name, user), "")
+	c.say(keepalived.Note, codeChanged, from.at, fmt.Sprintf("%s: pkill -0 becomes pgrep, which finds the same processes and needs no right to signal them; it runs as %s", s.Name, user), "")
 	return args
 }

@@ -60,7 +60,7 @@ func (c *converter) called(command *keepalived.Command, what string, from source
 	case !strings.Contains(name, "/") && c.opt.Find != nil && filepath.IsAbs(c.opt.Find(name)):
 		args[0] = c.opt.Find(name)
 		from.why = "keepalived searches its PATH when it starts"
-		c.say(keepalived.Note, CodeChanged, from.at, fmt.Sprintf("%s has no whole path: here %s is %s, which keepvip does not search for again", what, name, args[0]), "")
+		c.say(keepalived.Note, codeChanged, from.at, fmt.Sprintf("%s has no whole path: here %s is %s, which keepvip does not search for again", what, name, args[0]), "")
 		return args, from, p
 	default:
 		return nil, from, trouble{what + " has no whole path, and keepvip does not search for programs", "write the path of the program: command -v " + plain(name)}

@@ -25,7 +25,7 @@ func TestConvertInMemoryHandsSecretsOver(t *testing.T) {
 		assert.Contains(t, string(text), string(secret))
 		assert.NotContains(t, string(r.Text)+shown(r), string(secret))
 	}
-	assert.NotContains(t, shown(r), CodeSecret+":")
+	assert.NotContains(t, shown(r), codeSecret+":")
 	cfg, err := load(r.Text)
 	require.NoError(t, err)
 	assert.Contains(t, string(text), "vrrp_instance "+cfg.VIPs[0].KeepalivedName+" {")

@@ -20,15 +20,15 @@ func (c *converter) valid(entries int, doc *syntax.Document) bool {
 		return false
 	}
 	for _, at := range c.out.bytes {
-		c.say(keepalived.Fault, CodeInvalid, at, "bytes that are no text: keepvip takes UTF-8 alone", remedyInvalid)
+		c.say(keepalived.Fault, codeInvalid, at, "bytes that are no text: keepvip takes UTF-8 alone", remedyInvalid)
 	}
 	_, err := config.Load(config.Input{Env: []string{config.EnvInline + "=" + string(c.out.text())}, Elsewhere: true})
 	for _, p := range problems(err) {
 		element, _, _ := strings.Cut(p.Text, " ")
-		c.say(keepalived.Fault, CodeInvalid, c.out.element(p.Origin.Line, element), "keepvip does not take "+p.Key+": "+p.Text, remedyInvalid)
+		c.say(keepalived.Fault, codeInvalid, c.out.element(p.Origin.Line, element), "keepvip does not take "+p.Key+": "+p.Text, remedyInvalid)
 	}
 	if err != nil && len(problems(err)) == 0 {
-		c.say(keepalived.Fault, CodeInvalid, c.out.origin(0), err.Error(), remedyInvalid)
+		c.say(keepalived.Fault, codeInvalid, c.out.origin(0), err.Error(), remedyInvalid)
 	}
 	return err == nil && len(c.out.bytes) == 0
 }

@@ -297,5 +297,5 @@ func (c *converter) leftover(n *syntax.Node) {
 	case "digest", "status_code":
 		text = "keepvip takes an answer of 200 as good"
 	}
-	c.say(keepalived.Warning, CodeChanged, n.At, fmt.Sprintf("%s: %s", plain(word), text), remedy)
+	c.say(keepalived.Warning, codeChanged, n.At, fmt.Sprintf("%s: %s", plain(word), text), remedy)
 }

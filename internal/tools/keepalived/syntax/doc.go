@@ -12,6 +12,6 @@
 // What is left is cut at braces outside of quotes and into words. [Read] makes the tree of blocks of that.
 //
 // Every word knows the file and line it comes from: the line on which a definition is used, and not that on which it is made. Where
-// keepalived would report a fault and go on in its own way, there is a [Problem] with that place; a block with an unknown name keeps what
-// is inside and nothing behind it. The package touches no files but through [Files], and starts no goroutine.
+// keepalived would report a fault and go on in its own way, there is a [problem] with that place; a block with an unknown name keeps what
+// is inside and nothing behind it. The package touches no files but through [files], and starts no goroutine.
 package syntax

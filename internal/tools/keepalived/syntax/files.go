@@ -7,9 +7,9 @@ import (
 	"github.com/keepvip/keepvip/internal/base/regular"
 )
 
-// Files gives the reader what it reads. Paths are joined with the directory of the including file before they come here.
-type Files interface {
-	// Read returns the whole of a file, or an error when it is a directory, cannot be read or is longer than MaxFile.
+// files gives the reader what it reads. Paths are joined with the directory of the including file before they come here.
+type files interface {
+	// Read returns the whole of a file, or an error when it is a directory, cannot be read or is longer than maxFile.
 	Read(path string) ([]byte, error)
 	// Glob returns the paths that match a pattern without braces, sorted; hidden files only match a pattern that says so.
 	Glob(pattern string) ([]string, error)
@@ -17,7 +17,7 @@ type Files interface {
 
 // Bounds of what is read.
 const (
-	MaxFile   = 4 << 20 // bytes of one file
+	maxFile   = 4 << 20 // bytes of one file
 	maxFiles  = 2000    // of all includes
 	maxDepth  = 16      // files that include each other
 	maxLines  = 200_000 // lines after all replacements, and lines that replacements make
@@ -32,12 +32,12 @@ type Disk struct {
 	Pipe string
 }
 
-// Read implements [Files].
+// Read implements [files].
 func (d Disk) Read(path string) (data []byte, err error) {
 	if path == d.Pipe {
-		data, err = regular.ReadNamed(path, MaxFile)
+		data, err = regular.ReadNamed(path, maxFile)
 	} else {
-		data, err = regular.Read(path, MaxFile)
+		data, err = regular.Read(path, maxFile)
 	}
 	if err != nil {
 		return nil, &fs.PathError{Op: "read", Path: path, Err: err}
@@ -45,7 +45,7 @@ func (d Disk) Read(path string) (data []byte, err error) {
 	return data, nil
 }
 
-// Glob implements [Files].
+// Glob implements [files].
 func (Disk) Glob(pattern string) ([]string, error) {
 	found, err := filepath.Glob(pattern)
 	if err != nil {

@@ -68,7 +68,7 @@ func (r *reader) openAll(l line, name string, want checks) {
 	slices.Reverse(paths) // the last one opened is read first
 	for _, p := range paths {
 		if err := r.open(p); err != nil {
-			r.problems = append(r.problems, Problem{
+			r.problems = append(r.problems, problem{
 				At: l.at, Code: CodeInclude, Minor: !want.match && !want.wildcard && !want.brace,
 				Text: "the included file is missing: " + err.Error(), Remedy: "keepalived logs it and goes on without: name a file that is there, or use a pattern",
 			})

@@ -19,7 +19,7 @@ func (r *reader) lookalike(text string, at Origin) {
 		return
 	}
 	found := []rune(text[i:min(len(text), i+4)])[0]
-	p := Problem{
+	p := problem{
 		At: at, Code: CodeCharacters, Minor: true,
 		Text:   fmt.Sprintf("%c (%U) is no quote to keepalived, but a letter of the word", found, found),
 		Remedy: `write the quote of the keyboard: "`,

@@ -11,8 +11,8 @@ type Origin struct {
 // String is "file:line".
 func (o Origin) String() string { return o.File + ":" + strconv.Itoa(o.Line) }
 
-// Problem is a fault of the text.
-type Problem struct {
+// problem is a fault of the text.
+type problem struct {
 	At     Origin
 	Code   string // what kind of fault: one of the constants below
 	Text   string // what is wrong, with what keepalived makes of it
@@ -29,6 +29,6 @@ const (
 	CodeSequence   = "sequence"   // a ~SEQ or ~LST that is not well formed
 	CodeDefinition = "definition" // a $NAME that cannot be replaced
 	CodeCharacters = "characters" // bytes that are no text
-	CodeComment    = "comment"    // a comment that begins inside of a word, as in a password
+	codeComment    = "comment"    // a comment that begins inside of a word, as in a password
 	CodeLength     = "length"     // a line or file that is too long
 )

@@ -9,14 +9,14 @@ import (
 // Options say how to read.
 type Options struct {
 	ID    string // what @id is compared with: keepalived's --config-id, by default the first part of the node's name
-	Files Files
+	Files files
 }
 
 // reader makes lines of files. Every method that takes a line decides whether it was one of its kind.
 type reader struct {
 	id       string
 	root     string
-	files    Files
+	files    files
 	sources  []*source
 	defined  map[string]definition
 	pushed   int // lines that replacements made
@@ -25,7 +25,7 @@ type reader struct {
 	lines    int
 	stopped  bool
 	names    []string // of all files
-	problems []Problem
+	problems []problem
 	remarks  []Remark
 }
 
@@ -33,11 +33,11 @@ type reader struct {
 type Document struct {
 	Nodes    []*Node
 	Sources  []string // the files, in the order in which they are read first
-	Problems []Problem
+	Problems []problem
 	Remarks  []Remark // in the order in which they are read
 }
 
-// Read reads a file and what it includes. The error says that the file itself cannot be read; everything else is a [Problem].
+// Read reads a file and what it includes. The error says that the file itself cannot be read; everything else is a [problem].
 func Read(path string, o Options) (*Document, error) {
 	r := &reader{id: o.ID, files: o.Files, root: filepath.Dir(path), defined: map[string]definition{}}
 	if err := r.open(path); err != nil {
@@ -58,7 +58,7 @@ func Read(path string, o Options) (*Document, error) {
 }
 
 func (r *reader) problem(at Origin, code, text, remedy string) {
-	r.problems = append(r.problems, Problem{At: at, Code: code, Text: text, Remedy: remedy})
+	r.problems = append(r.problems, problem{At: at, Code: code, Text: text, Remedy: remedy})
 }
 
 func (r *reader) full(at Origin) {
@@ -119,8 +119,8 @@ func (r *reader) commented(l line) {
 	if end == len(l.text) || end == 0 || isSpace(l.text[end-1]) || l.text[end-1] == '{' || l.text[end-1] == '}' {
 		return
 	}
-	r.problems = append(r.problems, Problem{
-		At: l.at, Code: CodeComment, Minor: true, Text: "a " + l.text[end:end+1] + " inside of a word begins a comment: keepalived drops the rest of the line",
+	r.problems = append(r.problems, problem{
+		At: l.at, Code: codeComment, Minor: true, Text: "a " + l.text[end:end+1] + " inside of a word begins a comment: keepalived drops the rest of the line",
 		Remedy: "put the word between double quotes, or a space before the comment",
 	})
 }

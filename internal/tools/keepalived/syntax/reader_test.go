@@ -42,7 +42,7 @@ func outline(nodes []*Node) string {
 	return strings.Join(out, "; ")
 }
 
-func codes(problems []Problem) []string {
+func codes(problems []problem) []string {
 	out := make([]string, 0, len(problems))
 	for _, p := range problems {
 		out = append(out, fmt.Sprintf("%d %s", p.At.Line, p.Code))

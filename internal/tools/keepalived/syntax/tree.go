@@ -75,7 +75,7 @@ func (t *tree) opened(r *reader, at Origin) {
 func (t *tree) closed(r *reader, at Origin) {
 	t.ready = nil
 	if len(t.open) == 0 {
-		r.problems = append(r.problems, Problem{
+		r.problems = append(r.problems, problem{
 			At: at, Code: CodeBrace, Taken: true, Text: "a closing brace too many: keepalived takes no notice of it",
 			Remedy: "remove it, or look for an opening brace that is missing above",
 		})
