@@ -62,7 +62,7 @@ func (o Findings) Over(slack float64) []string {
 // Broken lists what is wrong on any machine: counts over their limits, and anything of which there must be none. How long something took is
 // not among them.
 func (o Findings) Broken() []string {
-	return slices.DeleteFunc(o, func(m Measured) bool { return m.Limit != 0 && m.Unit != "times" }).Over(1)
+	return slices.DeleteFunc(slices.Clone(o), func(m Measured) bool { return m.Limit != 0 && m.Unit != "times" }).Over(1)
 }
 
 func (m Measured) number(v float64) string {
