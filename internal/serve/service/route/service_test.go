@@ -201,7 +201,6 @@ func TestNewConnectionsAreServedWhileRoutersSendThem(t *testing.T) {
 			if drain > 0 {
 				s.Drain(time.Now().Add(drain))
 			}
-			began := time.Now()
 			apply(t, s, election.Standby)
 			for range 20 { // four seconds, in which a router has not heard of it
 				arrives()
@@ -217,7 +216,7 @@ func TestNewConnectionsAreServedWhileRoutersSendThem(t *testing.T) {
 
 			apply(t, s, election.Serve)
 			apply(t, s, election.Standby)
-			began = time.Now()
+			began := time.Now()
 			for f.last() != "to the network" {
 				require.LessOrEqual(t, time.Since(began), most+countEvery)
 				arrives()
