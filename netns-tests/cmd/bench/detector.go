@@ -26,7 +26,7 @@ func detectorCases() []benchCase {
 		of("standstill of 10 s (SIGSTOP)", 5, fast, trial.Frozen(10*time.Second), limits{two: noTwo}),
 		of("idle", 3, fast, trial.Idle(30*time.Second), limits{takeovers: noTakeover, vrrpLimits: vrrpLimits{cpu: 1.6, rss: 20 << 20}}),
 		of("deaf holder, 5 s", 5, fast, trial.ToHolder("deaf", 5*time.Second), limits{}),
-		{name: "detector plain, deaf holder, 5 s", runs: 5, fault: trial.ToHolder("deaf", 5 * time.Second)},
+		{name: "detector plain, deaf holder, 5 s", runs: 5, fault: trial.ToHolder("deaf", 5*time.Second)},
 	}
 	for _, c := range trial.WayCuts() {
 		cases = append(cases,
