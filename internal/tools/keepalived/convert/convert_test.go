@@ -322,7 +322,7 @@ func TestConvertLeftIsAFinding(t *testing.T) {
 
 // Whatever is read is either refused with a finding, or comes to a configuration that keepvip takes.
 func FuzzConvert(f *testing.F) {
-	for _, pattern := range []string{"testdata/*.conf", "../dump/testdata/*.conf", "../lint/testdata/*.conf"} {
+	for _, pattern := range []string{"testdata/*.conf", "../../../../netns-tests/dump/testdata/*.conf", "../lint/testdata/*.conf"} {
 		samples, err := filepath.Glob(pattern)
 		require.NoError(f, err)
 		for _, path := range samples {
@@ -440,7 +440,7 @@ func TestConvertInvalidIsAtItsLine(t *testing.T) {
 // Every error of a sample says where, and what to do.
 func TestConvertErrorsHaveAPlaceAndARemedy(t *testing.T) {
 	seen := 0
-	for _, pattern := range []string{"testdata/*.conf", "../dump/testdata/*.conf", "../lint/testdata/*.conf"} {
+	for _, pattern := range []string{"testdata/*.conf", "../../../../netns-tests/dump/testdata/*.conf", "../lint/testdata/*.conf"} {
 		samples, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, path := range samples {
@@ -461,7 +461,7 @@ func TestConvertErrorsHaveAPlaceAndARemedy(t *testing.T) {
 func FuzzConvertLines(f *testing.F) {
 	var lines []string
 	seen := map[string]bool{}
-	for _, pattern := range []string{"testdata/*.conf", "../dump/testdata/*.conf", "../lint/testdata/*.conf"} {
+	for _, pattern := range []string{"testdata/*.conf", "../../../../netns-tests/dump/testdata/*.conf", "../lint/testdata/*.conf"} {
 		samples, err := filepath.Glob(pattern)
 		require.NoError(f, err)
 		for _, path := range samples {
