@@ -145,6 +145,10 @@ func (r *Report) Twos(from, to time.Duration, udp bool) []Two {
 	return found
 }
 
+// mute and muteAnswers are how long a node did not answer at all while others did that often, so that it answers anew when it does again: it was asked
+// all the time. A node that nothing reaches answers before and after, and not meanwhile.
+const mute, muteAnswers = time.Second, 100
+
 // announceLimit is how soon after it answers a node announces an address that it has taken.
 const announceLimit = time.Second
 
@@ -155,7 +159,7 @@ type tenure struct {
 }
 
 // tenures are those of an address. One ends where somebody else has answered or announced and the node announces after that: it has taken
-// the address anew. It may answer a moment before it announces.
+// the address anew. It may answer a moment before it announces. One ends as well where the node was [mute].
 func (r *Report) tenures(address netip.Addr, from, to time.Duration, udp bool) []tenure {
 	type sign struct {
 		at        time.Duration
@@ -179,9 +183,13 @@ func (r *Report) tenures(address netip.Addr, from, to time.Duration, udp bool) [
 	rivalled := map[int]bool{} // somebody else was seen since the node's last answer
 	anew := map[int]sign{}     // the first answer of a node after somebody else was seen
 	before := map[int]time.Duration{}
+	others := map[int]int{} // answers of others since the node's last one
 	for _, s := range signs {
 		for n := range open {
 			rivalled[n] = rivalled[n] || n != s.node
+			if n != s.node && !s.announces {
+				others[n]++
+			}
 		}
 		i, known := open[s.node]
 		switch {
@@ -193,16 +201,16 @@ func (r *Report) tenures(address netip.Addr, from, to time.Duration, udp bool) [
 			all[i].last, open[s.node] = before[s.node], len(all)-1
 			delete(before, s.node)
 		case s.announces:
-		case !known:
+		case !known || s.at-all[i].last >= mute && others[s.node] >= muteAnswers:
 			open[s.node] = len(all)
 			all = append(all, tenure{s.node, s.at, s.at})
-			rivalled[s.node] = false
+			rivalled[s.node], others[s.node] = false, 0
 		default:
 			if rivalled[s.node] {
 				anew[s.node], before[s.node] = s, all[i].last
 			}
 			all[i].last = s.at
-			rivalled[s.node] = false
+			rivalled[s.node], others[s.node] = false, 0
 		}
 	}
 	return all

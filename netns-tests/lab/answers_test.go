@@ -14,11 +14,14 @@ import (
 	"golang.org/x/net/bpf"
 )
 
-// spoken is a report of a script: "1 2 1" are answers of these nodes, one each 10 ms, "1! 1" an announcement and an answer of node 1.
+// spoken is a report of a script: "1 2 1" are answers of these nodes, one each 10 ms, "1! 1" an announcement and an answer of node 1, "-" nothing.
 func spoken(script ...string) *Report {
 	r := &Report{targets: []netip.Addr{VIP4}, Ended: time.Second}
 	for i, s := range script {
 		at, node := time.Duration(i)*10*time.Millisecond, int(s[0]-'0')
+		if s == "-" {
+			continue
+		}
 		if len(s) > 1 {
 			r.Announcements = append(r.Announcements, Announcement{At: at, Node: node, Address: VIP4})
 			continue
@@ -56,6 +59,23 @@ func TestTwoAnswerWhereOneDoesBeforeMeanwhileAndAfter(t *testing.T) {
 			assert.Equal(t, r.Two(), r.DiscoveryTwoIn(0, math.MaxInt64))
 			assert.Zero(t, r.TwoIn(0, math.MaxInt64, VIP6), "another address")
 		})
+	}
+}
+
+// A node that nothing reaches is asked all the time, and answers before and after. That the watcher was late is no such gap: nobody answered meanwhile.
+func TestNodeThatIsMuteWhileAnotherAnswersDoesNotAnswerMeanwhile(t *testing.T) {
+	for answers, want := range map[int]time.Duration{1: 1990 * time.Millisecond, muteAnswers: 0} {
+		script := []string{"1"}
+		for i := range 199 {
+			if i%(199/answers) == 0 {
+				script = append(script, "2")
+			} else {
+				script = append(script, "-")
+			}
+		}
+		script = append(script, "1", "2")
+		r := spoken(script...)
+		assert.Equal(t, want, r.Two().Round(10*time.Millisecond), "%d answers of the other", answers)
 	}
 }
 
