@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -185,6 +186,7 @@ func (e *fakeElector) Status() election.Status {
 func (e *fakeElector) set(change func(*election.Status)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.status.Members = slices.Clone(e.status.Members) // those who have asked read theirs
 	change(&e.status)
 }
 
