@@ -26,7 +26,8 @@ func keepalivedFiles(t *testing.T) []string {
 	require.NoError(t, err)
 	var out []string
 	for _, pattern := range []string{
-		filepath.Join(root, "internal/tools/keepalived/*/testdata/*.conf"), filepath.Join(root, "internal/tools/keepalived/*/testdata/global/*.conf"),
+		filepath.Join(root, "internal/tools/keepalived/*/testdata/*.conf"), filepath.Join(root, "netns-tests/dump/testdata/*.conf"),
+		filepath.Join(root, "internal/tools/keepalived/*/testdata/global/*.conf"),
 		"/usr/share/doc/keepalived/samples/keepalived.conf.*", os.Getenv("KEEPALIVED_FILES"),
 	} {
 		found, err := filepath.Glob(pattern)

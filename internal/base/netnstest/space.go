@@ -17,7 +17,7 @@ import (
 )
 
 // Patience bounds what the kernel does by itself; tests return as soon as it has happened.
-const Patience = 10 * time.Second
+const Patience = time.Minute
 
 // Space is a network namespace that lives as long as its test. The methods of its Handle work from any namespace. What goes wrong in a
 // method of its own fails the test.
