@@ -252,7 +252,7 @@ func comparisonTables(rows map[string]trial.Row) string {
 	}, faults)
 	table("cost of the busiest node", func(r rivalry, p trial.Product) string { return cost(row(r, p)) }, func(r rivalry) bool { return !faults(r) })
 	b.WriteByte('\n')
-	return b.String()
+	return "\n![For how long clients have no answer, with each product](pictures/comparison.svg)\n" + b.String()
 }
 
 func comparisonPicture(rows map[string]trial.Row) string {
