@@ -195,4 +195,15 @@ func light(t *testing.T, g *trial.Group, limit int64) {
 	}
 }
 
+// weighs is the memory of the daemon that has most, in bytes.
+func weighs(t *testing.T, g *trial.Group) (most int64) {
+	t.Helper()
+	for _, n := range g.Lab.Nodes {
+		rss, err := g.Daemon(n).RSS()
+		require.NoError(t, err)
+		most = max(most, rss)
+	}
+	return most
+}
+
 func dualStack() []netip.Addr { return []netip.Addr{lab.VIP4, lab.VIP6} }
