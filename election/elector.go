@@ -49,8 +49,8 @@ type Visitor interface {
 
 // Unreached is a holder that is heard, and to which connections to the addresses do not come. The zero Unreached is none.
 type Unreached struct {
-	Holder netip.Addr
-	Never  bool // none has come to any holder since the start of the node that connects
+	Holder netip.Addr `json:"holder"`
+	Never  bool       `json:"never,omitempty"` // none has come to any holder since the start of the node that connects
 }
 
 // Outsider is a node whose connections to the addresses do not come to the holder, which it hears.

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/keepvip/keepvip/internal/base/sockaddr"
 	"github.com/keepvip/keepvip/members/envelope"
 )
 
@@ -106,7 +107,7 @@ func (c *Conn) bind(a netip.Addr) (*packetConn, error) {
 	if err := unix.BindToDevice(fd, c.cfg.Interface.Name); err != nil {
 		return nil, fmt.Errorf("bind to device: %w", err)
 	}
-	if err := unix.Bind(fd, sockaddr(a, c.cfg.Port, c.cfg.Interface.Index)); err != nil {
+	if err := unix.Bind(fd, sockaddr.Of(a, c.cfg.Port, c.cfg.Interface.Index)); err != nil {
 		return nil, fmt.Errorf("bind to %v: %w", netip.AddrPortFrom(a, c.cfg.Port), err)
 	}
 	pc, err := net.FilePacketConn(file)

@@ -12,6 +12,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/keepvip/keepvip/internal/base/sockaddr"
 	"golang.org/x/sys/unix"
 )
 
@@ -52,8 +53,8 @@ func openRawSender(ifi net.Interface, source, group netip.Addr) (*rawSender, err
 		func() error { return dropAll(fd) },
 		func() error { return unix.BindToDevice(fd, ifi.Name) },
 		func() error { return s.configure(fd) },
-		func() error { return unix.Bind(fd, sockaddr(source, 0, ifi.Index)) },
-		func() error { return unix.Connect(fd, sockaddr(group, 0, ifi.Index)) },
+		func() error { return unix.Bind(fd, sockaddr.Of(source, 0, ifi.Index)) },
+		func() error { return unix.Connect(fd, sockaddr.Of(group, 0, ifi.Index)) },
 		func() (err error) { s.raw, err = s.file.SyscallConn(); return err },
 	)
 	if err != nil {
@@ -101,7 +102,7 @@ func (s *rawSender) send(b []byte, to netip.Addr, port uint16) error {
 	datagram := appendUDP(make([]byte, 0, udpHeader+len(b)), s.source, to, port, b)
 	var failed error
 	err := s.raw.Control(func(fd uintptr) {
-		failed = unix.Sendto(int(fd), datagram, unix.MSG_DONTWAIT, sockaddr(to, 0, s.ifi.Index))
+		failed = unix.Sendto(int(fd), datagram, unix.MSG_DONTWAIT, sockaddr.Of(to, 0, s.ifi.Index))
 	})
 	if err != nil {
 		return net.ErrClosed // the only thing that Control says
@@ -142,18 +143,6 @@ func sum16(b []byte) (sum uint32) {
 		sum += uint32(b[0]) << 8
 	}
 	return sum
-}
-
-// sockaddr gives link-local addresses, and groups, the scope that they need.
-func sockaddr(a netip.Addr, port uint16, ifindex int) unix.Sockaddr {
-	if a.Is4() {
-		return &unix.SockaddrInet4{Addr: a.As4(), Port: int(port)}
-	}
-	sa := &unix.SockaddrInet6{Addr: a.As16(), Port: int(port)}
-	if a.IsLinkLocalUnicast() || a.IsMulticast() {
-		sa.ZoneId = uint32(ifindex)
-	}
-	return sa
 }
 
 func firstError(steps ...func() error) error {

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/base/sockaddr"
 	"golang.org/x/sys/unix"
 )
 
@@ -167,7 +168,7 @@ func (c *Conn) Write(payload []byte, dst netip.Addr) error {
 		return fmt.Errorf("vrrp: send to %v: want the family of the source %v", dst, c.filter.source)
 	}
 	err := c.control(c.sendRaw, func(fd int) error {
-		return unix.Sendto(fd, payload, unix.MSG_DONTWAIT, sockaddr(dst, c.ifindex))
+		return unix.Sendto(fd, payload, unix.MSG_DONTWAIT, sockaddr.Of(dst, 0, c.ifindex))
 	})
 	if err != nil {
 		return fmt.Errorf("vrrp: send to %v: %w", dst, err)

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 
+	"github.com/keepvip/keepvip/internal/base/sockaddr"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
@@ -48,7 +49,7 @@ func (s options) openSend() (*os.File, error) {
 		if err := s.multicastInterface(fd); err != nil {
 			return fmt.Errorf("choose the multicast interface: %w", err)
 		}
-		if err := unix.Bind(fd, sockaddr(s.source, s.cfg.Interface.Index)); err != nil {
+		if err := unix.Bind(fd, sockaddr.Of(s.source, 0, s.cfg.Interface.Index)); err != nil {
 			return fmt.Errorf("bind to %v (is it on %s, and usable?): %w", s.source, s.cfg.Interface.Name, err)
 		}
 		return nil
@@ -185,18 +186,6 @@ func (s options) join(fd int) error {
 	}
 	m := &unix.IPv6Mreq{Multiaddr: s.cfg.group().As16(), Interface: uint32(index)}
 	return unix.SetsockoptIPv6Mreq(fd, unix.IPPROTO_IPV6, unix.IPV6_JOIN_GROUP, m)
-}
-
-// sockaddr gives link-local addresses, and groups, the scope that they need.
-func sockaddr(a netip.Addr, ifindex int) unix.Sockaddr {
-	if a.Is4() {
-		return &unix.SockaddrInet4{Addr: a.As4()}
-	}
-	sa := &unix.SockaddrInet6{Addr: a.As16()}
-	if a.IsLinkLocalUnicast() || a.IsMulticast() {
-		sa.ZoneId = uint32(ifindex)
-	}
-	return sa
 }
 
 func attach(fd int, f filter) error {

@@ -7,11 +7,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
 )
 
 func TestMessageThereAndBack(t *testing.T) {
-	give := message{Kind: askHello, From: addr(0), ID: "x", Priority: 7, Reason: "why", Leader: addr(1), Term: 9, Unreached: []unreached{{Name: "api", Holder: addr(1), Never: true}}}
+	give := message{Kind: askHello, From: addr(0), ID: "x", Priority: 7, Reason: "why", Leader: addr(1), Term: 9, Unreached: []unreached{{"api", election.Unreached{Holder: addr(1), Never: true}}}}
 	var wire bytes.Buffer
 	require.NoError(t, writeMessage(&wire, give))
 	got, err := readMessage(&wire)
@@ -50,7 +51,7 @@ func FuzzMessage(f *testing.F) {
 	require.NoError(f, writeMessage(&wire, message{Kind: askHello, From: addr(0), Spread: []spread{{group, *spreadHere()}}}))
 	f.Add(wire.Bytes())
 	wire.Reset()
-	require.NoError(f, writeMessage(&wire, message{Kind: askHello, From: addr(0), Unreached: []unreached{{Name: "api", Holder: addr(1)}}}))
+	require.NoError(f, writeMessage(&wire, message{Kind: askHello, From: addr(0), Unreached: []unreached{{"api", election.Unreached{Holder: addr(1)}}}}))
 	f.Add(bytes.Clone(wire.Bytes()))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := readMessage(bytes.NewReader(data))

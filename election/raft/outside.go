@@ -12,12 +12,11 @@ import (
 // unreached is an entry to whose addresses a node's connections do not come at the holder. It is said, and moves nothing: the holder has a majority, which
 // hears it.
 type unreached struct {
-	Name   string     `json:"name"` // of the entry
-	Holder netip.Addr `json:"holder"`
-	Never  bool       `json:"never,omitempty"` // as in election.Unreached
+	Name string `json:"name"` // of the entry
+	election.Unreached
 }
 
-var errUnreached = errors.New("raft: message about a holder that nobody can name")
+var errUnreached = errors.New("raft: hello about connections to too many holders, or to one without a valid address or name")
 
 // validateUnreached refuses what a node that is not mistaken does not say.
 func validateUnreached(list []unreached) error {
@@ -47,7 +46,7 @@ func (e *Elector) SetUnreached(u election.Unreached) {
 func (e *Elector) visited() (u unreached, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return unreached{Name: nameOf(e.cfg.Name), Holder: e.apart.Holder.WithZone(""), Never: e.apart.Never}, e.apart.Holder.IsValid()
+	return unreached{nameOf(e.cfg.Name), election.Unreached{Holder: e.apart.Holder.WithZone(""), Never: e.apart.Never}}, e.apart.Holder.IsValid()
 }
 
 // unreached are the entries of which this node says so, by name.

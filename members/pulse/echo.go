@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/base/arrival"
+	"github.com/keepvip/keepvip/internal/base/sockaddr"
 )
 
 // An echo request (RFC 792, RFC 4443) bears a number of this socket, and behind that a secret of it and the time: who has not seen it can make no
@@ -62,7 +63,7 @@ func OpenEchoes(ifi net.Interface, source netip.Addr) (*EchoSocket, error) {
 	for _, do := range []func() error{
 		e.filter,
 		func() error { return unix.BindToDevice(fd, ifi.Name) },
-		func() error { return unix.Bind(fd, e.sockaddr(source)) },
+		func() error { return unix.Bind(fd, sockaddr.Of(source, 0, e.ifi.Index)) },
 		func() error { return arrival.Enable(fd) },
 	} {
 		if err := do(); err != nil {
@@ -70,17 +71,6 @@ func OpenEchoes(ifi net.Interface, source netip.Addr) (*EchoSocket, error) {
 		}
 	}
 	return e, nil
-}
-
-func (e *EchoSocket) sockaddr(a netip.Addr) unix.Sockaddr {
-	if e.v6 {
-		sa := &unix.SockaddrInet6{Addr: a.As16()}
-		if a.IsLinkLocalUnicast() {
-			sa.ZoneId = uint32(e.ifi.Index)
-		}
-		return sa
-	}
-	return &unix.SockaddrInet4{Addr: a.Unmap().As4()}
 }
 
 // filter lets in answers to requests of this socket alone: a host may be asked by many, and a raw socket gets everything.
@@ -121,7 +111,7 @@ func (e *EchoSocket) filter() error {
 func (e *EchoSocket) Send(to netip.Addr) error {
 	e.seq++
 	b := appendEcho(nil, e.v6, e.id, e.seq, e.cookie, time.Since(e.opened))
-	if err := unix.Sendto(e.fd, b, unix.MSG_DONTWAIT, e.sockaddr(to)); err != nil {
+	if err := unix.Sendto(e.fd, b, unix.MSG_DONTWAIT, sockaddr.Of(to, 0, e.ifi.Index)); err != nil {
 		return fmt.Errorf("pulse: echo to %v: %w", to, err)
 	}
 	return nil

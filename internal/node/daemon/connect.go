@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/base/sockaddr"
 	"golang.org/x/sys/unix"
 )
 
@@ -28,11 +29,11 @@ func connectOnce(ctx context.Context, from netip.Addr, to netip.AddrPort) error 
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_QUICKACK, 0)
 	_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
 	if from.IsValid() {
-		if err := unix.Bind(fd, sockaddrOf(netip.AddrPortFrom(from, 0))); err != nil {
+		if err := unix.Bind(fd, sockaddr.Of(from, 0, zoneOf(from))); err != nil {
 			return os.NewSyscallError("bind", err)
 		}
 	}
-	switch err := unix.Connect(fd, sockaddrOf(to)); err {
+	switch err := unix.Connect(fd, sockaddr.Of(to.Addr(), to.Port(), zoneOf(to.Addr()))); err {
 	case nil:
 		return nil
 	case unix.EINPROGRESS:
@@ -63,15 +64,8 @@ func connectOnce(ctx context.Context, from netip.Addr, to netip.AddrPort) error 
 	return err
 }
 
-func sockaddrOf(a netip.AddrPort) unix.Sockaddr {
-	if a.Addr().Is4() {
-		return &unix.SockaddrInet4{Port: int(a.Port()), Addr: a.Addr().As4()}
-	}
-	return &unix.SockaddrInet6{Port: int(a.Port()), Addr: a.Addr().As16(), ZoneId: zoneOf(a.Addr())}
-}
-
 // zoneOf is the index of the link of a link-local address, by its name; 0: it has none.
-func zoneOf(a netip.Addr) uint32 {
+func zoneOf(a netip.Addr) int {
 	if a.Zone() == "" {
 		return 0
 	}
@@ -79,5 +73,5 @@ func zoneOf(a netip.Addr) uint32 {
 	if err != nil {
 		return 0
 	}
-	return uint32(i.Index)
+	return i.Index
 }

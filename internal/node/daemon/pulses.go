@@ -29,7 +29,7 @@ func (s *memberSockets) feel(known *virtualrouter.MembersConfig, v config.VIP, k
 	}
 	felt, release, err := s.pulses.get(key, func() (hubPulse, error) { return s.openPulse(p, hub) })
 	if err != nil {
-		s.log.Warn("vrrp.detector fast cannot be: the advertisements alone tell whether the holder is there", "vip", v.Name, "error", err,
+		s.log.Warn("vrrp.detector fast does not work on this node: missing advertisements alone tell that the holder is dead", "vip", v.Name, "error", err,
 			"code", string(code.DetectorPlain))
 		return func() {}
 	}

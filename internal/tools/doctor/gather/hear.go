@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
+	"github.com/keepvip/keepvip/internal/base/sockaddr"
 	"github.com/keepvip/keepvip/members"
 )
 
@@ -104,7 +105,7 @@ func openSpeaker(own netip.Addr, vrrp bool) (fd int, err error) {
 	if fd, err = unix.Socket(family, kind|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, protocol); err != nil {
 		return -1, err
 	}
-	if err = errors.Join(unix.SetsockoptInt(fd, level, option, 255), unix.Bind(fd, sockaddrOf(own, 0))); err != nil {
+	if err = errors.Join(unix.SetsockoptInt(fd, level, option, 255), unix.Bind(fd, sockaddr.Of(own, 0, 0))); err != nil {
 		_ = unix.Close(fd)
 		return -1, err
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/base/auth"
+	"github.com/keepvip/keepvip/internal/base/sockaddr"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/tools/doctor"
 	"github.com/keepvip/keepvip/members"
@@ -98,7 +99,7 @@ func (m *meeting) say(ctx context.Context, to []netip.Addr, vrrp bool) {
 			if !vrrp {
 				port = m.port
 			}
-			_ = unix.Sendto(fd, m.probe(a, vrrp, time.Now()), 0, sockaddrOf(a, port)) // what does not leave is not heard there, which is told
+			_ = unix.Sendto(fd, m.probe(a, vrrp, time.Now()), 0, sockaddr.Of(a, port, 0)) // what does not leave is not heard there, which is told
 		}
 		select {
 		case <-ctx.Done():
@@ -132,11 +133,4 @@ func (m *meeting) heard(from netip.Addr, b []byte, vrrp bool, now time.Time) {
 		p.Tells = true
 	}
 	p.VRRPHeardThere, p.MembersHeardThere = p.VRRPHeardThere || says&saysVRRP != 0, p.MembersHeardThere || says&saysMembers != 0
-}
-
-func sockaddrOf(a netip.Addr, port uint16) unix.Sockaddr {
-	if a.Is4() {
-		return &unix.SockaddrInet4{Addr: a.As4(), Port: int(port)}
-	}
-	return &unix.SockaddrInet6{Addr: a.As16(), Port: int(port)}
 }
