@@ -122,7 +122,7 @@ func (c Config) hooks(l layout) []nfttables.Chain {
 	hook := func(name string, number uint32, priority int32, rules ...nfttables.Match) nfttables.Chain {
 		return nfttables.Chain{Name: name, Kind: "nat", Hook: number, Priority: priority, Rules: rules}
 	}
-	hooks := []nfttables.Chain{hook("output", unix.NF_INET_LOCAL_OUT, destPriority, inItsMidst(), l.toTarget())}
+	hooks := []nfttables.Chain{hook("output", unix.NF_INET_LOCAL_OUT, destPriority, tracked(), inItsMidst(), l.toTarget())}
 	switch {
 	case c.Incoming && c.Alone:
 		hooks = append(hooks, hook("incoming", unix.NF_INET_PRE_ROUTING, destPriority, l.toTarget()), nfttables.Chain{
@@ -174,13 +174,25 @@ func inItsMidst() nfttables.Match {
 // stray drops what is for a target, and by connection tracking belongs to no connection and begins none, as a client's reset of a connection that
 // another host has had. Nobody is behind this host who could have it, and a router would only send it here again.
 func (l layout) stray() nfttables.Match {
-	return nfttables.And(nfttables.Run(
+	return nfttables.And(isInvalid(), l.forTarget(), nfttables.Run(
+		&expr.Lookup{SourceRegister: register, SetName: setPorts},
+		&expr.Verdict{Kind: expr.VerdictDrop}))
+}
+
+// tracked keeps connection tracking in use while no rule translates, as where no backend is left: the kernel stops tracking, and with it translating
+// the connections there are, when the last rule of a network namespace that asks for either is gone. It never matches: chains for NAT do not see
+// what is invalid.
+func tracked() nfttables.Match {
+	return nfttables.And(isInvalid(), nfttables.Run(&expr.Verdict{Kind: expr.VerdictAccept}))
+}
+
+// isInvalid ends the rule unless connection tracking can make nothing of the packet.
+func isInvalid() nfttables.Match {
+	return nfttables.Run(
 		&expr.Ct{Key: expr.CtKeySTATE, Register: register},
 		&expr.Bitwise{SourceRegister: register, DestRegister: register, Len: 4, Mask: native(expr.CtStateBitINVALID), Xor: native(0)},
 		&expr.Cmp{Op: expr.CmpOpNeq, Register: register, Data: native(0)},
-	), l.forTarget(), nfttables.Run(
-		&expr.Lookup{SourceRegister: register, SetName: setPorts},
-		&expr.Verdict{Kind: expr.VerdictDrop}))
+	)
 }
 
 func isProtocol(p byte) nfttables.Match {

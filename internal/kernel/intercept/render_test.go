@@ -92,7 +92,12 @@ func TestRenderOfATargetWithoutBackends(t *testing.T) {
 		chains, sets := named(table)
 		assert.Equal(t, []string{"output"}, chains)
 		assert.Equal(t, map[string]int{"addresses": 1, "targets": 0}, sets, "the address is still translated back")
+		assert.Equal(t, []nfttables.Match{tracked(), inItsMidst(), layoutOf(table.Family).toTarget()}, table.Chains[0].Rules, "connections stay tracked")
 	}
+}
+
+func layoutOf(family byte) layout {
+	return layouts[slices.IndexFunc(layouts, func(l layout) bool { return l.family == family })]
 }
 
 func TestRenderOfHooks(t *testing.T) {
