@@ -16,10 +16,10 @@ func serving() []Mutation {
 		},
 		{
 			Name: "the address goes before the connections are reset", File: "internal/serve/service/address/addresses.go", Test: "TestReleaseWaitsForResetsWhileTheNodeIsSilent",
-			Old: `	a.bindToTell(in)
-	t := a.reset(a.cfg.hosts(), in)`, New: `	a.bindToTell(in)
-	err := a.gone()
+			Old: `	t := a.reset(a.cfg.hosts(), in)
+	await(t.over, patience)`, New: `	err := a.gone()
 	t := a.reset(a.cfg.hosts(), in)
+	await(t.over, patience)
 	if err != nil {
 		return err
 	}`,

@@ -85,15 +85,19 @@ func (a *addresses) freed(again bool) {
 
 // letGo takes the addresses off in the order that clients notice at once: nothing comes in any more, the resets of their connections leave,
 // then nothing else leaves, then the addresses go. A reset that comes later than that does not leave, and a client that only listens learns
-// of its end by nothing else. So where this node answers nobody for sure, the addresses stay for the resets. This returns all the same: the
-// next node must not wait for them.
+// of its end by nothing else. So where this node answers nobody for sure, the addresses stay for the resets, and where the kernel is too busy to
+// say so, clients are told later. This returns all the same: the next node must not wait for them.
 func (a *addresses) letGo() error {
 	a.renewal = time.Time{}
 	a.forwarding.end()
 	a.drain.countUndrained()
 	var in, out *shut
 	a.fence.do(func(f *fencer) { in = f.shutIn() })
-	a.bindToTell(in)
+	if !a.bindToTell(in) {
+		a.serving = false
+		a.tellLater()
+		return a.gone()
+	}
 	t := a.reset(a.cfg.hosts(), in)
 	await(t.over, patience)
 	a.fence.do(func(f *fencer) { out = f.shutOut() })
@@ -103,6 +107,10 @@ func (a *addresses) letGo() error {
 	a.serving = false
 	if in.isDone() && out.isDone() && a.goOn(t) {
 		return nil
+	}
+	if !t.isOver() && a.fence.coversAll() {
+		t.stop() // what it ends from now on would end without a word
+		a.tellLater()
 	}
 	return a.gone()
 }

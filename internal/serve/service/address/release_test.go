@@ -197,6 +197,74 @@ func TestLeftConnectionsAreResetWhenTheKernelHasTime(t *testing.T) {
 	})
 }
 
+// A process that was frozen wakes: the kernel has taken the addresses away, and is too busy to shut the fence within the time that a release waits.
+// No reset could leave, so none is made until one can.
+func TestReleaseTellsLaterWhatCouldNotLeaveNow(t *testing.T) {
+	for name, end := range map[string]func(*bench, *fakeElector) error{
+		"on standby":         nil,
+		"the process ends":   func(b *bench, _ *fakeElector) error { b.cancel(); return nil },
+		"elected once again": func(_ *bench, e *fakeElector) error { return e.decide(election.Serve, nodeA) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			kernel := &fakeFence{egress: true, standby: 20 * time.Second}
+			var host *fakeHost
+			var resets []int // how many addresses were here
+			change := func(in *entry) {
+				fenced(kernel)(in)
+				in.Reset = func(context.Context, []netip.Addr) (int, error) {
+					resets = append(resets, len(host.Bound(vips)))
+					time.Sleep(time.Millisecond)
+					return 5, nil
+				}
+			}
+			run(t, func(h *fakeHost) { host = h }, change, func(t *testing.T, b *bench) {
+				e := <-b.electors
+				require.NoError(t, e.decide(election.Serve, nodeA))
+				b.host.set(func(h *fakeHost) { h.bound, h.open = nil, 5 })
+				kernel.set(func(f *fakeFence) { f.delayIn = shutTime + time.Millisecond })
+				require.NoError(t, e.decide(election.Standby, nodeB))
+				synctest.Wait()
+				assert.Empty(t, resets)
+				kernel.set(func(f *fakeFence) { f.delayIn = 0 })
+				if end != nil {
+					require.NoError(t, end(b, e))
+				}
+				time.Sleep(leaveAgain + 10*time.Millisecond)
+				synctest.Wait()
+				if name == "elected once again" {
+					assert.Empty(t, resets, "what is still open goes on")
+					return
+				}
+				assert.Equal(t, []int{len(vips)}, resets)
+				assert.Empty(t, b.host.Bound(vips))
+			})
+		})
+	}
+}
+
+// Some ten thousand connections, and a kernel that is too busy to shut the fence: the next node does not wait, and what is left is told later.
+func TestReleaseTellsTheRestLater(t *testing.T) {
+	kernel := &fakeFence{egress: true, standby: 20 * time.Second, delayIn: time.Second}
+	ended := 0
+	run(t, func(h *fakeHost) { h.open = 17000 }, slowResets(kernel, &ended), func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Serve, nodeA))
+		b.host.take()
+		began := time.Now()
+		require.NoError(t, e.decide(election.Standby, nodeB))
+		synctest.Wait()
+		assert.Less(t, time.Since(began), 4*patience)
+		assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
+		assert.Equal(t, 1, ended, "what would end without a word goes on")
+		kernel.set(func(f *fakeFence) { f.delayIn = 0 })
+		time.Sleep(leaveAgain + time.Second)
+		synctest.Wait()
+		assert.Equal(t, []string{"add 10.77.0.100/32 2", "add fd77::100/128 2", "del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
+		assert.Contains(t, b.log.String(), "connections=17000")
+		b.host.set(func(h *fakeHost) { h.open = 0 })
+	})
+}
+
 // Until nothing comes in any more, clients connect: those that did so during the first reset are told as well.
 func TestReleaseResetsAgainWhatCameInDuringTheReset(t *testing.T) {
 	kernel := &fakeFence{egress: true, delayIn: 50 * time.Millisecond}

@@ -114,18 +114,25 @@ func (a *addresses) tellNobody() {
 }
 
 // bindToTell puts addresses back that the kernel has taken away, once nothing comes in any more: a reset leaves only from an address that is
-// here.
-func (a *addresses) bindToTell(in *shut) {
-	if a.cfg.Reset == nil || !in.isDone() || !a.fence.coversAll() || len(a.host.Bound(a.cfg.Addresses)) >= len(a.cfg.Addresses) {
-		return
+// here. It is false while the kernel is too busy for that.
+func (a *addresses) bindToTell(in *shut) bool {
+	if a.cfg.Reset == nil || !a.fence.coversAll() || len(a.host.Bound(a.cfg.Addresses)) >= len(a.cfg.Addresses) {
+		return true
+	}
+	if !in.isDone() {
+		return false
 	}
 	if err := a.bind(); err != nil {
 		a.log.Debug("not bound for the resets of its connections", "error", err)
 	}
+	return true
 }
 
-// leaveAgain is when it is tried again to tell the clients of an earlier run, if the kernel was too busy to shut the fence.
+// leaveAgain is when it is tried again to tell clients, if the kernel was too busy to shut the fence.
 const leaveAgain = time.Second
+
+// tellLater has those told that have connections here then.
+func (a *addresses) tellLater() { a.leaves = time.Now().Add(leaveAgain) }
 
 // leave takes off what a keepvip has left that was killed, once somebody else is known to have the addresses, or this node takes no part any
 // more. The kernel still has the connections, whose clients have heard nothing since; their addresses it may have taken away.
@@ -147,7 +154,7 @@ func (a *addresses) tellLeft() bool {
 	var in *shut
 	a.fence.do(func(f *fencer) { in = f.shutLeft() })
 	if in != nil && !in.isDone() {
-		a.leaves = time.Now().Add(leaveAgain)
+		a.tellLater()
 		return false
 	}
 	a.bindToTell(in)

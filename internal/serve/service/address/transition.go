@@ -37,6 +37,9 @@ func (s *server) end() {
 	if s.serving || s.passing {
 		s.uncorrected(s.apply(election.Decision{Role: election.Off, At: time.Now()}))
 	}
+	if !s.leaves.IsZero() {
+		s.leave() // there is no later
+	}
 	s.waitTold()
 	s.leaves = time.Time{}
 	s.detector.end()
