@@ -10,6 +10,7 @@ import (
 type binder struct {
 	*core
 	renewal time.Time // when the addresses' lifetime is due for renewal; zero while none is held
+	lives   time.Time // until then they are here unless somebody takes them away; zero: this process has not bound them
 	// unfenced tells whether nothing but their lifetime would end the addresses, as others have taken the fence away.
 	unfenced func() bool
 }
@@ -19,6 +20,8 @@ const (
 	unfencedGrace = 100 * time.Millisecond
 	// perUnfenced is by how much that lifetime is shorter: the kernel counts in seconds.
 	perUnfenced = 4
+	// kernelEarly is by how much the kernel may end a lifetime before its time: it counts in seconds, and some of them early.
+	kernelEarly = time.Second
 )
 
 // valid is how long the kernel keeps an address from now on.
@@ -46,9 +49,11 @@ func (b *binder) fenceLost(now time.Time) {
 
 // bind adds every address, also where it is thought to be bound: what was seen last may be stale.
 func (b *binder) bind() error {
+	lives := time.Now().Add(b.valid() - kernelEarly)
 	if _, err := b.bindThere(b.cfg.Addresses); err != nil {
 		return fmt.Errorf("bind %s to %s: %w", b.cfg.title(), b.place.Name, err)
 	}
+	b.lives = lives
 	return nil
 }
 

@@ -134,7 +134,7 @@ func TestLeftConnectionsAreResetWhenAnotherNodeIsHeard(t *testing.T) {
 		did       []string
 		wantReset bool
 	}{
-		"the address is here":     {all, 5, []string{"shut in", "shut in", "shut out", "standby"}, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, true},
+		"the address is here":     {all, 5, []string{"shut in", "shut in", "shut out", "standby"}, []string{"add 10.77.0.100/32 2", "add fd77::100/128 2", "del 10.77.0.100/32 2", "del fd77::100/128 2"}, true},
 		"the address is gone":     {nil, 5, []string{"shut in", "shut in", "shut out", "standby"}, []string{"add 10.77.0.100/32 2", "add fd77::100/128 2", "del 10.77.0.100/32 2", "del fd77::100/128 2"}, true},
 		"nothing is open":         {all, 0, []string{"standby"}, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, false},
 		"nothing at all was left": {nil, 0, []string{"standby"}, nil, false},
@@ -200,7 +200,8 @@ func TestLeftConnectionsAreResetWhenTheKernelHasTime(t *testing.T) {
 // A process that was frozen wakes: the kernel has taken the addresses away, and is too busy to shut the fence within the time that a release waits.
 // No reset could leave, so none is made until one can.
 func TestReleaseTellsLaterWhatCouldNotLeaveNow(t *testing.T) {
-	for name, end := range map[string]func(*bench, *fakeElector) error{
+	type end func(*bench, *fakeElector) error
+	for name, end := range map[string]end{
 		"on standby":         nil,
 		"the process ends":   func(b *bench, _ *fakeElector) error { b.cancel(); return nil },
 		"elected once again": func(_ *bench, e *fakeElector) error { return e.decide(election.Serve, nodeA) },
@@ -242,27 +243,72 @@ func TestReleaseTellsLaterWhatCouldNotLeaveNow(t *testing.T) {
 	}
 }
 
-// Some ten thousand connections, and a kernel that is too busy to shut the fence: the next node does not wait, and what is left is told later.
-func TestReleaseTellsTheRestLater(t *testing.T) {
-	kernel := &fakeFence{egress: true, standby: 20 * time.Second, delayIn: time.Second}
-	ended := 0
-	run(t, func(h *fakeHost) { h.open = 17000 }, slowResets(kernel, &ended), func(t *testing.T, b *bench) {
+// A process that has just woken has not seen yet that the kernel has taken the addresses away.
+func TestReleaseBindsForItsResetsWhatMayBeGone(t *testing.T) {
+	resets := 0
+	change := func(in *entry) {
+		fenced(&fakeFence{egress: true, standby: 20 * time.Second})(in)
+		in.Reset = func(context.Context, []netip.Addr) (int, error) {
+			resets++
+			return 5, nil
+		}
+	}
+	run(t, nil, change, func(t *testing.T, b *bench) {
 		e := <-b.electors
 		require.NoError(t, e.decide(election.Serve, nodeA))
+		e.setLapsed(true)
+		time.Sleep((&Config{Addresses: vips}).Valid())
 		b.host.take()
-		began := time.Now()
 		require.NoError(t, e.decide(election.Standby, nodeB))
 		synctest.Wait()
-		assert.Less(t, time.Since(began), 4*patience)
-		assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
-		assert.Equal(t, 1, ended, "what would end without a word goes on")
-		kernel.set(func(f *fakeFence) { f.delayIn = 0 })
-		time.Sleep(leaveAgain + time.Second)
-		synctest.Wait()
 		assert.Equal(t, []string{"add 10.77.0.100/32 2", "add fd77::100/128 2", "del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
-		assert.Contains(t, b.log.String(), "connections=17000")
-		b.host.set(func(h *fakeHost) { h.open = 0 })
+		assert.Equal(t, 1, resets)
 	})
+}
+
+// Some ten thousand connections, and a kernel that is too busy to shut the fence, or to reset them all while the addresses live: the next node does
+// not wait, and what is left is told later.
+func TestReleaseTellsTheRestLater(t *testing.T) {
+	for name, tt := range map[string]struct{ shut, first, waits time.Duration }{
+		"the fence is slow":      {time.Second, time.Second, 2 * patience},
+		"the resets take longer": {0, time.Hour, (&Config{Addresses: vips}).tellTime()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kernel := &fakeFence{egress: true, standby: 20 * time.Second, delayIn: tt.shut}
+			takes, ended := tt.first, 0
+			change := func(in *entry) {
+				fenced(kernel)(in)
+				in.Reset = func(ctx context.Context, _ []netip.Addr) (int, error) {
+					select {
+					case <-ctx.Done():
+						takes = time.Second
+						ended++
+						return 1, ctx.Err()
+					case <-time.After(takes):
+						return 17000, nil
+					}
+				}
+			}
+			run(t, func(h *fakeHost) { h.open = 17000 }, change, func(t *testing.T, b *bench) {
+				e := <-b.electors
+				require.NoError(t, e.decide(election.Serve, nodeA))
+				b.host.take()
+				began := time.Now()
+				require.NoError(t, e.decide(election.Standby, nodeB))
+				assert.LessOrEqual(t, time.Since(began), patience+resetTime)
+				time.Sleep(tt.waits - time.Since(began))
+				synctest.Wait()
+				assert.Equal(t, 1, ended, "what would end without a word goes on")
+				assert.Equal(t, []string{"del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
+				kernel.set(func(f *fakeFence) { f.delayIn = 0 })
+				time.Sleep(leaveAgain + 2*time.Second)
+				synctest.Wait()
+				assert.Equal(t, []string{"add 10.77.0.100/32 2", "add fd77::100/128 2", "del 10.77.0.100/32 2", "del fd77::100/128 2"}, b.host.take())
+				assert.Contains(t, b.log.String(), "connections=17000")
+				b.host.set(func(h *fakeHost) { h.open = 0 })
+			})
+		})
+	}
 }
 
 // Until nothing comes in any more, clients connect: those that did so during the first reset are told as well.

@@ -12,6 +12,7 @@ import (
 type telling struct {
 	over <-chan struct{} // closed when all were told, and when the time for it has passed
 	stop context.CancelFunc
+	left func() bool // tells, when it is over, whether the time was too short for all
 }
 
 func (t *telling) isOver() bool {
@@ -33,7 +34,7 @@ func (c *Config) tellTime() time.Duration { return min(c.Valid()-c.Valid()/3, mo
 // others by then.
 func (a *addresses) reset(addresses []netip.Addr, in *shut) *telling {
 	ctx, stop := context.WithTimeout(context.Background(), a.cfg.tellTime())
-	t := &telling{over: ctx.Done(), stop: stop}
+	t := &telling{over: ctx.Done(), stop: stop, left: func() bool { return errors.Is(ctx.Err(), context.DeadlineExceeded) }}
 	a.newest = t
 	if a.cfg.Reset == nil || len(addresses) == 0 {
 		stop()
@@ -59,7 +60,7 @@ func (a *addresses) reset(addresses []netip.Addr, in *shut) *telling {
 func (a *addresses) tellOfResets(n int, took time.Duration, err error) {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		a.log.Warn("not all connections were reset in time; clients that only listen wait for their own timeouts", "reset", n, "took", took)
+		a.log.Warn("not all connections were reset in time; the rest follow unless keepvip ends", "reset", n, "took", took)
 	case err != nil && !errors.Is(err, context.Canceled):
 		a.log.Debug("connections not reset", "reset", n, "error", err)
 	case n > 0:
@@ -67,8 +68,11 @@ func (a *addresses) tellOfResets(n int, took time.Duration, err error) {
 	}
 }
 
-// told takes the addresses off when all were told.
+// told takes the addresses off when all were told, and when the time for that is over: then it is tried again for the rest.
 func (a *addresses) told() {
+	if a.telling.left() {
+		a.tellLater()
+	}
 	a.telling = nil
 	a.uncorrected(a.gone())
 }
@@ -114,9 +118,10 @@ func (a *addresses) tellNobody() {
 }
 
 // bindToTell puts addresses back that the kernel has taken away, once nothing comes in any more: a reset leaves only from an address that is
-// here. It is false while the kernel is too busy for that.
+// here. A process that has just woken has not seen yet that they are gone. It is false while the kernel is too busy for that.
 func (a *addresses) bindToTell(in *shut) bool {
-	if a.cfg.Reset == nil || !a.fence.coversAll() || len(a.host.Bound(a.cfg.Addresses)) >= len(a.cfg.Addresses) {
+	here := time.Now().Before(a.lives) && len(a.host.Bound(a.cfg.Addresses)) >= len(a.cfg.Addresses)
+	if here || a.cfg.Reset == nil || !a.fence.coversAll() {
 		return true
 	}
 	if !in.isDone() {
