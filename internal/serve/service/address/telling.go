@@ -12,7 +12,7 @@ import (
 type telling struct {
 	over <-chan struct{} // closed when all were told, and when the time for it has passed
 	stop context.CancelFunc
-	left func() bool // tells, when it is over, whether the time was too short for all
+	rest chan bool // gets, when the kernel has answered after the time for it has passed, whether it was at work until then
 }
 
 func (t *telling) isOver() bool {
@@ -34,7 +34,7 @@ func (c *Config) tellTime() time.Duration { return min(c.Valid()-c.Valid()/3, mo
 // others by then.
 func (a *addresses) reset(addresses []netip.Addr, in *shut) *telling {
 	ctx, stop := context.WithTimeout(context.Background(), a.cfg.tellTime())
-	t := &telling{over: ctx.Done(), stop: stop, left: func() bool { return errors.Is(ctx.Err(), context.DeadlineExceeded) }}
+	t := &telling{over: ctx.Done(), stop: stop, rest: make(chan bool, 1)}
 	a.newest = t
 	if a.cfg.Reset == nil || len(addresses) == 0 {
 		stop()
@@ -51,6 +51,7 @@ func (a *addresses) reset(addresses []netip.Addr, in *shut) *telling {
 				n, err = n+more, errors.Join(err, again)
 			}
 		}
+		t.rest <- n > 0 && errors.Is(err, context.DeadlineExceeded)
 		a.tellOfResets(n, time.Since(began), err)
 	}(a.cfg.Reset)
 	return t
@@ -68,13 +69,26 @@ func (a *addresses) tellOfResets(n int, took time.Duration, err error) {
 	}
 }
 
-// told takes the addresses off when all were told, and when the time for that is over: then it is tried again for the rest.
+// told takes the addresses off when all were told. They stay for another lifetime when this one was too short for that, but not for a kernel that
+// is stuck.
 func (a *addresses) told() {
-	if a.telling.left() {
-		a.tellLater()
+	rest := a.telling.hasRest()
+	a.telling, a.lives = nil, time.Time{}
+	if !rest || !a.tellLeft() {
+		a.uncorrected(a.gone())
 	}
-	a.telling = nil
-	a.uncorrected(a.gone())
+}
+
+// hasRest tells whether the kernel is still at work. It waits a little for what the kernel was asked last.
+func (t *telling) hasRest() bool {
+	timer := time.NewTimer(resetTime)
+	defer timer.Stop()
+	select {
+	case rest := <-t.rest:
+		return rest
+	case <-timer.C:
+		return false
+	}
 }
 
 // toldAll is closed when all were told; nil while nobody is being told.
@@ -85,13 +99,14 @@ func (a *addresses) toldAll() <-chan struct{} {
 	return a.telling.over
 }
 
-// waitTold waits until all were told, and takes the addresses off.
+// waitTold waits until all were told, or the time for it is over, and takes the addresses off.
 func (a *addresses) waitTold() {
 	if a.newest != nil {
 		<-a.newest.over
 	}
 	if a.telling != nil {
-		a.told()
+		a.telling = nil
+		a.uncorrected(a.gone())
 	}
 }
 
