@@ -3,6 +3,8 @@ package trial
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +41,7 @@ func KeepalivedData(n *lab.Node, path string) (data, log string, err error) {
 		}
 	}()
 	from := ""
-	if err := within(10*time.Second, "keepalived reads "+path, func() bool {
+	if err := within(answerSoon, "keepalived reads "+path, func() bool {
 		for said, file := range files {
 			if strings.Contains(p.Log(), said) {
 				from = file
@@ -52,12 +54,30 @@ func KeepalivedData(n *lab.Node, path string) (data, log string, err error) {
 	if err := p.Signal(unix.SIGUSR1); err != nil {
 		return "", p.Log(), nil // it has ended
 	}
-	err = within(10*time.Second, "keepalived dumps "+path, func() bool {
+	err = within(answerSoon, "keepalived dumps "+path, func() bool {
 		text, err := os.ReadFile(from)
 		data = string(text)
-		return err == nil && (strings.Contains(data, "------< Interfaces >------") || strings.Contains(data, " umask = ") && strings.HasSuffix(from, "_parent.data"))
+		begun := strings.Contains(data, "------< Interfaces >------") || strings.Contains(data, " umask = ") && strings.HasSuffix(from, "_parent.data")
+		if err != nil || !begun || isOpen(from) {
+			return false
+		}
+		text, err = os.ReadFile(from) // what was written until it was closed
+		data = string(text)
+		return err == nil
 	})
 	return data, p.Log(), err
+}
+
+// answerSoon bounds waits that nothing is said by.
+const answerSoon = time.Minute
+
+// isOpen tells whether a process has the file open, and so may still write to it.
+func isOpen(path string) bool {
+	descriptors, _ := filepath.Glob("/proc/[0-9]*/fd/*")
+	return slices.ContainsFunc(descriptors, func(d string) bool {
+		to, err := os.Readlink(d)
+		return err == nil && to == path
+	})
 }
 
 // within looks often, because what is waited for takes milliseconds.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,9 +25,8 @@ type Scenario struct {
 const (
 	// scenarioTime is for how long the ends of the runs differ.
 	scenarioTime = 12 * time.Second
-	// ScenarioEnd is when the last decision has been taken: after as many runs as rise and fall may be, late by what keepvip makes the time
-	// between two runs differ.
-	ScenarioEnd = scenarioTime + 3*2*time.Second + 2*time.Second
+	// afterEnds is how many more runs decide at most: as many as rise and fall may be, and one that begins when they have.
+	afterEnds = 3 + 1
 )
 
 // Scenarios makes n of them.
@@ -48,20 +49,21 @@ func Scenarios(seed uint64, n int) []Scenario {
 // Address is the virtual address of the scenario.
 func (s Scenario) Address() netip.Addr { return netip.AddrFrom4([4]byte{10, 77, 0, byte(100 + s.ID)}) }
 
-// Priorities are the one of the node with the script, and the one of its rival, which lies between what the script makes of it.
-func (s Scenario) Priorities() (own, rival int) {
-	switch {
-	case s.Weight > 0:
-		return 90, 91
-	case s.Weight < 0:
-		return 100, 99
+// Over tells whether the script was run on that node so often that nothing can change any more.
+func (s Scenario) Over(n *lab.Node) bool {
+	count, err := os.ReadFile(n.Path(s.count()))
+	if err != nil {
+		return false
 	}
-	return 100, 90
+	runs, err := strconv.Atoi(strings.TrimSpace(string(count)))
+	return err == nil && runs >= len(s.Exits)+afterEnds
 }
+
+func (s Scenario) count() string { return fmt.Sprintf("count.%d", s.ID) }
 
 // script writes the script into the node's directory. It knows by a file how often it was run.
 func (s Scenario) script(n *lab.Node) (string, error) {
-	count, err := n.WriteFile(fmt.Sprintf("count.%d", s.ID), "0\n", 0o666)
+	count, err := n.WriteFile(s.count(), "0\n", 0o666)
 	if err != nil {
 		return "", err
 	}
@@ -70,7 +72,6 @@ func (s Scenario) script(n *lab.Node) (string, error) {
 	return n.WriteFile(fmt.Sprintf("check.%d.sh", s.ID), text, 0o755)
 }
 
-// scenarioHead is the same for a node with scripts and for its rival.
 const scenarioHead = "global_defs {\n router_id %s\n vrrp_version 3\n enable_script_security\n script_user nobody\n}\n"
 
 // WriteScenarios writes the keepalived.conf of the node with the scripts.
@@ -82,32 +83,12 @@ func WriteScenarios(n *lab.Node, all []Scenario) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(&b, "vrrp_script check_%d {\n script %q\n interval %d\n weight %d\n rise %d\n fall %d\n%s}\n", s.ID, script, s.Interval, s.Weight, s.Rise, s.Fall,
+		fmt.Fprintf(&b, "vrrp_script check_%d {\n script %q\n interval %d\n timeout 60\n weight %d\n rise %d\n fall %d\n%s}\n", s.ID, script, s.Interval, s.Weight, s.Rise, s.Fall,
 			map[bool]string{true: " init_fail\n"}[s.InitFail])
-		own, _ := s.Priorities()
-		b.WriteString(s.instance(n, own, fmt.Sprintf(" track_script {\n  check_%d\n }\n", s.ID)))
+		fmt.Fprintf(&b, "vrrp_instance VI_%d {\n state BACKUP\n interface %s\n virtual_router_id %d\n priority 100\n advert_int 1\n", s.ID, n.NICs[0].Name, s.ID)
+		fmt.Fprintf(&b, " virtual_ipaddress {\n  %s\n }\n track_script {\n  check_%d\n }\n}\n", s.Address(), s.ID)
 	}
 	return n.WriteFile("keepalived.conf", b.String(), 0o644)
-}
-
-// RunRivals runs keepalived with the rivals of the scenarios.
-func RunRivals(n *lab.Node, all []Scenario) (*lab.Process, error) {
-	var b strings.Builder
-	fmt.Fprintf(&b, scenarioHead, n.Label)
-	for _, s := range all {
-		_, rival := s.Priorities()
-		b.WriteString(s.instance(n, rival, ""))
-	}
-	conf, err := n.WriteFile("keepalived.conf", b.String(), 0o644)
-	if err != nil {
-		return nil, err
-	}
-	return RunKeepalivedFile(n, conf)
-}
-
-func (s Scenario) instance(n *lab.Node, priority int, track string) string {
-	return fmt.Sprintf("vrrp_instance VI_%d {\n state BACKUP\n interface %s\n virtual_router_id %d\n priority %d\n advert_int 0.1\n virtual_ipaddress {\n  %s\n }\n%s}\n",
-		s.ID, n.NICs[0].Name, s.ID, priority, s.Address(), track)
 }
 
 // KeepvipWith runs keepvip with the same file as it is.
