@@ -23,7 +23,6 @@ var bothFamilies = trial.Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}
 func TestFamilyThatIsSwitchedOffAtTheHolder(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*trial.Config){
-		"VRRP":                func(*trial.Config) {},
 		"VRRP, preempt false": func(c *trial.Config) { c.Product = trial.Keepvip{Args: []string{"--preempt=false"}} },
 		"Raft":                func(c *trial.Config) { *c = trial.RaftConfig(trial.Raft{}); c.Addresses = bothFamilies.Addresses },
 	} {
