@@ -41,8 +41,7 @@ func TestHolderThatAnswersNoQuestionGivesTheAddressAway(t *testing.T) {
 			eventually(t, 40*time.Second, "another node holds the address", func() bool {
 				return activeBut(g, holder)
 			})
-			s, err := trial.Keepvip{}.Status(holder)
-			require.NoError(t, err)
+			s := statusOf(t, holder)
 			assert.Contains(t, s.VIPs[0].Unfit, "get no answer")
 		})
 	}
@@ -58,8 +57,7 @@ func TestHolderWithAnotherMACIsNoStranger(t *testing.T) {
 			require.NoError(t, holder.ChangeMAC(net.HardwareAddr{0x02, 0x98, 0, 0, 1, 0x77}))
 			for end := time.Now().Add(20 * time.Second); time.Now().Before(end); settleFor(200 * time.Millisecond) { // more than one question
 				for _, n := range g.Lab.Nodes {
-					s, err := trial.Keepvip{}.Status(n)
-					require.NoError(t, err)
+					s := statusOf(t, n)
 					require.Empty(t, s.VIPs[0].Conflicts, "%s", n.Name)
 					require.True(t, s.VIPs[0].Eligible, "%s: %s", n.Name, s.VIPs[0].Unfit)
 				}

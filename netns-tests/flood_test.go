@@ -63,8 +63,7 @@ func TestOneOfThreeHundredClustersOnALink(t *testing.T) {
 		require.NoError(t, err)
 		assert.Contains(t, p.Stdout(), "[KV304]", n.Label)
 		assert.Contains(t, p.Stdout(), g.Neighbour().String(), n.Label)
-		s, err := trial.Keepvip{}.Status(n)
-		require.NoError(t, err)
+		s := statusOf(t, n)
 		assert.Equal(t, holder.Address.String(), s.VIPs[0].Holder, n.Label)
 		assert.LessOrEqual(t, strings.Count(g.Daemon(n).Log(), "\n"), 60, "log lines of %s", n.Label)
 	}

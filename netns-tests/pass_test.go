@@ -178,14 +178,6 @@ func TestUnreadableHoldsAreRefusedAtStart(t *testing.T) {
 	assert.Contains(t, g.Daemon(n).Log(), "remove it to let this node take part")
 }
 
-// A start that fails leaves nothing on the host.
-func command(t *testing.T, n *lab.Node, args ...string) int {
-	t.Helper()
-	_, code, err := trial.Keepvip{}.Command(n, append(args, "--socket", trial.Socket(n))...)
-	require.NoError(t, err)
-	return code
-}
-
 // Whoever has not the key moves nothing, and is counted.
 func TestForgedMembersMoveNothingWithAKey(t *testing.T) {
 	t.Parallel()
@@ -194,8 +186,7 @@ func TestForgedMembersMoveNothingWithAKey(t *testing.T) {
 	for _, reason := range []string{"unsigned", "key", "replay"} {
 		counted := 0
 		for _, n := range g.Lab.Nodes {
-			s, err := trial.Keepvip{}.Status(n)
-			require.NoError(t, err)
+			s := statusOf(t, n)
 			if s.VIPs[0].Counters.MembersRejected[reason] > 0 {
 				counted++
 			}
@@ -258,8 +249,7 @@ func TestDrainWaitsForConnections(t *testing.T) {
 				require.NoError(t, err)
 				assert.NotEqual(t, holder.Label, label)
 			}
-			s, err := trial.Keepvip{}.Status(holder)
-			require.NoError(t, err)
+			s := statusOf(t, holder)
 			assert.Equal(t, "draining", s.VIPs[0].Observed)
 			require.Empty(t, done, "the connection is open")
 			session := stop()

@@ -66,9 +66,7 @@ func reloadOthers(t *testing.T, group string, holderFirst bool) {
 		for _, n := range nodes {
 			_, err := n.WriteFile("keepvip.yaml", file(entries), 0o644)
 			require.NoError(t, err)
-			_, code, err := trial.Keepvip{}.Command(n, "reload", "--socket", trial.Socket(n))
-			require.NoError(t, err)
-			require.Zero(t, code)
+			require.Zero(t, command(t, n, "reload"))
 			settleFor(700 * time.Millisecond) // two Active_Down_Intervals: what is to go wrong has done so
 		}
 		eventually(t, 20*time.Second, "entries that are added find their holder", func() bool { return holds(entries) })

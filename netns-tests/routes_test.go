@@ -191,13 +191,9 @@ func TestRoutedAddressIsAnnouncedByEachHealthyNode(t *testing.T) {
 		f.goTo("keepvip of "+n.Name+" is started again", n1, n2, n3)
 	}
 
-	_, code, err := f.product.Command(n2, "drain", "--socket", trial.Socket(n2))
-	require.NoError(t, err)
-	assert.Zero(t, code)
+	assert.Zero(t, command(t, n2, "drain"))
 	f.goTo("a drained node", n1, n3)
-	_, code, err = f.product.Command(n2, "resume", "--socket", trial.Socket(n2))
-	require.NoError(t, err)
-	assert.Zero(t, code)
+	assert.Zero(t, command(t, n2, "resume"))
 	f.goTo("it takes part again", n1, n2, n3)
 
 	for _, n := range f.Nodes {
@@ -328,9 +324,7 @@ func TestHolderAnnouncesARouteBesideItsLink(t *testing.T) {
 	follows("the router sends to the holder", holder)
 	first := holder()
 	require.True(t, first.Holds(lab.VIP4), "the address is bound on the link, too")
-	_, code, err := f.product.Command(first, "handover", "--socket", trial.Socket(first))
-	require.NoError(t, err)
-	require.Zero(t, code)
+	require.Zero(t, command(t, first, "handover"))
 	follows("the router follows the address", func() *lab.Node {
 		if n := holder(); n != first {
 			return n
