@@ -80,7 +80,7 @@ func (k Keepvip) Command(n *lab.Node, args ...string) (*lab.Process, int, error)
 	if err != nil {
 		return nil, 0, err
 	}
-	code, err := p.Wait(10 * time.Second)
+	code, err := p.Wait(SettleLimit)
 	return p, code, err
 }
 
