@@ -56,8 +56,8 @@ test-unit: ## unit tests with the race detector; a build for the platform that l
 test-netns: root build ## the built binary in network namespaces (root; SHARE=1/4)
 	SHARE='$(SHARE)' GO='$(GO)' .ci/netns $(TESTFLAGS)
 
-test-noise: ## the simulations of noisy checks with 1,000 seeds each
-	$(GO) test -count=1 -v -timeout 30m -run 'Noise|BadHealth|SlowProbes' ./election/virtualrouter -args -noise-seeds 1000
+test-noise: ## the simulations of noisy checks, of nodes that are deaf, and of starts with 1,000 seeds each
+	$(GO) test -count=1 -v -timeout 60m -run 'Noise|BadHealth|SlowProbes|Deaf|Boot|LooksWhetherItHears' ./election/virtualrouter -args -simulations 1000
 
 test-raft-sim: ## twelve hours of raft in virtual time with 1,000 seeds, a million lease rounds, and members and power lost
 	RAFT_SEEDS=1000 $(GO) test -count=1 -v -timeout 90m -run 'RandomFaults|WritesNothing' ./election/raft

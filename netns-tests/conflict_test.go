@@ -24,9 +24,7 @@ func TestConflictSaysWhatAForeignKeepalivedAdvertises(t *testing.T) {
 	require.NoError(t, err)
 	want := "sends VRRP from " + trial.NodeAddresses(g.Lab, g.Addresses[0])[1].String() + " with version 3, VRID 52, priority 101 (keepalived?)"
 	said := func() string {
-		p, _, err := trial.Keepvip{}.Command(ours, "status", "--socket", trial.Socket(ours))
-		require.NoError(t, err)
-		return p.Stdout()
+		return printed(t, ours, "status")
 	}
 	defer func() {
 		if t.Failed() {

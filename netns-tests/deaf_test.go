@@ -20,12 +20,10 @@ func TestDeafNodeNeitherTakesNorKeepsTheAddress(t *testing.T) {
 	t.Parallel() // seconds of waiting for timers
 	for name, tt := range map[string]struct {
 		holder bool // it is the holder that becomes deaf, else the backup of the highest address
-		args   []string
 		v6     bool
 	}{
 		"backup with the highest address": {},
 		"holder, by IPv6":                 {holder: true, v6: true},
-		"holder in plain VRRP":            {holder: true, args: []string{"--port", "0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -33,7 +31,7 @@ func TestDeafNodeNeitherTakesNorKeepsTheAddress(t *testing.T) {
 			if tt.v6 {
 				vip = lab.VIP6
 			}
-			g := open(t, trial.Config{Addresses: []netip.Addr{vip}, Product: trial.Keepvip{Args: tt.args}})
+			g := open(t, trial.Config{Addresses: []netip.Addr{vip}})
 			holder := settled(t, g)
 			deaf := holder
 			if !tt.holder {
@@ -49,7 +47,7 @@ func TestDeafNodeNeitherTakesNorKeepsTheAddress(t *testing.T) {
 			answers := func() bool { return g.Lab.Reaches(g.Lab.Client.Namespace, vip, 100*time.Millisecond) }
 			eventually(t, 10*time.Second, "another node answers", answers)
 			for _, n := range g.Lab.Nodes {
-				if n != deaf && len(tt.args) < 2 {
+				if n != deaf {
 					eventually(t, 5*time.Second, "it is named on the others", func() bool { return namesDeaf(n, false) })
 				}
 			}

@@ -23,7 +23,6 @@ var bothFamilies = trial.Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}
 func TestFamilyThatIsSwitchedOffAtTheHolder(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*trial.Config){
-		"VRRP":                func(*trial.Config) {},
 		"VRRP, preempt false": func(c *trial.Config) { c.Product = trial.Keepvip{Args: []string{"--preempt=false"}} },
 		"Raft":                func(c *trial.Config) { *c = trial.RaftConfig(trial.Raft{}); c.Addresses = bothFamilies.Addresses },
 	} {
@@ -38,8 +37,7 @@ func TestFamilyThatIsSwitchedOffAtTheHolder(t *testing.T) {
 				h := g.Holders()
 				return len(h) == 1 && h[0] != former && h[0].Holds(lab.VIP4) && h[0].Holds(lab.VIP6) && !former.Holds(lab.VIP4)
 			}), g.Logs())
-			s, err := trial.Keepvip{}.Status(former)
-			require.NoError(t, err)
+			s := statusOf(t, former)
 			assert.Contains(t, s.VIPs[0].Lacking, "IPv6 is off on eth0")
 			assert.Contains(t, s.VIPs[0].Unfit, "IPv6 is off on eth0")
 			settleFor(6 * time.Second) // more than one renewal
@@ -93,8 +91,7 @@ func TestFamilyOfTheElectionThatIsSwitchedOff(t *testing.T) {
 		h := g.Holders()
 		return len(h) == 1 && h[0] != former && h[0].Holds(lab.VIP4) && h[0].Holds(lab.VIP6) && !former.Holds(lab.VIP4)
 	}), g.Logs())
-	s, err := trial.Keepvip{}.Status(former)
-	require.NoError(t, err)
+	s := statusOf(t, former)
 	assert.Contains(t, s.VIPs[0].Reason, "IPv6 is off on eth0, and fd77::100 is elected with IPv6, and 10.77.0.100 with it: written first")
 	require.NoError(t, former.SwitchIPv6On())
 	require.True(t, eventually(t, 20*time.Second, "it takes part again", func() bool {

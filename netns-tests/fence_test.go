@@ -3,7 +3,6 @@
 package netnstests
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -64,13 +63,6 @@ func TestShows(t *testing.T) {
 			show(t, s)
 		})
 	}
-}
-
-// TestAThousandAddresses keeps the processors busy, so nothing else runs beside it.
-func TestAThousandAddresses(t *testing.T) {
-	shows := trial.Shows()
-	i := slices.IndexFunc(shows, func(s trial.Show) bool { return s.Name == "a thousand IPv6 addresses" })
-	show(t, shows[i])
 }
 
 func show(t *testing.T, s trial.Show) {

@@ -69,8 +69,7 @@ func TestRulesAreFlushedAllTheTime(t *testing.T) {
 				return holder
 			})
 			eventually(t, 5*time.Second, "the fence is in place", func() bool {
-				s, err := trial.Keepvip{}.Status(holder)
-				require.NoError(t, err)
+				s := statusOf(t, holder)
 				fence := s.VIPs[0].Fence
 				return fence.Standing && (fence.Repairs > 0) == (path != "")
 			})

@@ -58,8 +58,7 @@ func TestStatus(t *testing.T) {
 	eventually(t, trial.SettleLimit, "all say who holds the address", func() bool {
 		holder = settled(t, g)
 		return !slices.ContainsFunc(g.Lab.Nodes, func(n *lab.Node) bool {
-			s, err := trial.Keepvip{}.Status(n)
-			require.NoError(t, err)
+			s := statusOf(t, n)
 			require.Len(t, s.VIPs, 1)
 			v := s.VIPs[0]
 			assert.Equal(t, []string{lab.VIP4.String() + "/32"}, v.Addresses)

@@ -206,4 +206,27 @@ func weighs(t *testing.T, g *trial.Group) (most int64) {
 	return most
 }
 
+// command runs a command that asks the keepvip of a node, and returns its exit status.
+func command(t *testing.T, n *lab.Node, args ...string) int {
+	t.Helper()
+	_, code, err := trial.Keepvip{}.Command(n, append(args, "--socket", trial.Socket(n))...)
+	require.NoError(t, err)
+	return code
+}
+
+// printed is what such a command prints.
+func printed(t *testing.T, n *lab.Node, args ...string) string {
+	t.Helper()
+	p, _, err := trial.Keepvip{}.Command(n, append(args, "--socket", trial.Socket(n))...)
+	require.NoError(t, err)
+	return p.Stdout()
+}
+
+func statusOf(t *testing.T, n *lab.Node) trial.Status {
+	t.Helper()
+	s, err := trial.Keepvip{}.Status(n)
+	require.NoError(t, err)
+	return s
+}
+
 func dualStack() []netip.Addr { return []netip.Addr{lab.VIP4, lab.VIP6} }

@@ -3,6 +3,7 @@
 package netnstests
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -38,13 +39,16 @@ func TestKeepalivedConfUnderKeepvipBesideKeepalived(t *testing.T) {
 					if err := trial.SetHealth(g.Lab.Nodes[step.node-1], step.healthy); err != nil {
 						return err
 					}
-					settleFor(7 * time.Second)
+					if step.moves == 0 {
+						settleFor(6 * time.Second) // three good checks, and a Master_Down_Interval
+					}
+					eventually(t, 20*time.Second, step.name, func() bool { return slices.Equal(g.Holders(), []*lab.Node{g.Lab.Nodes[step.holder-1]}) })
+					settleFor(time.Second)
 					return nil
 				}))
-				assert.Equal(t, []*lab.Node{g.Lab.Nodes[step.holder-1]}, g.Holders(), step.name)
 				// If the better Backup is late by more than the Skew_Times differ, the other takes the address for a moment.
 				assert.GreaterOrEqual(t, res.Takeovers, step.moves, step.name)
-				assert.LessOrEqual(t, res.Takeovers, 2*step.moves+2*res.BySilence, step.name)
+				assert.LessOrEqual(t, res.Takeovers, 2*step.moves+2*res.BySilence+res.Report.Rivalry(res.FaultAt, res.Report.Ended), step.name)
 				yields(t, res, res.FaultAt)
 			}
 		})

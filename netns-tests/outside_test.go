@@ -78,7 +78,6 @@ func TestHolderWhoseFirewallDropsTheAddressIsNamedAndGivesItAway(t *testing.T) {
 		args []string
 		raft bool
 	}{
-		"IPv4":          {vip: lab.VIP4},
 		"IPv6":          {vip: lab.VIP6},
 		"preempt=false": {vip: lab.VIP4, args: []string{"--preempt=false"}},
 		"port 0":        {vip: lab.VIP4, args: []string{"--port", "0"}},

@@ -30,21 +30,13 @@ func TestAPIServerThatIsBeingStoppedPassesTheAddressOn(t *testing.T) {
 
 func TestPlannedMoveLosesNothing(t *testing.T) {
 	t.Parallel()
-	for interval, moves := range map[time.Duration][]trial.Fault{
-		100 * time.Millisecond: {trial.Verb("handover"), trial.Verb("drain"), trial.Terminated},
-		time.Second:            {trial.Verb("handover")},
-	} {
-		t.Run(interval.String(), func(t *testing.T) {
-			t.Parallel()
-			g := started(t, trial.Config{Interval: interval, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
-			for _, move := range moves {
-				res := measure(t, g, move)
-				t.Logf("probes lost %d", res.Lost)
-				passedOn(t, res)
-				assert.NotEqual(t, res.Victim, res.Taker)
-				assert.Zero(t, res.Finders, "two nodes answering ARP or neighbour discovery")
-			}
-		})
+	g := started(t, trial.Config{Interval: 100 * time.Millisecond, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
+	for _, move := range []trial.Fault{trial.Verb("handover"), trial.Verb("drain"), trial.Terminated} {
+		res := measure(t, g, move)
+		t.Logf("probes lost %d", res.Lost)
+		passedOn(t, res)
+		assert.NotEqual(t, res.Victim, res.Taker)
+		assert.Zero(t, res.Finders, "two nodes answering ARP or neighbour discovery")
 	}
 }
 
@@ -186,33 +178,20 @@ func TestUnreadableHoldsAreRefusedAtStart(t *testing.T) {
 	assert.Contains(t, g.Daemon(n).Log(), "remove it to let this node take part")
 }
 
-// A start that fails leaves nothing on the host.
-func command(t *testing.T, n *lab.Node, args ...string) int {
-	t.Helper()
-	_, code, err := trial.Keepvip{}.Command(n, append(args, "--socket", trial.Socket(n))...)
-	require.NoError(t, err)
-	return code
-}
-
 // Whoever has not the key moves nothing, and is counted.
 func TestForgedMembersMoveNothingWithAKey(t *testing.T) {
 	t.Parallel()
 	g := open(t, trial.Config{Product: trial.Keyed{}})
-	for kind, reason := range map[string]string{
-		trial.ForgedRequest: "unsigned", trial.ForgedGrant: "unsigned", trial.ForgedHello: "unsigned",
-		trial.ForeignKey: "key", trial.ReplayedMembers: "replay",
-	} {
-		res := measure(t, g, trial.AttackMembers(kind, time.Second))
-		moved(t, 0, res)
+	moved(t, 0, measure(t, g, trial.AttackMembers(2*time.Second, trial.ForgedRequest, trial.ForgedGrant, trial.ForgedHello, trial.ForeignKey, trial.ReplayedMembers)))
+	for _, reason := range []string{"unsigned", "key", "replay"} {
 		counted := 0
 		for _, n := range g.Lab.Nodes {
-			s, err := trial.Keepvip{}.Status(n)
-			require.NoError(t, err)
+			s := statusOf(t, n)
 			if s.VIPs[0].Counters.MembersRejected[reason] > 0 {
 				counted++
 			}
 		}
-		assert.GreaterOrEqual(t, counted, 2, "%s as %s: the kernel itself drops what bears the own address", kind, reason)
+		assert.GreaterOrEqual(t, counted, 2, "%s: the kernel itself drops what bears the own address", reason)
 	}
 }
 
@@ -222,7 +201,7 @@ func TestForgedMembersWorkWithoutAKey(t *testing.T) {
 	t.Parallel() // no bound is on time
 	refused := 0
 	res := counted(t, trial.Config{}, func(g *trial.Group) (*trial.Result, error) {
-		res, err := trial.AttackMembers(trial.UsersRequest, time.Second)(g)
+		res, err := trial.AttackMembers(time.Second, trial.UsersRequest)(g)
 		if s, err := (trial.Keepvip{}).Status(settled(t, g)); err == nil {
 			refused = s.VIPs[0].Counters.MembersRejected["port"]
 		}
@@ -230,7 +209,7 @@ func TestForgedMembersWorkWithoutAKey(t *testing.T) {
 	})
 	moved(t, 0, res)
 	assert.NotZero(t, refused)
-	res = counted(t, trial.Config{}, trial.AttackMembers(trial.ForgedRequest, time.Second))
+	res = counted(t, trial.Config{}, trial.AttackMembers(time.Second, trial.ForgedRequest))
 	assert.NotZero(t, res.Takeovers, "the address went to nobody and came back")
 }
 
@@ -270,8 +249,7 @@ func TestDrainWaitsForConnections(t *testing.T) {
 				require.NoError(t, err)
 				assert.NotEqual(t, holder.Label, label)
 			}
-			s, err := trial.Keepvip{}.Status(holder)
-			require.NoError(t, err)
+			s := statusOf(t, holder)
 			assert.Equal(t, "draining", s.VIPs[0].Observed)
 			require.Empty(t, done, "the connection is open")
 			session := stop()

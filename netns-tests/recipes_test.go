@@ -75,8 +75,7 @@ func TestRecipeKeepvipAway(t *testing.T) {
 	assert.Regexp(t, `desired +drained`, out)
 	assert.Regexp(t, `observed +ineligible`, out)
 	assert.NotEqual(t, []*lab.Node{holder}, g.Holders())
-	s, err := trial.Keepvip{}.Status(holder)
-	require.NoError(t, err)
+	s := statusOf(t, holder)
 	assert.Equal(t, "standby", s.VIPs[0].Observed)
 
 	// Nobody else can take it: the command must not run.
@@ -129,8 +128,7 @@ esac
 	assert.Zero(t, code, out)
 	assert.Contains(t, out, "released")
 	eventually(t, 20*time.Second, "the address is gone once its clients are told", func() bool { return !holder.Holds(lab.VIP4) })
-	s, err := trial.Keepvip{}.Status(holder)
-	require.NoError(t, err)
+	s := statusOf(t, holder)
 	assert.Equal(t, "held by an operator: machine cp-1 is being deleted", s.VIPs[0].Unfit)
 }
 

@@ -78,8 +78,7 @@ func upgraded(t *testing.T, g *trial.Group, to string) {
 	t.Helper()
 	rolled(t, measure(t, g, trial.Upgrade(to, trial.AtOnce)))
 	for _, n := range g.Lab.Nodes {
-		s, err := trial.Keepvip{}.Status(n)
-		require.NoError(t, err)
+		s := statusOf(t, n)
 		assert.Len(t, s.VIPs[0].Members, 3)
 		assert.Empty(t, s.VIPs[0].Counters.MembersRejected)
 	}
@@ -99,8 +98,7 @@ func upgradeToAnotherFormat(t *testing.T, other string) {
 	}
 	counted := 0
 	for _, n := range g.Lab.Nodes {
-		s, err := trial.Keepvip{}.Status(n)
-		require.NoError(t, err)
+		s := statusOf(t, n)
 		counted += s.VIPs[0].Counters.MembersRejected["version"]
 	}
 	assert.NotZero(t, counted, "what cannot be read is counted")

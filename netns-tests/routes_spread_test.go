@@ -87,9 +87,7 @@ func (s *spreads) alive(nodes ...*lab.Node) (alive int) {
 
 func (s *spreads) order(n *lab.Node, order string) {
 	s.t.Helper()
-	_, code, err := s.product.Command(n, order, "--socket", trial.Socket(n))
-	require.NoError(s.t, err)
-	require.Zero(s.t, code, order)
+	require.Zero(s.t, command(s.t, n, order))
 }
 
 // TestSpreadConnectionsOutliveRoutes over equal ways to three nodes: whichever of them the routers choose, a connection goes on where it is. The death of a

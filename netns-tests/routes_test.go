@@ -191,13 +191,9 @@ func TestRoutedAddressIsAnnouncedByEachHealthyNode(t *testing.T) {
 		f.goTo("keepvip of "+n.Name+" is started again", n1, n2, n3)
 	}
 
-	_, code, err := f.product.Command(n2, "drain", "--socket", trial.Socket(n2))
-	require.NoError(t, err)
-	assert.Zero(t, code)
+	assert.Zero(t, command(t, n2, "drain"))
 	f.goTo("a drained node", n1, n3)
-	_, code, err = f.product.Command(n2, "resume", "--socket", trial.Socket(n2))
-	require.NoError(t, err)
-	assert.Zero(t, code)
+	assert.Zero(t, command(t, n2, "resume"))
 	f.goTo("it takes part again", n1, n2, n3)
 
 	for _, n := range f.Nodes {
@@ -215,8 +211,8 @@ func TestRoutedAddressIsAnnouncedByEachHealthyNode(t *testing.T) {
 	}
 }
 
-// TestRouteThatSomebodyTakesAwayComesBack whatever it is that takes it away.
-func TestRouteThatSomebodyTakesAwayComesBack(t *testing.T) {
+// TestRouteStays, whatever happens to it and to the daemons that tell of it.
+func TestRouteStays(t *testing.T) {
 	t.Parallel() // seconds of waiting for routing daemons
 	f := openFabric(t)
 	n1, n3 := f.Nodes[0], f.Nodes[2]
@@ -226,6 +222,14 @@ func TestRouteThatSomebodyTakesAwayComesBack(t *testing.T) {
 		f.start(n)
 	}
 	f.goTo("both serve", n1, n3)
+	f.isNoNews(n1, n3)
+	f.comesBack(n1, n3)
+	f.isFoundAnew(n1, n3)
+}
+
+// comesBack has somebody take the route away.
+func (f *fabric) comesBack(n1, n3 *lab.Node) {
+	t := f.t
 	for _, fault := range []struct {
 		name string
 		node *lab.Node
@@ -258,26 +262,19 @@ func TestRouteThatSomebodyTakesAwayComesBack(t *testing.T) {
 	}
 }
 
-// TestRoutingDaemonThatIsStartedAnewFindsTheRoute without anything that is done to keepvip.
-func TestRoutingDaemonThatIsStartedAnewFindsTheRoute(t *testing.T) {
-	t.Parallel() // seconds of waiting for routing daemons
-	f := openFabric(t)
-	n1, n3 := f.Nodes[0], f.Nodes[2]
-	for _, n := range []*lab.Node{n1, n3} {
-		_, err := n.StartAPIServer()
-		require.NoError(t, err)
-		f.start(n)
-	}
-	f.goTo("both serve", n1, n3)
-	for _, n := range []*lab.Node{n1, n3} {
+// isFoundAnew by a routing daemon that is started again, without anything that is done to keepvip.
+func (f *fabric) isFoundAnew(nodes ...*lab.Node) {
+	t := f.t
+	for _, n := range nodes {
+		before := f.status(n).Counters.Restored
 		_, err := f.daemons[n].Terminate(10 * time.Second)
 		require.NoError(t, err)
 		eventually(t, 15*time.Second, "the router has lost its session with "+n.Name, func() bool { return !trial.Established(f.Lab, n) })
 		f.runDaemon(n)
 		eventually(t, 30*time.Second, "it has one again", func() bool { return trial.Established(f.Lab, n) })
-		f.goTo("it is started again", n1, n3)
+		f.goTo("it is started again", nodes...)
 		f.served("after a restart of the daemon of " + n.Name)
-		assert.Zero(t, f.status(n).Counters.Restored, "the route of %s was there all the time", n.Name)
+		assert.Equal(t, before, f.status(n).Counters.Restored, "the route of %s was there all the time", n.Name)
 	}
 }
 
@@ -327,9 +324,7 @@ func TestHolderAnnouncesARouteBesideItsLink(t *testing.T) {
 	follows("the router sends to the holder", holder)
 	first := holder()
 	require.True(t, first.Holds(lab.VIP4), "the address is bound on the link, too")
-	_, code, err := f.product.Command(first, "handover", "--socket", trial.Socket(first))
-	require.NoError(t, err)
-	require.Zero(t, code)
+	require.Zero(t, command(t, first, "handover"))
 	follows("the router follows the address", func() *lab.Node {
 		if n := holder(); n != first {
 			return n
@@ -338,18 +333,9 @@ func TestHolderAnnouncesARouteBesideItsLink(t *testing.T) {
 	})
 }
 
-// TestRouteThatIsPutOnceMoreIsNoNewsToRouters: each node's kernel tells of the route again each second, and neither daemon tells its router.
-func TestRouteThatIsPutOnceMoreIsNoNewsToRouters(t *testing.T) {
-	t.Parallel() // seconds of waiting for routing daemons
-	f := openFabric(t)
-	nodes := []*lab.Node{f.Nodes[0], f.Nodes[2]}
-	for _, n := range nodes {
-		_, err := n.StartAPIServer()
-		require.NoError(t, err)
-		f.start(n)
-	}
-	f.goTo("both serve", nodes...)
-
+// isNoNews: each node's kernel tells of the route again each second, and neither daemon tells its router.
+func (f *fabric) isNoNews(nodes ...*lab.Node) {
+	t := f.t
 	changes := f.Dir + "/router-changes"
 	_, err := f.Router.Run("sh", "-c", "setsid timeout 60 ip monitor route >"+changes+" 2>&1 &")
 	require.NoError(t, err)

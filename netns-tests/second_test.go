@@ -40,8 +40,7 @@ func TestSecondKeepvipIsRefused(t *testing.T) {
 	after, err := n.Addresses()
 	require.NoError(t, err)
 	assert.Equal(t, before, after)
-	s, err := trial.Keepvip{}.Status(n)
-	require.NoError(t, err)
+	s := statusOf(t, n)
 	assert.True(t, s.VIPs[0].Fence.Standing)
 	assert.Zero(t, s.VIPs[0].Fence.Repairs)
 

@@ -36,7 +36,7 @@ func keeps(t *testing.T, s *trial.Spreading, e trial.SpreadEvent, count int) tri
 	k, err := s.Keep(e, count)
 	require.NoError(t, err, e.Name)
 	t.Logf("%s: %s", e.Name, k.Findings(e))
-	ends := e.Ends || k.Disguised > 0 && k.BySilence > 0 // what a holder translates ends where it ceases to advertise
+	ends := e.Ends || (e.Own || k.Disguised > 0) && k.Silences > 0 // what a holder translates ends where it ceases to advertise
 	if !ends {
 		assert.Zero(t, k.Lost, "%s: %s", e.Name, k.How)
 	}

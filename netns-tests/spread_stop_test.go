@@ -71,7 +71,7 @@ func TestSpreadNodesThatStop(t *testing.T) {
 		noneLost(t, r.Of(both...))
 	}
 	drained := func(n *lab.Node) {
-		assert.Zero(t, s.verb(n, "drain", "--wait", "--timeout", "5s"), "%s has no connection any more", n.Label)
+		assert.Zero(t, s.verb(n, "drain", "--wait", "--timeout", "30s"), "%s has no connection any more", n.Label)
 	}
 	for _, n := range both {
 		drained(n)
@@ -97,6 +97,6 @@ func TestSpreadDrainWaitsForTheProgramsOfOtherMembers(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 4, s.verb(drained, "drain", "--wait", "--timeout", "4s"), "it has connections")
 	noneLost(t, held.Stop())
-	assert.Zero(t, s.verb(drained, "drain", "--wait", "--timeout", "8s"), "the last has ended")
+	assert.Zero(t, s.verb(drained, "drain", "--wait", "--timeout", "30s"), "the last has ended")
 	s.resumed(drained)
 }

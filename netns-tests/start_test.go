@@ -159,8 +159,7 @@ func TestSingleNodeWithoutAPIServerHolds(t *testing.T) {
 	g.Settings[0].API = true // checked, but nothing listens
 	require.NoError(t, g.Start(g.Lab.Nodes[0]))
 	settled(t, g)
-	s, err := trial.Keepvip{}.Status(g.Lab.Nodes[0])
-	require.NoError(t, err)
+	s := statusOf(t, g.Lab.Nodes[0])
 	require.Len(t, s.VIPs, 1)
 	assert.Equal(t, "active", s.VIPs[0].State)
 	assert.NotEqual(t, "healthy", s.VIPs[0].Check.State)

@@ -48,9 +48,7 @@ func TestSplitByConfigurationIsNamedInPlainVRRP(t *testing.T) {
 			}
 			start(second, second.Address.String()+", "+others)
 			said := func() string {
-				p, _, err := trial.Keepvip{}.Command(second, "status", "--socket", trial.Socket(second))
-				require.NoError(t, err)
-				return p.Stdout()
+				return printed(t, second, "status")
 			}
 			require.True(t, eventually(t, 60*time.Second, "it names the cause", func() bool {
 				return strings.Contains(said(), tt.code) && strings.Contains(said(), first.Address.String())

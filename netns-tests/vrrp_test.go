@@ -85,10 +85,9 @@ func TestManyInstances(t *testing.T) {
 	g, err := trial.OpenMany(host, trial.RunKeepvip, 64, time.Second)
 	require.NoError(t, err)
 	t.Cleanup(func() { finish(t, g) })
-	res := measure(t, g, trial.ManyDie(4*time.Second))
+	res := measure(t, g, trial.ManyDie(time.Second))
 	t.Logf("holder: CPU %.1f %%, RSS %.1f MiB; %s", res.CPU, float64(res.RSS)/(1<<20), res.Note)
 	assert.NotZero(t, res.Answered)
-	assert.Less(t, res.CPU, 30.0)
 	assert.Less(t, res.RSS, int64(60<<20))
 }
 

@@ -192,12 +192,12 @@ func TestJunkInAFileIsAnErrorThatNamesIt(t *testing.T) {
 			require.Equal(t, exitOK, code, "the good one: %s", errs)
 			r := rand.New(rand.NewPCG(1, 2))
 			refused := 0
-			for range 40 {
+			for range 12 { // `make fuzz` has more
 				if tt.refuses(t, dir, junk(r, tt.good)) {
 					refused++
 				}
 			}
-			assert.Greater(t, refused, 10)
+			assert.Greater(t, refused, 3)
 		})
 	}
 }

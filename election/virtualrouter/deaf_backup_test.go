@@ -38,7 +38,7 @@ func TestBackupThatBecomesDeafMovesNothing(t *testing.T) {
 		"its priority is higher, by one": {change: func(c *vrrp.Config) { c.Preempt, c.Priority = false, c.Priority+c.Source.As4()[3]/13 }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(startSeeds / 3) {
+			for seed := range uint64(*simulations) {
 				bubble.Test(t, func(t *testing.T) {
 					l := newLAN()
 					l.ask, l.talk = true, !c.plain
@@ -98,7 +98,7 @@ func afterDeath(t *testing.T, seed uint64, ears bool, nodes, hosts []netip.Addr,
 func TestNodeDeathIsAsShortForANodeThatLooksWhetherItHears(t *testing.T) {
 	three, two, router := []netip.Addr{nodeA, nodeB, nodeC}, []netip.Addr{nodeA, nodeB}, []netip.Addr{gatewayAddr}
 	var longest time.Duration
-	for seed := range uint64(startSeeds / 3) {
+	for seed := range uint64(*simulations) {
 		for name, c := range map[string]struct{ nodes, hosts []netip.Addr }{"three": {three, nil}, "two": {two, nil}, "two and a router": {two, router}} {
 			usual := afterDeath(t, seed, false, c.nodes, c.hosts)
 			assert.Equal(t, usual, afterDeath(t, seed, true, c.nodes, c.hosts), "%s, seed %d", name, seed)

@@ -55,10 +55,14 @@ func TestNodeThatIsDeafSoonAfterTheStartComesLast(t *testing.T) {
 
 // early is the time between two moments that are tried: they are closest in the first moments, in which a node gets to know the others.
 func early(after time.Duration) time.Duration {
+	step := 50 * time.Millisecond
 	if after < 300*time.Millisecond {
-		return 7 * time.Millisecond
+		step = 7 * time.Millisecond
 	}
-	return 50 * time.Millisecond
+	if *simulations < 100 {
+		step *= 5
+	}
+	return step
 }
 
 // A node that has the address by a GRANT has heard the holder: it advertises its own priority from the first moment.

@@ -17,9 +17,6 @@ import (
 	"github.com/keepvip/keepvip/vrrp"
 )
 
-// startSeeds is how many orders and moments of start are tried.
-const startSeeds = 60
-
 func withoutPreemption(c *vrrp.Config) { c.Preempt = false }
 
 // Nothing has ever arrived at a node, and so it takes the address from a holder that it does not hear. It comes last all the same.
@@ -37,7 +34,7 @@ func TestNodeThatIsDeafFromBeforeItsStartComesLast(t *testing.T) {
 		{"in plain VRRP without preemption", nodeC, true, withoutPreemption},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for seed := range uint64(startSeeds) {
+			for seed := range uint64(*simulations) {
 				bubble.Test(t, func(t *testing.T) {
 					l := newLAN()
 					l.ask, l.talk = true, !c.plain
@@ -79,7 +76,7 @@ func TestNodeThatIsDeafFromBeforeItsStartComesLast(t *testing.T) {
 func TestNodesThatStartTakeOverFromADeafHolder(t *testing.T) {
 	for name, change := range map[string]func(*vrrp.Config){"": nil, "without preemption": withoutPreemption} {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(startSeeds) {
+			for seed := range uint64(*simulations) {
 				bubble.Test(t, func(t *testing.T) {
 					l := newLAN()
 					l.ask, l.talk = true, true
@@ -114,7 +111,7 @@ func boot(t *testing.T, seed uint64, ears, plain bool, change func(*vrrp.Config)
 		random.Shuffle(len(order), func(i, k int) { order[i], order[k] = order[k], order[i] })
 		for _, a := range order {
 			nodes = append(nodes, l.start(t, a, change))
-			time.Sleep(time.Duration(random.IntN(int(seed*12+1))) * time.Millisecond)
+			time.Sleep(time.Duration(random.IntN(1+random.IntN(720))) * time.Millisecond)
 		}
 		time.Sleep(6 * time.Second)
 		require.Len(t, holders(nodes...), 1)
@@ -137,7 +134,7 @@ func boot(t *testing.T, seed uint64, ears, plain bool, change func(*vrrp.Config)
 func TestBootOfThreeIsAsSoonAndAsStillWithEars(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		for _, change := range []func(*vrrp.Config){nil, withoutPreemption} {
-			for seed := range uint64(startSeeds) {
+			for seed := range uint64(*simulations) {
 				without, usual := boot(t, seed, false, plain, change)
 				with, bound := boot(t, seed, true, plain, change)
 				assert.Equal(t, usual, bound, "seed %d, plain %v", seed, plain)

@@ -18,7 +18,7 @@ import (
 	"github.com/keepvip/keepvip/internal/check/health"
 )
 
-var noiseSeeds = flag.Int("noise-seeds", 8, "how many runs each simulation of noise has; 1000 show what is promised")
+var simulations = flag.Int("simulations", 8, "how many runs each simulation of noise, of deaf nodes and of starts has; 1000 show what is promised")
 
 // The defaults of a check.
 const (
@@ -157,7 +157,7 @@ func (l *lan) moves(since time.Time) (n int) {
 // movesOf is the moves of all runs, the fewest first.
 func movesOf(t *testing.T, sky weather, length time.Duration) []int {
 	t.Helper()
-	all := make([]int, *noiseSeeds)
+	all := make([]int, *simulations)
 	for i := range all {
 		all[i] = movesIn(t, uint64(i), sky, length)
 	}

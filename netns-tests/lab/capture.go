@@ -51,16 +51,20 @@ type Advert struct {
 	names []netip.Addr // the first of those addresses
 }
 
-func (l *Lab) startCapture() (*capture, error) {
-	c := &capture{lab: l, ports: map[int]int{}, done: make(chan struct{})}
+// startCapture watches frames that pass the filter, all of them without one. raw, if there is one, is given each frame of a node.
+func (l *Lab) startCapture(filter []bpf.Instruction, raw func(frame []byte, at time.Duration, node int)) (*capture, error) {
+	c := &capture{lab: l, ports: map[int]int{}, done: make(chan struct{}), raw: raw}
 	if err := c.learnPorts(); err != nil {
 		return nil, err
 	}
-	fd, err := packetSocket(l.Switch, unix.ETH_P_ALL, 0, attach(nodesSpeak()))
-	if err != nil {
+	var options []func(fd int) error
+	if len(filter) > 0 {
+		options = append(options, attach(filter))
+	}
+	var err error
+	if c.fd, err = packetSocket(l.Switch, unix.ETH_P_ALL, 0, options...); err != nil {
 		return nil, err
 	}
-	c.fd = fd
 	go c.run()
 	return c, nil
 }

@@ -27,20 +27,13 @@ type CarriedWatch struct {
 // addresses: as the sender in ARP, as the source of a packet, or as the target of
 // a neighbour solicitation or advertisement.
 func (l *Lab) WatchCarried(addrs ...netip.Addr) (*CarriedWatch, error) {
-	w := &CarriedWatch{capture: &capture{lab: l, ports: map[int]int{}, done: make(chan struct{})}, wanted: map[netip.Addr]bool{}}
+	w := &CarriedWatch{wanted: map[netip.Addr]bool{}}
 	for _, a := range addrs {
 		w.wanted[a] = true
 	}
-	if err := w.capture.learnPorts(); err != nil {
-		return nil, err
-	}
-	fd, err := packetSocket(l.Switch, unix.ETH_P_ALL, 0)
-	if err != nil {
-		return nil, err
-	}
-	w.capture.fd, w.capture.raw = fd, w.note
-	go w.capture.run()
-	return w, nil
+	var err error
+	w.capture, err = l.startCapture(nil, w.note)
+	return w, err
 }
 
 // Stop ends the watch and returns the frames in the order of arrival.

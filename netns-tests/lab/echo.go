@@ -79,8 +79,8 @@ func answerSource(control []byte) []byte {
 	return nil
 }
 
+// close waits until the thread has seen that it is to stop.
 func (e *echo) close() {
-	e.stop.Store(true)
 	<-e.done
 	for _, p := range e.fds {
 		unix.Close(int(p.Fd))

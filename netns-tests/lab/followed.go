@@ -107,19 +107,8 @@ func (f *Followed) Stop() FollowedSum {
 
 // Answers tells whether a request from there is answered over HTTPS.
 func (l *Lab) Answers(from *Namespace, at netip.AddrPort) bool {
-	answered := make(chan bool)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread has another namespace
-		ok := false
-		if from.enter() == nil {
-			if fd, err := socketTCP(at); err == nil {
-				_, err = exchangeAt(fd, at)
-				ok = err == nil
-			}
-		}
-		answered <- ok
-	}()
-	return <-answered
+	_, err := askAt(from, at, "/readyz", followedLimit)
+	return err == nil
 }
 
 // exchangeAt is a whole request.

@@ -63,17 +63,6 @@ func (r HeldReport) Longest() HeldConn {
 	return longest
 }
 
-// Stalled is how many of those that live had a stall longer than the limit.
-func (r HeldReport) Stalled(limit time.Duration) int {
-	n := 0
-	for _, c := range r.Conns {
-		if c.Lost == 0 && c.Stall > limit {
-			n++
-		}
-	}
-	return n
-}
-
 // ByNode is how many connections each node served.
 func (r HeldReport) ByNode() map[string]int {
 	by := map[string]int{}

@@ -153,7 +153,11 @@ func lastOf(err error) string {
 // Ask makes one HTTPS request to the apiserver's port at an address, over a new
 // connection; it returns the number of the node that answered with 200.
 func (l *Lab) Ask(from *Namespace, addr netip.Addr, path string, limit time.Duration) (node int, err error) {
-	to, fd := netip.AddrPortFrom(addr, apiPort), -1
+	return askAt(from, netip.AddrPortFrom(addr, apiPort), path, limit)
+}
+
+func askAt(from *Namespace, to netip.AddrPort, path string, limit time.Duration) (node int, err error) {
+	fd := -1
 	deadline := time.Now().Add(limit)
 	if err := from.Do(func() (err error) {
 		if fd, err = socketTCP(to); err == nil {

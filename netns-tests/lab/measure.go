@@ -112,7 +112,7 @@ func (m *Measurement) start() error {
 		}
 		m.watchers = append(m.watchers, w)
 	}
-	if m.capture, err = m.lab.startCapture(); err != nil {
+	if m.capture, err = m.lab.startCapture(nodesSpeak(), nil); err != nil {
 		return err
 	}
 	clients := map[string]*Peer{"c1": m.lab.Client}

@@ -245,12 +245,6 @@ func (p *Peer) Take(addr netip.Addr) error {
 	return err
 }
 
-// Leave undoes [Peer.Take].
-func (p *Peer) Leave(addr netip.Addr) error {
-	_, err := p.Run("ip", "addr", "del", netip.PrefixFrom(addr, addr.BitLen()).String(), "dev", "eth0")
-	return err
-}
-
 func announce(space *Namespace, nic string, mac net.HardwareAddr, addr netip.Addr) error {
 	index, err := space.linkIndex(nic)
 	if err != nil {

@@ -42,17 +42,10 @@ func (l *Lab) RecordARP() (*Recording, error) {
 }
 
 func (l *Lab) record(filter []bpf.Instruction) (*Recording, error) {
-	r := &Recording{capture: &capture{lab: l, ports: map[int]int{}, done: make(chan struct{})}}
-	if err := r.capture.learnPorts(); err != nil {
-		return nil, err
-	}
-	fd, err := packetSocket(l.Switch, unix.ETH_P_ALL, 0, attach(filter))
-	if err != nil {
-		return nil, err
-	}
-	r.capture.fd, r.capture.raw = fd, r.note
-	go r.capture.run()
-	return r, nil
+	r := &Recording{}
+	var err error
+	r.capture, err = l.startCapture(filter, r.note)
+	return r, err
 }
 
 func (r *Recording) note(frame []byte, at time.Duration, node int) {

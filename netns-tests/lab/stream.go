@@ -60,13 +60,13 @@ func (s *stream) run() {
 	to := sockaddr(s.target)
 	buf := make([]byte, payloadSize)
 	next := s.lab.now()
-	var end time.Duration // when the last answers must be in, once stopping
+	var end time.Duration // when the last answers must be in, once stopping and while some are missing
 	for {
 		waitReadable(poll, next-s.lab.now())
 		s.drain(&r)
 		now := s.lab.now()
 		switch {
-		case end > 0 && now >= end:
+		case end > 0 && now >= end, s.stop.Load() && int(s.answered.Load()) == len(s.samples):
 			return
 		case now < next:
 		case s.stop.Load():

@@ -288,6 +288,9 @@ func (l *Lab) remove() {
 		end()
 	}
 	for _, e := range l.echoes {
+		e.stop.Store(true)
+	}
+	for _, e := range l.echoes {
 		e.close()
 	}
 	for _, n := range l.Nodes {

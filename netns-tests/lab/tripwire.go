@@ -54,26 +54,19 @@ type Tripwire struct {
 // Trip calls act once, in the thread that watches, as soon as a node sends a frame to a group that matches. The frame itself is
 // on its way: whoever has another processor may have it before act has done anything.
 func (l *Lab) Trip(match func(Sighting) bool, act func() error) (*Tripwire, error) {
-	t := &Tripwire{capture: &capture{lab: l, ports: map[int]int{}, done: make(chan struct{})}, match: match, act: act, tripped: make(chan struct{})}
-	if err := t.capture.learnPorts(); err != nil {
-		return nil, err
-	}
-	fd, err := packetSocket(l.Switch, unix.ETH_P_ALL, 0, attach(toGroups()))
-	if err != nil {
-		return nil, err
-	}
-	t.capture.fd, t.capture.raw = fd, t.note
-	go t.capture.run()
-	return t, nil
+	t := &Tripwire{match: match, act: act, tripped: make(chan struct{})}
+	var err error
+	t.capture, err = l.startCapture(toGroups(), func(frame []byte, at time.Duration, node int) { t.note(l, frame, at, node) })
+	return t, err
 }
 
-func (t *Tripwire) note(frame []byte, at time.Duration, node int) {
+func (t *Tripwire) note(l *Lab, frame []byte, at time.Duration, node int) {
 	if t.sprung || !t.match(Sighting{At: at, Node: node, frame: frame}) {
 		return
 	}
 	t.sprung = true
 	t.err = t.act()
-	t.at = t.capture.lab.now()
+	t.at = l.now()
 	close(t.tripped)
 }
 

@@ -2,6 +2,7 @@ package trial
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -157,3 +158,5 @@ func keyOf(half string) func(*lab.Lab, *lab.Node) []string {
 		return []string{"--key-file", path}
 	}
 }
+
+func ownVRID(_ *lab.Lab, n *lab.Node) []string { return []string{"--vrid", fmt.Sprint(60 + n.ID)} }

@@ -103,22 +103,6 @@ func Busy(perCPU int, length time.Duration) Fault {
 	}
 }
 
-// BusyDeath is a node's death in the midst of that.
-func BusyDeath(perCPU int) Fault {
-	return func(g *Group) (*Result, error) {
-		p, err := g.Lab.Press(perCPU)
-		if err != nil {
-			return nil, err
-		}
-		defer p.Release()
-		res, err := NodeDeath(g)
-		if err == nil {
-			res.Stall = 0
-		}
-		return res, err
-	}
-}
-
 // strangersWords are beats, questions and words in the names of all nodes, by somebody who has no key: that the holder is there, and that it is gone.
 func strangersWords(g *Group) [][]byte {
 	var frames [][]byte

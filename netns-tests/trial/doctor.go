@@ -13,6 +13,9 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/lab"
 )
 
+// protocol112 is VRRP over both families.
+const protocol112 = "meta l4proto 112"
+
 // misconfiguration is something that doctor has to find by its code. It happens on a node of its own, or with its flags alone.
 type misconfiguration struct {
 	name    string

@@ -14,9 +14,11 @@ import (
 // takes over from the other.
 type Exchange struct {
 	Low, High Runner
-	Routers   []Router      // Priority is set by the exchange
-	Margin    time.Duration // what a busy machine may add to each step
+	Routers   []Router // Priority is set by the exchange
 }
+
+// advertLimit is for how long a new holder may not be heard. FRR's first IPv6 advertisement is lost: the macvlan is not up yet.
+const advertLimit = time.Second
 
 // startLimit is how long a daemon may take to begin.
 const startLimit = time.Minute
@@ -121,7 +123,7 @@ func (e Exchange) course(l *lab.Lab, m *lab.Measurement) ([]Step, error) {
 		if err := e.held(l, c.Step); err != nil {
 			return nil, err
 		}
-		time.Sleep(e.Margin)
+		time.Sleep(advertLimit)
 		c.End = m.Mark("%s: over", c.Name)
 		steps = append(steps, c.Step)
 	}

@@ -34,7 +34,7 @@ func (g *Group) run(name string, cfg lab.MeasureConfig, fault func(m *lab.Measur
 		return nil, err
 	}
 	interval := g.Settings[0].Interval
-	time.Sleep(2*interval + 50*time.Millisecond + rand.N(interval))
+	time.Sleep(interval + 50*time.Millisecond + rand.N(interval)) // its capture has an advertisement
 	if now := g.Holders(); len(now) == 1 {
 		holder = now[0] // a busy machine may have moved the address since
 	}

@@ -69,7 +69,7 @@ func Floods() []Flood {
 		{Name: "metrics, requests", Config: plain, begin: callsTo(metrics, 50, 0)},
 		{Name: "metrics, idle connections", Config: plain, begin: callsTo(metrics, 0, 2000)},
 		{Name: "metrics, 6,000 idle connections and 200 callers, 10 ms", Config: fast, begin: callsTo(metrics, 200, 6000)},
-		{Name: "metrics, the same, 10 ms, realtime", Config: realtime, begin: callsTo(equals, 200, 6000)},
+		{Name: "metrics, the same, 10 ms, realtime", Config: realtime, begin: callsTo(equals, 200, 6000), beside: kubelet},
 		{Name: "control socket, requests", Config: plain, begin: callsTo(socket, 50, 0)},
 		{Name: "control socket, idle connections", Config: plain, begin: callsTo(socket, 0, 1000)},
 		{Name: "control socket, 50 that ask for the status, 500 that read nothing, 10 ms", Config: fast, begin: callsTo(socket, 50, 500)},

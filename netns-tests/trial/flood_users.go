@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
@@ -37,6 +38,23 @@ func probes(g *Group, holder *lab.Node, times int) (served int, err error) {
 		line, err := g.other(holder).Ask(at, "/healthz", 2*time.Second)
 		served += count(err == nil && line == "200")
 		time.Sleep(10 * time.Millisecond)
+	}
+	return served, nil
+}
+
+// kubelet asks as root, and takes a daemon for dead that does not answer twice.
+func kubelet(_ *Group, holder *lab.Node, times int) (served int, err error) {
+	lives := func() bool {
+		line, err := holder.Ask(netip.MustParseAddrPort(metricsAddress), "/livez", 2*time.Second)
+		return err == nil && line == "200"
+	}
+	for range times {
+		ok := lives()
+		if !ok {
+			ok = lives()
+		}
+		served += count(ok)
+		time.Sleep(100 * time.Millisecond)
 	}
 	return served, nil
 }
@@ -96,6 +114,13 @@ func listenerFlood() Flood {
 			return calls(holder.Namespace, lab.CallersConfig{Network: "tcp", Address: at.String(), User: unprivileged}, 0, 1000)
 		},
 		beside: func(g *Group, holder *lab.Node, times int) (int, error) {
+			_, err := until(SettleLimit, "the log names who has all places", func() bool {
+				log := g.Daemon(holder).Log()
+				return strings.Contains(log, "KV384") && strings.Contains(log, fmt.Sprintf("owner=\"user %d\"", unprivileged))
+			})
+			if err != nil {
+				return 0, err
+			}
 			got, err := g.Lab.Sample(holder.Namespace, at, times)
 			if lost := held.Stop().Lost(); lost > 0 {
 				err = errors.Join(err, fmt.Errorf("%d of %d older connections lost", lost, asksBeside))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/netip"
+	"strings"
 	"time"
 
 	"github.com/keepvip/keepvip/members"
@@ -24,14 +25,18 @@ const (
 	ReplayedMembers = "replayed members" // all that was said during a handover
 )
 
-// AttackMembers sends such messages, a thousand in a second, over IPv4.
-func AttackMembers(kind string, length time.Duration) Fault {
+// AttackMembers sends messages of these kinds, a thousand in a second, over IPv4.
+func AttackMembers(length time.Duration, kinds ...string) Fault {
 	return func(g *Group) (*Result, error) {
-		frames, err := g.membersAmmunition(kind)
-		if err != nil {
-			return nil, err
+		var frames [][]byte
+		for _, kind := range kinds {
+			some, err := g.membersAmmunition(kind)
+			if err != nil {
+				return nil, err
+			}
+			frames = append(frames, some...)
 		}
-		return g.flood(kind, frames, 1000, length)
+		return g.flood(strings.Join(kinds, ", "), frames, 1000, length)
 	}
 }
 

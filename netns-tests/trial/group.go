@@ -146,16 +146,16 @@ func (g *Group) settled(holder *lab.Node) bool {
 // SettleLimit is how long a group may take to agree.
 const SettleLimit = time.Minute
 
-// Settle waits until one node has held all addresses alone for five intervals,
-// at least 500 ms, has the best priority of those running, and is answered by
-// a client; it returns that node.
+// Settle waits until one node has held all addresses alone for four intervals, in which
+// any other that does not hear it would have taken them, at least 500 ms, has the best
+// priority of those running, and is answered by a client; it returns that node.
 func (g *Group) Settle() (*lab.Node, error) { return g.settle(true) }
 
 // SettleAny is [Group.Settle] without regard to priorities.
 func (g *Group) SettleAny() (*lab.Node, error) { return g.settle(false) }
 
 func (g *Group) settle(best bool) (*lab.Node, error) {
-	steady := max(5*g.Settings[0].Interval, 500*time.Millisecond)
+	steady := max(4*g.Settings[0].Interval, 500*time.Millisecond)
 	limit := SettleLimit + 10*g.Settings[0].Interval
 	var holder *lab.Node
 	var since time.Time

@@ -80,7 +80,7 @@ func (k Keepvip) Command(n *lab.Node, args ...string) (*lab.Process, int, error)
 	if err != nil {
 		return nil, 0, err
 	}
-	code, err := p.Wait(10 * time.Second)
+	code, err := p.Wait(SettleLimit)
 	return p, code, err
 }
 
@@ -135,7 +135,6 @@ type VIPStatus struct {
 	Unfit     string      `json:"unfit"`
 	Conflicts []Conflict  `json:"conflicts"`
 	Fence     FenceStatus `json:"fence"`
-	Splits    []Split     `json:"splits"`
 	Members   []Member    `json:"members"`
 }
 
@@ -144,18 +143,9 @@ type Member struct {
 	Address string `json:"address"`
 	Self    bool   `json:"self"`
 	State   string `json:"state"`
-	Was     string `json:"was"`
 	Node    string `json:"node"`
 	Unfit   string `json:"unfit"`
 	Version string `json:"version"` // of its software; empty while it has not said anything itself
-}
-
-// Split is a member that holds the address as far as it says, and of which the node hears no advertisement.
-type Split struct {
-	Address string `json:"address"`
-	Both    bool   `json:"both"`
-	Cause   string `json:"cause"`
-	Remedy  string `json:"remedy"`
 }
 
 // FenceStatus is what the node's keepvip says of its fence.

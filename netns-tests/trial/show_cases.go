@@ -31,13 +31,6 @@ func ofCases(name string, cases []Case) Show {
 	}}
 }
 
-// measuredCases are cases for the bench alone.
-func measuredCases(name string, cases []Case) Show {
-	s := ofCases(name, cases)
-	s.Measured = true
-	return s
-}
-
 // runCases puts together what all cases find.
 func runCases(host *lab.Host, cases []Case, side, times int) (Findings, error) {
 	var out Findings

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/keepvip/keepvip/netns-tests/lab"
 )
 
@@ -120,35 +118,5 @@ func fiftyChecks(host *lab.Host) (Findings, error) {
 		// Each has one idle connection, one that it asks on, and now and then the next one already.
 		{What: "more of them at the end", Got: max(float64(later-files), 0), Limit: 10, Unit: "files"},
 		{What: "memory", Got: most, Limit: 32, Unit: "MiB"},
-	}, err
-}
-
-// hostileServer lets the apiserver misbehave in every way under ten fast checks.
-func hostileServer(host *lab.Host) (Findings, error) {
-	const each = 15 * time.Second
-	c, err := startChecker(host, 10, 400*time.Millisecond)
-	if err != nil {
-		return nil, err
-	}
-	defer c.lab.Close()
-	files := c.files()
-	for _, mode := range []lab.APIMode{lab.APIHang, lab.APIHandshake, lab.APIDrip, lab.APIHuge, lab.APIHeaders, lab.API500, lab.APIRefuse, lab.APIHealthy} {
-		if err := c.api.Set(mode, ""); err != nil {
-			return nil, err
-		}
-		time.Sleep(each)
-	}
-	if err := c.api.Signal(unix.SIGSTOP); err != nil {
-		return nil, err
-	}
-	time.Sleep(each)
-	if err := c.api.Signal(unix.SIGCONT); err != nil {
-		return nil, err
-	}
-	time.Sleep(2 * time.Second)
-	most, err := c.most()
-	return Findings{
-		{What: "memory under hostile servers", Got: most, Limit: 32, Unit: "MiB"},
-		{What: "more open files than before", Got: max(float64(c.files()-files), 0), Limit: 20, Unit: "files"},
 	}, err
 }

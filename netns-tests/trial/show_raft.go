@@ -257,6 +257,6 @@ func idleFindings(res *Result, most float64) Findings {
 	return Findings{
 		{What: "CPU", Got: res.CPU, Limit: most, Unit: "%"},
 		{What: "RSS", Got: float64(res.RSS) / (1 << 20), Limit: 35, Unit: "MiB"},
-		{What: "moves", Got: float64(res.Takeovers), Unit: "moves"},
+		none("moves that no silence explains", max(res.Takeovers-2*res.BySilence, 0)),
 	}
 }

@@ -37,7 +37,7 @@ func spreadIdleOnce(host *lab.Host, product WithSpread, count int) (Findings, er
 		return nil, err
 	}
 	before := s.Daemon(x.Holder).UsedInAll()
-	err = x.verb(x.Holder, "handover")()
+	err = x.passesOn()
 	time.Sleep(max(toldWait, 10*perConnection*time.Duration(count)))
 	cpu := s.Daemon(x.Holder).UsedInAll() - before
 	x.Measurement.Stop()

@@ -295,10 +295,12 @@ func (s *Spreading) Hold(count int) error {
 	return nil
 }
 
-// alive is how many connections a node serves that are held and not lost.
-func (s *Spreading) alive(n *lab.Node) (count int) {
+// alive is how many connections these nodes serve that are held and not lost.
+func (s *Spreading) alive(nodes ...*lab.Node) (count int) {
 	for _, h := range s.held {
-		count += h.Alive(n.Label)
+		for _, n := range nodes {
+			count += h.Alive(n.Label)
+		}
 	}
 	return count
 }

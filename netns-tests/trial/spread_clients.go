@@ -11,7 +11,8 @@ import (
 // saidWithin is for how long members need to say who their clients are, each once, when they have counted them.
 const saidWithin = 3 * time.Second
 
-// clientsAreKnown waits until the members know of so many connections, and have told each other whose they are.
+// clientsAreKnown waits until the members know of so many connections, or of those that live where the address has moved since, and have told each other
+// whose they are.
 func (s *Spreading) clientsAreKnown(count int) error {
 	nodes := s.Running
 	switch {
@@ -28,7 +29,7 @@ func (s *Spreading) clientsAreKnown(count int) error {
 			if err != nil {
 				return err
 			}
-			known = known && got >= count
+			known = known && got >= min(count, s.alive(s.Lab.Nodes...))
 		}
 		if known {
 			time.Sleep(saidWithin)

@@ -23,8 +23,8 @@ type SpreadEvent struct {
 	Stall time.Duration
 	// Told is when clients of the dead are told at the latest, 0 = toldLimit.
 	Told time.Duration
-	// Ends tells that connections end by it.
-	Ends bool
+	// Ends tells that connections end by it. Own tells that some are the holder's own, and end where it ceases to advertise.
+	Ends, Own bool
 	// Long has the connections live for so long before it that the members know each other's clients.
 	Long bool
 	// Silent has nothing be said on the connections.
@@ -61,7 +61,7 @@ type Kept struct {
 	Dead      int           // connections of the node that died
 	Told      time.Duration // from its death until the client of the last of them was told; 0 without
 	Silent    int           // of these, those that were never told
-	BySilence int           // moves, because the holder had ceased to advertise
+	Silences  int           // how often the holder had ceased to advertise
 }
 
 // toldLimit is when a client has been told at the latest that the server of its connection is dead: the others have decided so 350 ms after they heard it
@@ -99,7 +99,7 @@ func (s *Spreading) Keep(e SpreadEvent, count int) (Kept, error) {
 		return Kept{}, fmt.Errorf("trial: %s: %w", e.Name, err)
 	}
 	kept := keptOf(reports, dead, x.At)
-	kept.BySilence = r.BySilence(0)
+	kept.Silences = r.Silences(0)
 	if kept.Lost > 0 && !s.product.Off && !e.Ends {
 		r.Timeline(os.Stdout, x.At)
 		fmt.Println(lostOf(reports, x.At))

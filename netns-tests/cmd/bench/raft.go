@@ -32,7 +32,6 @@ func raftCases() []benchCase {
 	add("30 % loss", 10, three, trial.LossBetween(30, 10*time.Second), held)
 	add("SIGSTOP", 10, three, trial.Frozen(3*time.Second), held)
 	add("kill -9", 10, three, trial.DaemonKilled, held)
-	add("kill -9, during 1,000 calls a second without the key", 5, three, trial.DuringCalls(trial.DaemonKilled, 4, 1000), held)
 	add("acknowledging follower restarted", 10, three, trial.AcknowledgerRestarted(false), held)
 	add("acknowledging follower restarted, holder frozen", 10, three, trial.AcknowledgerRestarted(true), limits{two: noTwo, outageWorst: 2500 * ms})
 	add("clocks stepped by 1 h", 5, apart, trial.ClocksStepped(time.Hour), held)
