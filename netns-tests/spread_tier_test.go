@@ -23,9 +23,10 @@ func TestTierOfBalancersKeepsConnections(t *testing.T) {
 		assert.Zero(t, k.Disguised, "servers see the client's own address")
 	}
 	for _, n := range members {
-		status, err := trial.Keepvip{}.Status(n)
-		require.NoError(t, err)
-		assert.Equal(t, "member", status.VIPs[0].Observed, "%s", n.Label)
+		eventually(t, trial.SettleLimit, n.Label+" is a member", func() bool {
+			status, err := trial.Keepvip{}.Status(n)
+			return err == nil && status.VIPs[0].Observed == "member"
+		})
 	}
 	for _, n := range s.Lab.Nodes[:2] {
 		_, err := n.PowerOff()
