@@ -19,7 +19,7 @@ type keepalivedConf struct {
 	options convert.Options
 }
 
-// read makes a configuration of the file, as `keepvip convert` prints it. The error has one line for each finding of severity error.
+// read makes a configuration of the file, the one that `keepvip convert` prints. The error has one line for each finding of severity error.
 func (k *keepalivedConf) read(path string) (config.Converted, error) {
 	doc, err := syntax.Read(path, syntax.Options{ID: cmp.Or(k.id, hostID()), Files: syntax.Disk{}})
 	if err != nil {
@@ -27,13 +27,10 @@ func (k *keepalivedConf) read(path string) (config.Converted, error) {
 	}
 	r := convert.Convert(doc, onThisHost(k.options))
 	missing := func(f keepalived.Finding) bool { return k.all && f.Code == syntax.CodeInclude }
-	if r.Text == nil || slices.ContainsFunc(r.Findings, missing) {
+	if r.Draft == nil || slices.ContainsFunc(r.Findings, missing) {
 		return config.Converted{}, faults(r.Findings, missing)
 	}
-	out := config.Converted{Text: r.Text, Secrets: r.Secrets}
-	for _, at := range r.Lines {
-		out.Lines = append(out.Lines, config.Origin{Source: config.File, Name: cmp.Or(at.File, path), Line: at.Line})
-	}
+	out := config.Converted{Draft: r.Draft, Text: r.Text, Secrets: r.Secrets}
 	for _, f := range r.Findings {
 		if f.Severity == keepalived.Warning {
 			out.Warnings = append(out.Warnings, findingLine(f))

@@ -27,7 +27,7 @@ type Config struct {
 
 	Path      string   // the file, "KEEPVIP_CONFIG_YAML" for an inlined one, "" for none
 	File      []byte   // its bytes
-	Converted bool     // Path is that of a keepalived.conf, and File what was made of it
+	Converted bool     // Path is that of a keepalived.conf, and File what carries its text makes of it
 	Warnings  []string // one line each: what was ignored, and why
 
 	origins map[string]Origin

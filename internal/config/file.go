@@ -35,23 +35,27 @@ type document struct {
 	hooks    [][]Origin // and under its hooks
 	ports    [][]Origin // and under its spread.ports
 	backends [][]Origin // and under its spread.backends
+
+	vip, index int // the last entry of vips, and that of the list in it
 }
 
 // fileReader walks one file. Nothing is decoded by reflection: only what the table names is taken, at a known line.
 type fileReader struct {
-	path  string
-	lines []Origin // of what each line was made; nil: of nothing else
+	path string
 	*problems
 	document
-	vip, index int // where we are
 }
 
 // parseFile takes a configuration file apart. Every complaint names path and line; what is left can be read on.
 func parseFile(f fileText, ps *problems) document {
-	r := &fileReader{path: f.path, lines: f.Lines, problems: ps}
+	r := &fileReader{path: f.path, problems: ps}
 	if len(f.Text) > maxFile {
 		r.add(r.at(0), "", "more than %d bytes, want at most that", maxFile)
 		return r.document
+	}
+	if f.Draft != nil {
+		ps.list = append(ps.list, f.Draft.problems.list...)
+		return f.Draft.document
 	}
 	if top := r.decode(f.Text); top != nil {
 		r.header(top)
@@ -61,9 +65,6 @@ func parseFile(f fileText, ps *problems) document {
 }
 
 func (r *fileReader) at(line int) Origin {
-	if line > 0 && line <= len(r.lines) {
-		return r.lines[line-1]
-	}
 	return Origin{Source: File, Name: r.path, Line: line}
 }
 
@@ -183,7 +184,7 @@ func (r *fileReader) entries(n *yaml.Node, s *section, key string) {
 		r.add(r.at(n.Line), key, "an empty list, want at least one check, or check: %s in its place", noCheck)
 	}
 	for i, entry := range n.Content {
-		r.enter(s, i, r.at(entry.Line))
+		r.enter(s, r.at(entry.Line))
 		at := fmt.Sprintf("%s[%d]", key, i)
 		if entry.Kind != yaml.MappingNode || entry.Anchor != "" {
 			r.add(r.at(entry.Line), at, "%s, want a mapping with %s", describe(entry), strings.Join(s.names(), ", "))
@@ -193,22 +194,30 @@ func (r *fileReader) entries(n *yaml.Node, s *section, key string) {
 	}
 }
 
-// enter notes that entry i of a list begins.
-func (r *fileReader) enter(s *section, i int, at Origin) {
-	switch s.name {
-	case checksKey:
-		r.index, r.checks[r.vip] = i, append(r.checks[r.vip], at)
-	case hooksKey:
-		r.index, r.hooks[r.vip] = i, append(r.hooks[r.vip], at)
-	case portsKey:
-		r.index, r.ports[r.vip] = i, append(r.ports[r.vip], at)
-	case backendsKey:
-		r.index, r.backends[r.vip] = i, append(r.backends[r.vip], at)
-	default:
-		r.vip, r.vips = i, append(r.vips, at)
-		r.checks, r.hooks, r.ports = append(r.checks, nil), append(r.hooks, nil), append(r.ports, nil)
-		r.backends = append(r.backends, nil)
+// enter notes that the next entry of a list begins.
+func (d *document) enter(s *section, at Origin) {
+	if list := d.list(s.name); list != nil {
+		d.index = len((*list)[d.vip])
+		(*list)[d.vip] = append((*list)[d.vip], at)
+		return
 	}
+	d.vip, d.vips = len(d.vips), append(d.vips, at)
+	d.checks, d.hooks, d.ports, d.backends = append(d.checks, nil), append(d.hooks, nil), append(d.ports, nil), append(d.backends, nil)
+}
+
+// list has the entries of a list in each entry of vips; nil: there is no such list there.
+func (d *document) list(name string) *[][]Origin {
+	switch name {
+	case checksKey:
+		return &d.checks
+	case hooksKey:
+		return &d.hooks
+	case portsKey:
+		return &d.ports
+	case backendsKey:
+		return &d.backends
+	}
+	return nil
 }
 
 // leaf takes one option's value, a scalar or a list of scalars of the right type.

@@ -9,9 +9,9 @@ import (
 
 // Converted is a configuration that was made of a keepalived.conf.
 type Converted struct {
-	Text     []byte            // as a file of keepvip has it
-	Lines    []Origin          // where each line of the text comes from
-	Secrets  map[string][]byte // of files that the text names: these are in memory alone
+	Draft    *Draft
+	Text     []byte            // as a file of keepvip has it, for what carries one; nil: nothing does
+	Secrets  map[string][]byte // of files that it names: these are in memory alone
 	Warnings []string
 }
 

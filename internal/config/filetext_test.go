@@ -11,60 +11,67 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// converted is what a keepalived.conf of four lines comes to.
-func converted(t *testing.T, text string, secrets map[string][]byte) Input {
+// converted is what a keepalived.conf comes to that has one entry, with more options of it.
+func converted(t *testing.T, secrets map[string][]byte, more ...string) Input {
 	t.Helper()
+	at := func(line int) Origin { return Origin{Source: File, Name: "included.conf", Line: line} }
 	return Input{Conf: "k.conf", Convert: func(path string) (Converted, error) {
 		assert.Equal(t, "k.conf", path)
-		c := Converted{Text: []byte(head + text), Secrets: secrets, Warnings: []string{"k.conf:9: a warning"}}
-		for i := range strings.Count(string(c.Text), "\n") {
-			c.Lines = append(c.Lines, Origin{Source: File, Name: "included.conf", Line: 100 + i + 1})
+		c := Converted{Draft: &Draft{}, Secrets: secrets, Warnings: []string{"k.conf:9: a warning"}}
+		c.Draft.Entry("vips", at(104))
+		c.Draft.Set("vips[].check", at(104), "none")
+		c.Draft.Add("vips[].addresses", at(105), "10.77.0.1")
+		c.Draft.Add("vips[].addresses", at(106), "10.77.0.2")
+		for i := 0; i < len(more); i += 2 {
+			c.Draft.Set(more[i], at(107), more[i+1])
 		}
 		return c, nil
 	}}
 }
 
 func TestConvertedConfigurationNamesTheLinesThatItIsMadeOf(t *testing.T) {
-	c, err := Load(converted(t, "vips:\n- {addresses: [10.77.0.1], check: none}\n", nil))
+	c, err := Load(converted(t, nil))
 	require.NoError(t, err)
 	assert.Equal(t, "k.conf", c.Path)
 	assert.True(t, c.Converted)
 	assert.Equal(t, []string{"k.conf:9: a warning"}, c.Warnings)
-	assert.Equal(t, "included.conf:104", c.Origin("vips[0].addresses").String())
+	assert.Equal(t, "included.conf:105", c.Origin("vips[0].addresses").String())
+	assert.Len(t, c.VIPs[0].Addresses, 2)
 
-	_, err = Load(converted(t, "vips:\n- {addresses: [10.77.0.1], priority: 0}\n", nil))
-	assert.EqualError(t, err, "config: included.conf:104: vips[0].priority: 0, want a number from 1 to 254")
+	_, err = Load(converted(t, nil, "vips[].priority", "0"))
+	assert.EqualError(t, err, "config: included.conf:107: vips[0].priority: 0, want a number from 1 to 254")
+	_, err = Load(converted(t, nil, "vips[].prority", "7"))
+	assert.EqualError(t, err, "config: included.conf:107: vips[].prority: unknown key")
 }
 
 func TestSecretsInMemoryNeedNoFiles(t *testing.T) {
 	key := strings.Repeat("0a", 32)
-	const text = "key: {file: auth_hmac key 1}\nvips:\n- {addresses: [10.77.0.1], check: none}\n"
-	c, err := Load(converted(t, text, map[string][]byte{"auth_hmac key 1": []byte(key)}))
+	c, err := Load(converted(t, map[string][]byte{"auth_hmac key 1": []byte(key)}, "key.file", "auth_hmac key 1"))
 	require.NoError(t, err)
 	secrets, err := c.Key.Load()
 	require.NoError(t, err)
 	assert.Equal(t, []Secret{{ID: 1, Bytes: []byte(strings.Repeat("\n", 32))}}, secrets)
 
-	const password = "vips:\n- {addresses: [10.77.0.1], check: none, vrrp: {version: 2, advertisementInterval: 1s, passwordFile: auth_pass of VI_1}}\n"
-	c, err = Load(converted(t, password, map[string][]byte{"auth_pass of VI_1": []byte("0815pass")}))
+	password := []string{"vips[].vrrp.version", "2", "vips[].vrrp.advertisementInterval", "1s", "vips[].vrrp.passwordFile", "auth_pass of VI_1"}
+	c, err = Load(converted(t, map[string][]byte{"auth_pass of VI_1": []byte("0815pass")}, password...))
 	require.NoError(t, err)
 	assert.Equal(t, "0815pass", c.VIPs[0].VRRP.Password)
 	for _, v := range c.Values() {
 		assert.NotContains(t, v.Text, "0815pass")
 	}
-	next, err := Load(converted(t, password, map[string][]byte{"auth_pass of VI_1": []byte("4711pass")}))
+	next, err := Load(converted(t, map[string][]byte{"auth_pass of VI_1": []byte("4711pass")}, password...))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"vips[].vrrp.passwordFile"}, Diff(c, next).Changed[0].Keys)
 
-	_, err = Load(converted(t, password, nil))
-	assert.ErrorContains(t, err, "included.conf:104: vips[0].vrrp.passwordFile: password file auth_pass of VI_1: no such file or directory")
+	_, err = Load(converted(t, nil, password...))
+	assert.ErrorContains(t, err, "included.conf:107: vips[0].vrrp.passwordFile: password file auth_pass of VI_1: no such file or directory")
 }
 
 func TestLoadTakesOneFileOfOneKind(t *testing.T) {
 	dir := t.TempDir()
 	own := filepath.Join(dir, "keepvip.yaml")
 	require.NoError(t, os.WriteFile(own, []byte(head+"vips: [{addresses: [10.77.0.1]}]\n"), 0o600))
-	in := converted(t, "vips: [{addresses: [10.77.0.1]}]\n", nil)
+	in := converted(t, nil)
 	by := func(change func(*Input)) Input { out := in; change(&out); return out }
 	both := "config: the keepalived.conf k.conf: set together with the file " + own + ", want one of them"
 	for name, tt := range map[string]struct {

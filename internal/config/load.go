@@ -30,7 +30,7 @@ func Load(in Input) (*Config, error) {
 		return nil, err
 	}
 	var doc document
-	if from.Text != nil {
+	if from.Text != nil || from.Draft != nil {
 		doc = parseFile(from, &ps)
 	}
 	c := &Config{

@@ -149,12 +149,17 @@ func TestReloadTakesTheKeysOver(t *testing.T) {
 
 // What makes a configuration of another file fails before anything of it is looked at, and a secret in memory is taken over like a file's.
 func TestReloadOfAKeepalivedConf(t *testing.T) {
-	const text = "key: {file: auth_hmac key 1}\nvips:\n- {name: a, addresses: [10.77.0.100], check: none}\n"
 	r := newReloading(t, "key: {file: DIR/key1}\nvips:\n- {name: a, addresses: [10.77.0.100], check: none}\n")
 	key, refusal := strings.Repeat("03", 32), error(nil)
 	r.opts.Load = func() (*config.Config, error) {
 		return config.Load(config.Input{Conf: "k.conf", Convert: func(string) (config.Converted, error) {
-			return config.Converted{Text: []byte(fileHead + text), Secrets: map[string][]byte{"auth_hmac key 1": []byte(key)}}, refusal
+			at, d := config.Origin{Source: config.File, Name: "k.conf", Line: 1}, &config.Draft{}
+			d.Set("key.file", at, "auth_hmac key 1")
+			d.Entry("vips", at)
+			for _, o := range [][2]string{{"name", "a"}, {"addresses", "10.77.0.100"}, {"check", "none"}} {
+				d.Set("vips[]."+o[0], at, o[1])
+			}
+			return config.Converted{Draft: d, Secrets: map[string][]byte{"auth_hmac key 1": []byte(key)}}, refusal
 		}})
 	}
 	_, err := r.Reload(t.Context())

@@ -32,11 +32,16 @@ type Source struct {
 	Hash string // tells two configurations apart
 }
 
-// SourceOf names where cfg comes from. Its hash is of the file's bytes, and of what flags and variables add to it. What the files say that it names is no
-// part of it.
+// SourceOf names where cfg comes from. Its hash is of the file's bytes, and of what flags and variables add to it; of a keepalived.conf it is of
+// what that comes to. What the files say that it names is no part of it.
 func SourceOf(cfg *config.Config) Source {
 	h := sha256.New()
 	h.Write(cfg.File)
+	if cfg.Converted {
+		for _, v := range cfg.Values() {
+			h.Write([]byte(v.Key + "\x00" + v.Text + "\x00"))
+		}
+	}
 	for _, a := range cfg.Args() {
 		h.Write([]byte("\x00" + a))
 	}

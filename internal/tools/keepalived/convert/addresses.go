@@ -86,10 +86,10 @@ func (c *converter) elsewhere(list []entry) {
 			continue
 		}
 		if first {
-			c.out.line(1, "elsewhere:", placed(e.at))
+			c.out.open("vips[].elsewhere", placed(e.at))
 		}
 		first = false
-		c.out.line(1, "- "+scalar(e.addr.String()+"="+e.link), placed(e.at))
+		c.out.add("vips[].elsewhere", e.addr.String()+"="+e.link, placed(e.at))
 	}
 }
 
@@ -114,10 +114,10 @@ func (c *converter) listing(list []entry) {
 		labels = labels[:len(labels)-1]
 	}
 	if len(labels) > 0 {
-		c.out.line(1, "labels: "+words(labels), placed(at))
+		c.out.set("vips[].labels", labels, placed(at))
 	}
 	if same && slices.Contains([]string{"site", "link", "host"}, scope) {
-		c.out.line(1, "scope: "+scope, placed(scoped))
+		c.out.set("vips[].scope", scope, placed(scoped))
 		return
 	}
 	for _, e := range list {

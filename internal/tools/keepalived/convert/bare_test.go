@@ -11,7 +11,7 @@ import (
 func TestConvertInstanceWithoutAnAddress(t *testing.T) {
 	r := converted(t, "vrrp_instance VI_1 {\n interface eth0\n virtual_router_id 51\n notify_master \"/m MASTER\"\n}\n", Options{})
 	assert.Zero(t, r.Refused, shown(r))
-	cfg, err := load(r.Text)
+	cfg, err := load(r)
 	require.NoError(t, err)
 	v := cfg.VIPs[0]
 	assert.True(t, v.HooksOnly)
@@ -21,7 +21,7 @@ func TestConvertInstanceWithoutAnAddress(t *testing.T) {
 
 	r = converted(t, "vrrp_instance VI_1 {\n interface eth0\n virtual_router_id 51\n virtual_ipaddress_excluded {\n 10.0.0.7\n }\n}\n", Options{})
 	assert.Zero(t, r.Refused, shown(r))
-	cfg, err = load(r.Text)
+	cfg, err = load(r)
 	require.NoError(t, err)
 	assert.False(t, cfg.VIPs[0].HooksOnly, "the addresses that advertisements leave out are bound")
 	assert.Empty(t, cfg.VIPs[0].Advertised(true))

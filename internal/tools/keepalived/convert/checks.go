@@ -17,7 +17,7 @@ type check struct {
 	kind, name string
 	at         syntax.Origin // of the line that tracks it
 	nameAt     syntax.Origin // of the block that it is defined by, or that line
-	lines      []checkLine
+	fields     []field
 	weight     int
 	weightAt   source
 	rise, fall counted
@@ -31,19 +31,14 @@ type counted struct {
 	from source
 }
 
-type checkLine struct {
-	text string
-	from source
-}
-
-func (k *check) add(from source, format string, args ...any) {
-	k.lines = append(k.lines, checkLine{fmt.Sprintf(format, args...), from})
+func (k *check) set(name string, value any, from source) {
+	k.fields = append(k.fields, field{name, value, from})
 }
 
 // reverse turns a check round: what a reversed weight adds while the check is bad is added while one that is turned round is good, and what it
 // takes off while the check is good is taken off while that is bad.
 func (k *check) reverse() {
-	k.add(source{k.weightAt.at, "a reversed weight"}, "reverse: true")
+	k.set("reverse", true, source{k.weightAt.at, "a reversed weight"})
 	if k.numbered {
 		return // which multiplies by the opposite of the weight
 	}
@@ -58,14 +53,14 @@ func (k *check) reverse() {
 var atOnce = source{why: "keepalived acts at once"}
 
 // counts are rise and fall, where they are not keepvip's defaults. The end of a process is definite, unless it is what is good.
-func (k *check) counts() []checkLine {
+func (k *check) counts() []field {
 	if k.rise.n != 0 && k.rise.n != 2 {
-		k.add(k.rise.from, "rise: %d", k.rise.n)
+		k.set("rise", k.rise.n, k.rise.from)
 	}
 	if k.fall.n != 0 && k.fall.n != 3 {
-		k.add(k.fall.from, "fall: %d", k.fall.n)
+		k.set("fall", k.fall.n, k.fall.from)
 	}
-	return k.lines
+	return k.fields
 }
 
 // checks writes what an instance tracks, itself and by its group.
@@ -79,7 +74,7 @@ func (c *converter) checks(i *keepalived.Instance) {
 		if lost {
 			why = "nothing that keepvip can check is tracked"
 		}
-		c.out.line(1, "check: none", source{why: why})
+		c.out.set("vips[].check", "none", source{why: why})
 		return
 	}
 	for _, k := range all {
@@ -88,23 +83,25 @@ func (c *converter) checks(i *keepalived.Instance) {
 			if k.weight != 0 {
 				why, when = "a number", "it comes to -254"
 			}
-			c.out.line(1, "check: {whenAllUnhealthy: release}", source{k.at, fmt.Sprintf("%s: nobody holds the addresses while %s everywhere", why, when)})
+			c.out.flow("vips[].check", source{k.at, fmt.Sprintf("%s: nobody holds the addresses while %s everywhere", why, when)}, field{name: "whenAllUnhealthy", value: "release"})
 			c.say(keepalived.Note, codeChanged, k.at, fmt.Sprintf("%s has %s: while %s on all nodes nobody holds the addresses, as with keepalived", k.name, why, when),
 				"remove whenAllUnhealthy: release, and the last holder keeps them instead")
 			break
 		}
 	}
-	c.out.line(1, "checks:", nowhere)
+	const checks = "vips[].checks[]"
+	c.out.open("vips[].checks", nowhere)
 	names := map[string]bool{}
 	for _, k := range all {
-		c.out.line(1, "- kind: "+k.kind, placed(k.at))
-		c.out.line(2, "name: "+scalar(unique(slug(k.name), names)), placed(k.nameAt))
-		for _, l := range k.counts() {
-			c.out.line(2, l.text, l.from)
+		c.out.next(checks)
+		c.out.set(checks+".kind", k.kind, placed(k.at))
+		c.out.set(checks+".name", unique(slug(k.name), names), placed(k.nameAt))
+		for _, f := range k.counts() {
+			c.out.set(checks+"."+f.name, f.value, f.from)
 		}
-		c.out.line(2, "counts: plain", source{why: "as keepalived counts: rise and fall, without damping"})
+		c.out.set(checks+".counts", "plain", source{why: "as keepalived counts: rise and fall, without damping"})
 		if k.weight != 0 {
-			c.out.line(2, fmt.Sprintf("weight: %d", k.weight), k.weightAt)
+			c.out.set(checks+".weight", k.weight, k.weightAt)
 		}
 	}
 }
@@ -144,7 +141,7 @@ func (c *converter) tracked(i *keepalived.Instance) (all []*check, lost bool) {
 	for _, t := range tracks {
 		each("interface ", t.Interfaces, func(t keepalived.Tracked) *check {
 			k := &check{kind: "interface", name: t.Name}
-			k.add(placed(t.At), "interface: %s", scalar(t.Name))
+			k.set("interface", t.Name, placed(t.At))
 			return k
 		})
 		each("vrrp_script ", t.Scripts, c.script)
@@ -203,12 +200,12 @@ func (c *converter) file(t keepalived.Tracked) *check {
 			return nil
 		}
 		k := &check{kind: "file", name: f.Name, nameAt: f.At, weightAt: given(&f.Block, "weight"), numbered: true}
-		k.add(placed(at), "path: %s", scalar(f.Path))
-		k.add(placed(f.At), "number: true")
+		k.set("path", f.Path, placed(at))
+		k.set("number", true, placed(f.At))
 		if f.Init != nil {
 			c.changed(f.Where("init_file"), fmt.Sprintf("init_file of %s: keepvip writes no files; until the file is there it counts for %d", f.Name, *f.Init), "")
 			if *f.Init != 0 {
-				k.add(placed(f.Where("init_file")), "initial: %d", min(max(*f.Init, -mostNumber), mostNumber))
+				k.set("initial", min(max(*f.Init, -mostNumber), mostNumber), placed(f.Where("init_file")))
 			}
 		}
 		k.rise = counted{1, atOnce}
@@ -228,7 +225,7 @@ func (c *converter) process(t keepalived.Tracked) *check {
 			return nil
 		}
 		k := &check{kind: "process", name: p.Name, nameAt: p.At, weightAt: given(&p.Block, "weight")}
-		k.add(placed(p.Where("process")), "process: %s", scalar(base(p.Command[0])))
+		k.set("process", base(p.Command[0]), placed(p.Where("process")))
 		if p.FullCommand && strings.Contains(p.Command[0], "/") {
 			c.changed(p.Where("process"), fmt.Sprintf("%s: keepvip goes by the program's name, %s, in whatever directory it is", p.Name, base(p.Command[0])), "")
 		}
@@ -242,17 +239,17 @@ func (c *converter) process(t keepalived.Tracked) *check {
 func (c *converter) counted(k *check, p *keepalived.TrackProcess) {
 	at := func(keyword string) source { return given(&p.Block, keyword) }
 	if p.ParamMatch != "" {
-		k.add(placed(p.Where("process")), "arguments: %s", words(p.Command[1:]))
+		k.set("arguments", p.Command[1:], placed(p.Where("process")))
 		if how := map[string]string{"partial": "first", "initial": "begin"}[p.ParamMatch]; how != "" {
-			k.add(at("param_match"), "match: %s", how)
+			k.set("match", how, at("param_match"))
 		}
 	}
 	delayed := p.ForkDelay > 0 || p.TerminateDelay > 0
 	if p.Quorum > 1 || p.Quorum == 1 && delayed {
-		k.add(at("quorum"), "quorum: %d", p.Quorum)
+		k.set("quorum", p.Quorum, at("quorum"))
 	}
 	if p.QuorumMax != nil {
-		k.add(at("quorum_max"), "quorumMax: %d", *p.QuorumMax)
+		k.set("quorumMax", *p.QuorumMax, at("quorum_max"))
 	}
 	if !delayed && p.Quorum == 1 && p.QuorumMax == nil && p.ParamMatch == "" {
 		return // its end is seen at once
@@ -261,7 +258,7 @@ func (c *converter) counted(k *check, p *keepalived.TrackProcess) {
 	interval := max(often, (max(p.ForkDelay, p.TerminateDelay)/(mostResults-1)).Round(time.Millisecond)+time.Millisecond)
 	probes := func(d time.Duration) int { return int(min(1+(d+interval-1)/interval, mostResults, latest/interval)) }
 	if interval > often {
-		k.add(placed(p.At), "interval: %s", duration(interval))
+		k.set("interval", interval, placed(p.At))
 	}
 	by := func(d time.Duration, keyword string) counted {
 		if d == 0 {

@@ -3,6 +3,7 @@ package convert
 import (
 	"fmt"
 
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/tools/keepalived"
 	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
 )
@@ -20,7 +21,7 @@ type Options struct {
 	// VirtualServers is what becomes of virtual_server: "": nothing, which is said; [VirtualServersSpread].
 	VirtualServers string
 	Secrets        string // the directory of files that an operator has to make; "": [DefaultSecrets]
-	// InMemory is for a process that runs the text. It hands secrets over in [Result.Secrets], so that no file has to be made, and keeps the
+	// InMemory is for a process that runs the draft: there is no text. It hands secrets over in [Result.Secrets], so that no file has to be made, and keeps the
 	// names of instances for keepalived's files.
 	InMemory bool
 	// ReadSecret reads a file with a key, for InMemory; nil: none is read.
@@ -41,11 +42,11 @@ const (
 
 // Result is what a conversion comes to.
 type Result struct {
-	Text     []byte               // the configuration of keepvip; nil when it is refused
+	Draft    *config.Draft        // the configuration of keepvip; nil when it is refused
+	Text     []byte               // the same, as a file of keepvip has it; nil with [Options.InMemory], too
 	Findings []keepalived.Finding // in the order of their places
 	Refused  int                  // how many of them are of severity Fault
 	Valid    bool                 // there is a text, or there would be with [Options.Partial]
-	Lines    []syntax.Origin      // where each line of the text comes from; without a file where it is the same in every text
 	names    map[string]bool
 	Secrets  map[string][]byte // with [Options.InMemory]: what the files hold that the text names
 }
@@ -100,7 +101,7 @@ func (c *converter) convert(doc *syntax.Document) Result {
 	for _, g := range c.cfg.Groups {
 		c.groups[g.Name] = g
 	}
-	if !c.opt.InMemory {
+	if c.out.silent = c.opt.InMemory; !c.out.silent {
 		c.out.kept = remarksOf(doc, c.nodes)
 	}
 	c.virtualServers()
@@ -124,7 +125,7 @@ func (c *converter) convert(doc *syntax.Document) Result {
 		}
 	}
 	if valid && (r.Refused == 0 || c.opt.Partial) {
-		r.Text, r.Lines, r.Secrets = c.out.text(), c.out.at, c.secrets
+		r.Draft, r.Text, r.Secrets = &c.out.draft, c.out.text(), c.secrets
 	}
 	return r
 }
@@ -135,21 +136,21 @@ func (c *converter) head(doc *syntax.Document) {
 	if len(doc.Sources) > 0 {
 		from = plain(doc.Sources[0])
 	}
-	c.out.remark(fmt.Sprintf("Converted from %s. Behind each line is the line that it comes from.", from))
+	c.out.remark(0, fmt.Sprintf("Converted from %s. Behind each line is the line that it comes from.", from))
 	if len(doc.Nodes) > 0 {
 		before, _ := c.out.kept.take(doc.Nodes[0].At)
 		for _, text := range before {
-			c.out.remark(plain(text))
+			c.out.remark(0, plain(text))
 		}
 	}
-	c.out.line(0, "apiVersion: keepvip/v1", nowhere)
-	c.out.line(0, "kind: Config", nowhere)
+	c.out.line("", "apiVersion: keepvip/v1", nowhere)
+	c.out.line("", "kind: Config", nowhere)
 	if c.cfg.Global.RTPriority > 0 {
-		c.out.line(0, "realtime: true", placed(c.cfg.Global.Where("vrrp_rt_priority")))
+		c.out.set("realtime", true, placed(c.cfg.Global.Where("vrrp_rt_priority")))
 	}
 	c.key(doc)
 	notifications{c}.fifo()
-	c.out.line(0, "vips:", nowhere)
+	c.out.open("vips", nowhere)
 }
 
 // say adds a finding, once.
@@ -165,9 +166,9 @@ func (c *converter) say(s keepalived.Severity, code string, at syntax.Origin, te
 func (c *converter) leftRemarks() {
 	for i, r := range c.out.kept.rest() {
 		if i == 0 {
-			c.out.remark("Comments on lines that have no counterpart here:")
+			c.out.remark(0, "Comments on lines that have no counterpart here:")
 		}
-		c.out.remark(c.out.comment(placed(r.At)) + ": " + plain(r.Text))
+		c.out.remark(0, c.out.comment(placed(r.At))+": "+plain(r.Text))
 	}
 }
 

@@ -39,9 +39,30 @@ func converted(t testing.TB, text string, o Options) Result {
 	return Convert(doc, o)
 }
 
-// load reads a text as keepvip does.
-func load(text []byte) (*config.Config, error) {
-	return config.Load(config.Input{Env: []string{config.EnvInline + "=" + string(text)}, Elsewhere: true})
+// load takes a result as keepvip does, without its text. It is an error when keepvip reads another configuration in that text.
+func load(r Result) (*config.Config, error) {
+	cfg, err := config.Load(config.Input{Conf: "k.conf", Elsewhere: true, Convert: func(string) (config.Converted, error) {
+		return config.Converted{Draft: r.Draft, Secrets: r.Secrets}, nil
+	}})
+	if err != nil || r.Text == nil {
+		return cfg, err
+	}
+	read, err := config.Load(config.Input{Env: []string{config.EnvInline + "=" + string(r.Text)}, Elsewhere: true})
+	if err != nil {
+		return cfg, err
+	}
+	if without, with := values(cfg), values(read); without != with {
+		return cfg, fmt.Errorf("without the text:\n%s\nas the text says:\n%s", without, with)
+	}
+	return cfg, nil
+}
+
+func values(c *config.Config) string {
+	var b strings.Builder
+	for _, v := range c.Values() {
+		fmt.Fprintf(&b, "%s: %s (%v)\n", v.Key, v.Text, v.Origin == (config.Origin{}))
+	}
+	return b.String()
 }
 
 func shown(r Result) string {
@@ -140,7 +161,7 @@ func TestConvertInstanceKeyword(t *testing.T) {
 		"smtp_alert": func(v config.VIP) any { return v.Check.URL == "none" && v.VRRP.ID == 5 && v.Interface == "eth0" },
 	} {
 		r := converted(t, fmt.Sprintf(base1, text), Options{})
-		cfg, err := load(r.Text)
+		cfg, err := load(r)
 		require.NoError(t, err, "%s: %s", text, shown(r))
 		assert.Equal(t, true, want(cfg.VIPs[0]), text)
 	}
@@ -176,7 +197,7 @@ func TestConvertRefuses(t *testing.T) {
 		assert.Contains(t, shown(r), want, text)
 		assert.NotContains(t, shown(r), "k.conf:0", text)
 		p := converted(t, fmt.Sprintf(base1, text), Options{Partial: true})
-		_, err := load(p.Text)
+		_, err := load(p)
 		require.NoError(t, err, text)
 	}
 }
@@ -204,7 +225,7 @@ func TestConvertDelayAfterBoot(t *testing.T) {
 			assert.Contains(t, shown(r), "k.conf:2: error unsupported: vrrp_delay_after_boot: keepvip takes 0 to 1000 seconds")
 			continue
 		}
-		cfg, err := load(r.Text)
+		cfg, err := load(r)
 		require.NoError(t, err, shown(r))
 		assert.Equal(t, want, cfg.VIPs[0].VRRP.BootDelay.String())
 	}
@@ -215,7 +236,7 @@ func TestConvertShowsNoPassword(t *testing.T) {
 	r := converted(t, fmt.Sprintf(base1, "authentication {\n auth_type PASS\n auth_pass s3cr3tXX\n}"), Options{Secrets: "/etc/keepvip/secrets/"})
 	require.NotNil(t, r.Text)
 	assert.NotContains(t, string(r.Text)+shown(r), "s3cr3t")
-	cfg, err := load(r.Text)
+	cfg, err := load(r)
 	require.NoError(t, err)
 	assert.Equal(t, "/etc/keepvip/secrets/a.password", cfg.VIPs[0].VRRP.PasswordFile)
 	assert.Contains(t, shown(r), "the first 8 characters of auth_pass")
@@ -233,7 +254,7 @@ func TestConvertScriptUser(t *testing.T) {
 		{"global_defs {\n script_user web\n}\n" + fmt.Sprintf(script, "user root"), "check"},
 	} {
 		r := converted(t, tt.give, Options{User: "check"})
-		cfg, err := load(r.Text)
+		cfg, err := load(r)
 		require.NoError(t, err, shown(r))
 		assert.Equal(t, tt.want, cfg.VIPs[0].Checks[0].User, tt.give)
 		assert.Equal(t, tt.want == "check", strings.Contains(shown(r), "without capabilities"), tt.give)
@@ -263,7 +284,7 @@ func TestConvertScriptKinds(t *testing.T) {
 			assert.Nil(t, r.Text, text)
 			continue
 		}
-		cfg, err := load(r.Text)
+		cfg, err := load(r)
 		require.NoError(t, err, "%s: %s", text, shown(r))
 		k := cfg.VIPs[0].Checks[0]
 		assert.Equal(t, want, string(k.Kind)+" "+k.Process+k.Address+strings.Join(slices.Concat(k.Command, []string{""})[:1], ""), text)
@@ -279,7 +300,7 @@ func TestConvertCommentsAreShort(t *testing.T) {
 func TestConvertScriptArithmetic(t *testing.T) {
 	r := converted(t, "vrrp_script s {\n script \"/bin/a 'b c'  d\"\n interval 4000\n timeout 70\n rise 5000\n fall 5000\n weight -7\n}\n"+
 		"vrrp_script d {\n script /bin/d\n}\n"+fmt.Sprintf(base1, "track_script {\n s weight 9\n d\n}"), Options{})
-	cfg, err := load(r.Text)
+	cfg, err := load(r)
 	require.NoError(t, err, shown(r))
 	s, d := cfg.VIPs[0].Checks[0], cfg.VIPs[0].Checks[1]
 	assert.Equal(t, []string{"/bin/a", "b c", "d"}, s.Command)
@@ -345,7 +366,7 @@ func FuzzConvert(f *testing.F) {
 			return
 		}
 		require.True(t, partial || r.Refused == 0)
-		_, err := load(r.Text)
+		_, err := load(r)
 		require.NoError(t, err)
 	})
 }
@@ -492,7 +513,7 @@ func FuzzConvertLines(f *testing.F) {
 				require.Positive(t, r.Refused)
 				continue
 			}
-			_, err := load(r.Text)
+			_, err := load(r)
 			require.NoError(t, err, text)
 			require.True(t, partial || r.Refused == 0)
 		}

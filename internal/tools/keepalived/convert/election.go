@@ -46,9 +46,9 @@ func (c *converter) election(i *keepalived.Instance) {
 }
 
 // checksum writes the form of checksum that v3_checksum_as_v2 of keepalived 2.2.8 and later asks for.
-func (c *converter) checksum(i *keepalived.Instance, line func(string, source)) {
+func (c *converter) checksum(i *keepalived.Instance) {
 	if at, ok := c.newer("v3_checksum_as_v2", i); ok && i.Version == 3 && !i.IPv6 {
-		line("checksum: message-only", placed(at))
+		c.out.set("vips[].vrrp.checksum", "message-only", placed(at))
 	}
 }
 

@@ -129,16 +129,15 @@ func (c *converter) writeKey(h hmac) {
 		path = c.holdKey
 	}
 	signs := h.signer()
-	line := func(text string, s source) { c.out.line(1, text, s) }
-	c.out.line(0, "key:", source{h.at, "auth_hmac"})
-	line("file: "+scalar(path(h.keys[signs])), placed(h.keys[signs].at))
-	line("id: "+h.keys[signs].id, placed(h.keys[signs].at))
+	c.out.open("key", source{h.at, "auth_hmac"})
+	c.out.set("key.file", path(h.keys[signs]), placed(h.keys[signs].at))
+	c.out.set("key.id", word(h.keys[signs].id), placed(h.keys[signs].at))
 	if len(h.keys) > 1 {
-		line("accept:", nowhere)
+		c.out.open("key.accept", nowhere)
 	}
 	for i, k := range h.keys {
 		if i != signs {
-			line("- "+scalar(k.id+"="+path(k)), placed(k.at))
+			c.out.add("key.accept", k.id+"="+path(k), placed(k.at))
 		}
 		if c.opt.InMemory {
 			continue
@@ -147,10 +146,10 @@ func (c *converter) writeKey(h hmac) {
 			"write its 32 to 64 bytes into that file in hex or base64, with mode 0600 and owner root, on each node; keepvip key fingerprint tells whether they are the same")
 	}
 	if h.mode != "enforce" {
-		line("mode: "+h.mode, placed(h.lines["mode"]))
+		c.out.set("key.mode", h.mode, placed(h.lines["mode"]))
 	}
 	if h.window > 0 {
-		line("window: "+duration(h.window), placed(h.lines["time_window"]))
+		c.out.set("key.window", h.window, placed(h.lines["time_window"]))
 	} else {
 		c.say(keepalived.Note, codeChanged, h.at, "time_window: keepvip's default is 10 s, and keepalived's is three intervals, 5 s at least", "")
 	}

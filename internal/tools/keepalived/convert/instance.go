@@ -24,25 +24,26 @@ func (c *converter) instance(i *keepalived.Instance) bool {
 		return false
 	}
 	name := c.name(i.Name)
-	c.out.line(0, "- name: "+scalar(name), source{i.At, "vrrp_instance " + i.Name})
+	c.out.next("vips")
+	c.out.set("vips[].name", name, source{i.At, "vrrp_instance " + i.Name})
 	if bare {
-		c.out.line(1, "hooksOnly: true", source{i.At, "no virtual_ipaddress"})
+		c.out.set("vips[].hooksOnly", true, source{i.At, "no virtual_ipaddress"})
 	} else {
-		c.out.line(1, "addresses:", placed(i.Where("virtual_ipaddress")))
+		c.out.open("vips[].addresses", placed(i.Where("virtual_ipaddress")))
 	}
 	for _, a := range list {
-		c.out.line(1, "- "+scalar(a.text), placed(a.at))
+		c.out.add("vips[].addresses", a.text, placed(a.at))
 	}
 	c.listing(list)
-	c.out.line(1, "interface: "+scalar(i.Interface), placed(i.Where("interface")))
+	c.out.set("vips[].interface", i.Interface, placed(i.Where("interface")))
 	c.elsewhere(list)
 	g := c.group(i)
 	if g != nil {
-		c.out.line(1, "group: "+scalar(c.slugs[g.Name]), source{g.At, "vrrp_sync_group " + g.Name})
+		c.out.set("vips[].group", c.slugs[g.Name], source{g.At, "vrrp_sync_group " + g.Name})
 	}
 	notifications{c}.told(i, g, name)
 	if i.Priority != 255 && i.Priority != 100 {
-		c.out.line(1, fmt.Sprintf("priority: %d", i.Priority), placed(i.Where("priority")))
+		c.out.set("vips[].priority", i.Priority, placed(i.Where("priority")))
 	}
 	c.vrrp(i, list)
 	c.spread(list)
@@ -101,85 +102,85 @@ const longest = 40950 * time.Millisecond
 
 // vrrp writes what only the election by VRRP needs.
 func (c *converter) vrrp(i *keepalived.Instance, list []entry) {
-	c.out.line(1, "vrrp:", nowhere)
-	line := func(text string, s source) { c.out.line(2, text, s) }
-	line(fmt.Sprintf("id: %d", i.VRID), placed(i.Where("virtual_router_id")))
+	const vrrp = "vips[].vrrp."
+	c.out.open("vips[].vrrp", nowhere)
+	c.out.set(vrrp+"id", i.VRID, placed(i.Where("virtual_router_id")))
 	if i.Version == 2 {
-		line("version: 2", c.of(i, "version", "vrrp_version"))
+		c.out.set(vrrp+"version", 2, c.of(i, "version", "vrrp_version"))
 	}
-	line("advertisementInterval: "+duration(min(i.AdvertInterval, longest/time.Second*time.Second)), c.of(i, "advert_int", ""))
+	c.out.set(vrrp+"advertisementInterval", min(i.AdvertInterval, longest/time.Second*time.Second), c.of(i, "advert_int", ""))
 	if !i.Preempt {
-		line("preempt: false", c.of(i, "nopreempt", ""))
+		c.out.set(vrrp+"preempt", false, c.of(i, "nopreempt", ""))
 	}
 	if i.PreemptDelay > 0 {
-		line("preemptDelay: "+duration(i.PreemptDelay.Round(time.Millisecond)), placed(i.Where("preempt_delay")))
+		c.out.set(vrrp+"preemptDelay", i.PreemptDelay.Round(time.Millisecond), placed(i.Where("preempt_delay")))
 	}
 	if i.DownTimer != 3 {
-		line(fmt.Sprintf("downTimerAdverts: %d", i.DownTimer), c.of(i, "down_timer_adverts", "vrrp_down_timer_adverts"))
+		c.out.set(vrrp+"downTimerAdverts", i.DownTimer, c.of(i, "down_timer_adverts", "vrrp_down_timer_adverts"))
 	}
 	if d := c.cfg.Global.StartupDelay; d > 0 {
-		line("startupDelay: "+duration(min(d, 1000*time.Second).Round(time.Millisecond)), placed(c.cfg.Global.Where("vrrp_startup_delay")))
+		c.out.set(vrrp+"startupDelay", min(d, 1000*time.Second).Round(time.Millisecond), placed(c.cfg.Global.Where("vrrp_startup_delay")))
 	}
 	if d, at := c.bootDelay(); d > 0 {
-		line("bootDelay: "+duration(d), placed(at))
+		c.out.set(vrrp+"bootDelay", d, placed(at))
 	}
 	if i.Priority == 255 {
 		from := source{i.Where("priority"), "priority 255"}
 		if !i.Has("priority") {
 			from = source{i.Where("state"), "state MASTER without priority is priority 255"}
 		}
-		line("owner: true", from)
+		c.out.set(vrrp+"owner", true, from)
 	}
-	c.checksum(i, line)
-	c.password(i, line)
-	excluded(i, list, line)
-	c.peers(i, line)
+	c.checksum(i)
+	c.password(i)
+	c.excluded(i, list)
+	c.peers(i)
 	if least, at := c.leastTTL(i); !i.Multicast() && least < mostTTL {
-		line(fmt.Sprintf("minTTL: %d", least), placed(at))
+		c.out.set(vrrp+"minTTL", least, placed(at))
 	}
 	if group, at := c.multicastGroup(i); group.IsValid() {
-		line("multicastGroup: "+scalar(group.String()), at)
+		c.out.set(vrrp+"multicastGroup", group.String(), at)
 	}
 	if i.Source.IsValid() && (!i.Multicast() || spokenFrom(i)) {
-		line("source: "+scalar(i.Source.String()), placed(sourceAt(i)))
+		c.out.set(vrrp+"source", i.Source.String(), placed(sourceAt(i)))
 	}
 }
 
 // excluded writes the addresses that advertisements leave out.
-func excluded(i *keepalived.Instance, list []entry, line func(string, source)) {
+func (c *converter) excluded(i *keepalived.Instance, list []entry) {
 	first := true
 	for _, e := range list {
 		if !e.excluded.IsValid() {
 			continue
 		}
 		if first {
-			line("excluded:", placed(i.Where("virtual_ipaddress_excluded")))
+			c.out.open("vips[].vrrp.excluded", placed(i.Where("virtual_ipaddress_excluded")))
 		}
 		first = false
-		line("- "+scalar(e.excluded.String()), placed(e.at))
+		c.out.add("vips[].vrrp.excluded", e.excluded.String(), placed(e.at))
 	}
 }
 
-func (c *converter) peers(i *keepalived.Instance, line func(string, source)) {
+func (c *converter) peers(i *keepalived.Instance) {
 	if i.Multicast() {
 		return
 	}
-	line("peers:", placed(i.Where("unicast_peer")))
+	c.out.open("vips[].vrrp.peers", placed(i.Where("unicast_peer")))
 	var seen []string
 	if i.Source.IsValid() {
 		seen = append(seen, i.Source.String())
-		line("- "+scalar(i.Source.String()), source{sourceAt(i), "this node's own"})
+		c.out.add("vips[].vrrp.peers", i.Source.String(), source{sourceAt(i), "this node's own"})
 	}
 	for _, p := range i.Unicast {
 		if text := p.Address.String(); !slices.Contains(seen, text) {
 			seen = append(seen, text)
-			line("- "+scalar(text), placed(p.At))
+			c.out.add("vips[].vrrp.peers", text, placed(p.At))
 		}
 	}
 }
 
 // password names the file that the password has to be written to.
-func (c *converter) password(i *keepalived.Instance, line func(string, source)) {
+func (c *converter) password(i *keepalived.Instance) {
 	if i.Auth.Type != keepalived.AuthPass {
 		return
 	}
@@ -189,11 +190,11 @@ func (c *converter) password(i *keepalived.Instance, line func(string, source)) 
 		return
 	}
 	if c.opt.InMemory {
-		line("passwordFile: "+scalar(c.hold("auth_pass of "+plain(i.Name), i.Auth.Pass)), placed(at))
+		c.out.set("vips[].vrrp.passwordFile", c.hold("auth_pass of "+plain(i.Name), i.Auth.Pass), placed(at))
 		return
 	}
 	path := strings.TrimSuffix(c.opt.Secrets, "/") + "/" + unique(slug(i.Name)+".password", c.used)
-	line("passwordFile: "+scalar(path), placed(at))
+	c.out.set("vips[].vrrp.passwordFile", path, placed(at))
 	c.say(keepalived.Warning, codeSecret, at, fmt.Sprintf("the password is not written here: keepvip reads it from %s", path),
 		fmt.Sprintf("write %s of auth_pass into that file, alone, with mode 0600 and owner root, on each node", firstOf(len(i.Auth.Pass))))
 }
@@ -214,10 +215,10 @@ func (c *converter) announce(i *keepalived.Instance) {
 		c.changed(c.where(i, "garp_master_refresh", "vrrp_garp_master_refresh"), "keepvip announces at least each 24 hours or never, a second time after an hour at most, and 100 times at most", "")
 	}
 	begun := false
-	line := func(keyword, text, otherwise string) {
+	set := func(keyword, name string, value any, otherwise string) {
 		if !begun {
 			begun = true
-			c.out.line(1, "announce:", nowhere)
+			c.out.open("vips[].announce", nowhere)
 		}
 		at := c.of(i, "garp_"+keyword, "vrrp_garp_"+keyword)
 		if at == byDefault && c.cfg.Global.Has("vrrp_min_garp") {
@@ -225,19 +226,19 @@ func (c *converter) announce(i *keepalived.Instance) {
 		} else if at == byDefault {
 			at.why += c.out.once(otherwise)
 		}
-		c.out.line(2, text, at)
+		c.out.set("vips[].announce."+name, value, at)
 	}
 	if d := min(g.Refresh, longestRefresh); d != ownRefresh {
-		line("master_refresh", "refresh: "+duration(d), ": never again after these; leave the line out for keepvip's, each minute")
+		set("master_refresh", "refresh", d, ": never again after these; leave the line out for keepvip's, each minute")
 	}
 	if g.RefreshRepeat > 1 {
-		line("master_refresh_repeat", fmt.Sprintf("refreshRepeat: %d", min(g.RefreshRepeat, most)), "")
+		set("master_refresh_repeat", "refreshRepeat", min(g.RefreshRepeat, most), "")
 	}
 	if n := min(max(g.Repeat, 1), most); n != theirs && n != ownRepeat {
-		line("master_repeat", fmt.Sprintf("repeat: %d", n), "")
+		set("master_repeat", "repeat", n, "")
 	}
 	if d := min(g.Delay, longestDelay); d > 0 {
-		line("master_delay", "delay: "+duration(d), "")
+		set("master_delay", "delay", d, "")
 	}
 }
 

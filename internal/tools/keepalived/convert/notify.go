@@ -20,7 +20,7 @@ func (c notifications) told(i *keepalived.Instance, g *keepalived.SyncGroup, nam
 	write := func(key, name, now string, at syntax.Origin) {
 		switch {
 		case reportable(name):
-			c.out.line(1, key+": "+scalar(name), placed(at))
+			c.out.set("vips[]."+key, name, placed(at))
 		case tells:
 			c.changed(at, fmt.Sprintf("scripts are told the name %s: keepvip tells no names with blanks, quotes, =, : and commas", now), "")
 		}
@@ -43,22 +43,22 @@ func (c notifications) tells(i *keepalived.Instance, g *keepalived.SyncGroup) bo
 type hook struct {
 	command   *keepalived.Command
 	keyword   string
-	states    string
+	states    []string
 	arguments bool
 }
 
 func hooksOf(n keepalived.Notify, kind string) []hook {
-	fault := "[FAULT, DELETED]" // keepalived calls it so when a reload takes an instance away
+	fault := []string{"FAULT", "DELETED"} // keepalived calls it so when a reload takes an instance away
 	if n.SayDeleted || kind != "" {
-		fault = "[FAULT]"
+		fault = fault[:1]
 	}
 	all := []hook{
-		{n.Master, "notify_master", "[MASTER]", false},
-		{n.Backup, "notify_backup", "[BACKUP]", false},
+		{n.Master, "notify_master", []string{"MASTER"}, false},
+		{n.Backup, "notify_backup", []string{"BACKUP"}, false},
 		{n.Fault, "notify_fault", fault, false},
-		{n.Stop, "notify_stop", "[STOP]", false},
-		{n.Deleted, "notify_deleted", "[DELETED]", false},
-		{n.Any, "notify", "", true},
+		{n.Stop, "notify_stop", []string{"STOP"}, false},
+		{n.Deleted, "notify_deleted", []string{"DELETED"}, false},
+		{n.Any, "notify", nil, true},
 	}
 	return slices.DeleteFunc(all, func(h hook) bool { return h.command == nil })
 }
@@ -81,10 +81,11 @@ func (c notifications) hooks(i *keepalived.Instance, g *keepalived.SyncGroup) {
 			}
 			if !begun {
 				begun = true
-				c.out.line(1, "hooks:", nowhere)
+				c.out.open("vips[].hooks", nowhere)
 			}
-			c.out.line(1, "- command: "+words(args), from)
-			c.out.line(2, "user: "+scalar(user), as)
+			c.out.next("vips[].hooks")
+			c.out.set("vips[].hooks[].command", args, from)
+			c.out.set("vips[].hooks[].user", user, as)
 			c.hook(h, kind)
 		}
 	}
@@ -109,13 +110,13 @@ func (c notifications) hooks(i *keepalived.Instance, g *keepalived.SyncGroup) {
 // hook writes what stands behind the command.
 func (c notifications) hook(h hook, kind string) {
 	if kind != "" {
-		c.out.line(2, "type: "+kind, nowhere)
+		c.out.set("vips[].hooks[].type", kind, nowhere)
 	}
-	if h.states != "" {
-		c.out.line(2, "states: "+h.states, nowhere)
+	if len(h.states) > 0 {
+		c.out.set("vips[].hooks[].states", h.states, nowhere)
 	}
 	if !h.arguments {
-		c.out.line(2, "arguments: false", nowhere)
+		c.out.set("vips[].hooks[].arguments", false, nowhere)
 	}
 }
 
@@ -163,10 +164,10 @@ func (c notifications) fifo() {
 			c.say(keepalived.Warning, keepalived.CodeUnsupported, at, fmt.Sprintf("%s is left out: keepvip wants the whole path of a FIFO", keyword), "write it, below /run/keepvip under keepvip's unit")
 		default:
 			written = f.Path
-			c.out.line(0, "notifyFIFO:", placed(at))
-			c.out.line(1, "path: "+scalar(f.Path), placed(at))
+			c.out.open("notifyFIFO", placed(at))
+			c.out.set("notifyFIFO.path", f.Path, placed(at))
 			if f.Owner.Name != "" {
-				c.out.line(1, "user: "+scalar(f.Owner.Spelled()), placed(at))
+				c.out.set("notifyFIFO.user", f.Owner.Spelled(), placed(at))
 			}
 			if !strings.HasPrefix(f.Path, "/run/keepvip/") {
 				c.changed(at, keyword+": keepvip's unit lets it write below /run/keepvip alone", "write /run/keepvip/notify here and for the reader, or add ReadWritePaths= to the unit")

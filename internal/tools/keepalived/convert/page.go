@@ -1,13 +1,14 @@
 package convert
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 	"unicode/utf8"
 
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
 )
 
@@ -54,29 +55,77 @@ func shortened(paths []string) map[string]string {
 	return out
 }
 
-// page is the text while it is written.
+// page is the configuration while it is written: the draft that keepvip takes, and beside it the text for people.
 type page struct {
-	short map[string]string // how files are called in comments
-	lines []string
-	at    []syntax.Origin // of each line; the one before counts where it is empty
-	bytes []syntax.Origin // of lines with bytes that are no text
-	kept  remarks         // the file's own comments that are not written yet
-	said  map[string]bool // explanations of keepalived's defaults
+	draft   config.Draft
+	last    syntax.Origin // where what was written last comes from
+	items   []item
+	garbled []syntax.Origin // of values with bytes that are no text
+	list    string          // whose next entry the next option begins
+
+	silent bool              // there is no text
+	short  map[string]string // how files are called in comments
+	lines  []string
+	kept   remarks         // the file's own comments that are not written yet
+	said   map[string]bool // explanations of keepalived's defaults
 }
 
-func (p *page) remark(text string) {
-	p.lines, p.at = append(p.lines, "# "+text), append(p.at, syntax.Origin{})
+// item is one element of a list, and where it and the list come from.
+type item struct {
+	text     string
+	at, list syntax.Origin
 }
 
-// line adds one line at a depth of two spaces each.
-func (p *page) line(depth int, text string, s source) {
-	if garbled(text) {
-		p.bytes = append(p.bytes, s.at)
+// field is an option of a mapping. Its value is a string, a word, an int, a bool, a time.Duration or a []string.
+type field struct {
+	name  string
+	value any
+	from  source
+}
+
+// word is a value that needs no quotes.
+type word string
+
+// written is a value as keepvip's options take it, and as YAML has it.
+func (p *page) written(value any, at syntax.Origin) (values []string, text string) {
+	switch v := value.(type) {
+	case string:
+		if !utf8.ValidString(v) {
+			p.garbled = append(p.garbled, at)
+		}
+		return []string{v}, scalar(v)
+	case []string:
+		all := make([]string, len(v))
+		for i, one := range v {
+			_, all[i] = p.written(one, at)
+		}
+		return v, "[" + strings.Join(all, ", ") + "]"
 	}
+	text = fmt.Sprint(value)
+	return []string{text}, text
+}
+
+func (p *page) remark(depth int, text string) {
+	if !p.silent {
+		p.lines = append(p.lines, strings.Repeat("  ", depth)+"# "+text)
+	}
+}
+
+// line adds one line of text, at the depth of a key. The place is that of the line before where it has none.
+func (p *page) line(key, text string, s source) syntax.Origin {
+	if s.at.File != "" {
+		p.last = s.at
+	}
+	if p.silent {
+		return p.last
+	}
+	depth := strings.Count(key, ".")
 	before, behind := p.kept.take(s.at)
+	if strings.HasPrefix(text, "- ") {
+		depth--
+	}
 	for _, remark := range before {
-		p.remark(plain(remark))
-		p.lines[len(p.lines)-1] = strings.Repeat("  ", depth) + p.lines[len(p.lines)-1]
+		p.remark(depth, plain(remark))
 	}
 	text = strings.Repeat("  ", depth) + text
 	if comment := p.comment(s); comment != "" {
@@ -85,11 +134,65 @@ func (p *page) line(depth int, text string, s source) {
 	if behind != "" {
 		text += ": " + plain(behind)
 	}
-	at := s.at
-	if at.File == "" && len(p.at) > 0 {
-		at = p.at[len(p.at)-1]
+	p.lines = append(p.lines, text)
+	return p.last
+}
+
+// open begins a mapping or a list.
+func (p *page) open(key string, s source) { p.line(key, name(key)+":", s) }
+
+// next has the next option begin an entry of a list.
+func (p *page) next(list string) { p.list = list }
+
+// set gives an option, by its key in the table of options.
+func (p *page) set(key string, value any, s source) {
+	values, text := p.written(value, s.at)
+	p.draft.Set(key, origin(p.begin(key, name(key)+": "+text, s)), values...)
+}
+
+// begin adds the line of an option, and begins the entry of a list with it.
+func (p *page) begin(key, text string, s source) syntax.Origin {
+	list := p.list
+	if p.list = ""; list == "" {
+		return p.line(key, text, s)
 	}
-	p.lines, p.at = append(p.lines, text), append(p.at, at)
+	at := p.line(key, "- "+text, s)
+	p.draft.Entry(list, origin(at))
+	return at
+}
+
+// flow gives the options of one mapping in one line: the mapping at a key, or the next entry of a list.
+func (p *page) flow(key string, s source, fields ...field) {
+	values, texts := make([][]string, len(fields)), make([]string, len(fields))
+	for i, f := range fields {
+		values[i], texts[i] = p.written(f.value, s.at)
+		texts[i] = f.name + ": " + texts[i]
+	}
+	at, text := key, "{"+strings.Join(texts, ", ")+"}"
+	if p.list == "" {
+		text = name(key) + ": " + text
+	} else {
+		at += "." // as of the options inside
+	}
+	from := origin(p.begin(at, text, s))
+	for i, f := range fields {
+		p.draft.Set(key+"."+f.name, from, values[i]...)
+	}
+}
+
+// add adds an element to the list that is open.
+func (p *page) add(key, value string, s source) {
+	_, text := p.written(value, s.at)
+	at := p.line(key+".", "- "+text, s)
+	list := p.draft.Add(key, origin(at), value)
+	p.items = append(p.items, item{text, at, syntax.Origin{File: list.Name, Line: list.Line}})
+}
+
+// name is the last part of a key.
+func name(key string) string { return key[strings.LastIndexByte(key, '.')+1:] }
+
+func origin(at syntax.Origin) config.Origin {
+	return config.Origin{Source: config.File, Name: at.File, Line: at.Line}
 }
 
 // once is an explanation the first time, and empty from then on.
@@ -104,29 +207,22 @@ func (p *page) once(text string) string {
 	return text
 }
 
-func (p *page) text() []byte { return []byte(strings.Join(p.lines, "\n") + "\n") }
-
-// origin is where line n of the text comes from, counted from 1.
-func (p *page) origin(n int) syntax.Origin {
-	if n < 1 || n > len(p.at) {
-		return syntax.Origin{}
+// text is nil where there is none.
+func (p *page) text() []byte {
+	if p.silent {
+		return nil
 	}
-	return p.at[n-1]
+	return []byte(strings.Join(p.lines, "\n") + "\n")
 }
 
-// element is where an element of the list that begins at line n comes from; where there is none, that line's place.
-func (p *page) element(n int, element string) syntax.Origin {
-	for i := max(n, 0); i < len(p.lines); i++ {
-		text, _, _ := strings.Cut(strings.TrimSpace(p.lines[i]), "  #")
-		switch rest, listed := strings.CutPrefix(text, "- "); {
-		case strings.HasPrefix(text, "#"):
-		case !listed:
-			return p.origin(n)
-		case rest == element, rest == strconv.QuoteToASCII(element):
-			return p.at[i]
+// element is where an element of the list at a place comes from; where there is none, that place.
+func (p *page) element(at syntax.Origin, element string) syntax.Origin {
+	for _, i := range p.items {
+		if i.list == at && (i.text == element || i.text == strconv.QuoteToASCII(element)) {
+			return i.at
 		}
 	}
-	return p.origin(n)
+	return at
 }
 
 var simple = sync.OnceValue(func() *regexp.Regexp {
@@ -145,30 +241,6 @@ func scalar(s string) string {
 	return strconv.QuoteToASCII(s) // every escape of it is one of YAML's, as long as s is UTF-8
 }
 
-// garbled tells whether scalar has written a byte that is none of a character in UTF-8, which YAML would take for one: as \xff, behind an even
-// number of other backslashes.
-func garbled(text string) bool {
-	for i := 0; i+2 < len(text); i++ {
-		if text[i] != '\\' {
-			continue
-		}
-		if text[i+1] == 'x' && text[i+2] >= '8' {
-			return true
-		}
-		i++ // what is behind a backslash begins no other escape
-	}
-	return false
-}
-
-// words writes a list of strings.
-func words(all []string) string {
-	out := make([]string, len(all))
-	for i, w := range all {
-		out[i] = scalar(w)
-	}
-	return "[" + strings.Join(out, ", ") + "]"
-}
-
 // plain is text for a comment: one line, whatever is in it.
 func plain(s string) string {
 	if utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f }) {
@@ -177,6 +249,3 @@ func plain(s string) string {
 	quoted := strconv.QuoteToASCII(s)
 	return quoted[1 : len(quoted)-1]
 }
-
-// duration writes one as keepvip reads it.
-func duration(d time.Duration) string { return d.String() }

@@ -22,8 +22,8 @@ func (c *converter) command(k *check, s *keepalived.Script) bool {
 	}
 	k.kind = "exec"
 	args = c.lookedFor(args, s, from, user)
-	k.add(from, "command: %s", words(args))
-	k.add(as, "user: %s", scalar(user))
+	k.set("command", args, from)
+	k.set("user", user, as)
 	return true
 }
 

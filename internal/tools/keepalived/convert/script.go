@@ -41,13 +41,13 @@ func (c *converter) script(t keepalived.Tracked) *check {
 		from := given(&s.Block, "script")
 		if program := asksForProcess(s.Command.Args); program != "" {
 			k.kind = "process"
-			k.add(from, "process: %s", scalar(program))
-			k.add(source{why: "looked for at each interval, and counted by rise and fall"}, "quorum: 1")
+			k.set("process", program, from)
+			k.set("quorum", 1, source{why: "looked for at each interval, and counted by rise and fall"})
 			c.changed(from.at, fmt.Sprintf("%s becomes a check of kind process: keepvip itself looks for %s, at the same interval and with the same rise and fall", s.Name, program),
 				"remove quorum, and keepvip sees the end of the program at once, also that of one that is only started anew")
 		} else if address := asksForPort(s.Command); address != "" {
 			k.kind = "tcp"
-			k.add(from, "address: %s", scalar(address))
+			k.set("address", address, from)
 			c.changed(from.at, fmt.Sprintf("%s becomes a check of kind tcp: keepvip itself connects to %s, whatever the host's shell can do, and sees a refused connection at once", s.Name, address), "")
 		} else if !c.command(k, s) {
 			return nil
@@ -112,15 +112,15 @@ func (c *converter) timing(k *check, s *keepalived.Script, reverse bool) {
 	if interval != s.Interval || timeout != s.Timeout && s.Timeout > 0 || timeout != s.Interval && s.Timeout == 0 || rise != s.Rise || fall != s.Fall {
 		c.changed(s.At, fmt.Sprintf("%s: keepvip has an interval of %v, a timeout of %v, rise and fall of %d at most, and sees a failure within an hour", s.Name, longestInterval, longestTimeout, mostResults), "")
 	}
-	k.add(given(&s.Block, "interval"), "interval: %s", duration(interval))
+	k.set("interval", interval, given(&s.Block, "interval"))
 	if k.kind != "process" {
-		k.add(from, "timeout: %s", duration(timeout))
+		k.set("timeout", timeout, from)
 	}
 	k.rise, k.fall = counted{rise, given(&s.Block, "rise")}, counted{fall, given(&s.Block, "fall")}
 	switch {
 	case s.InitFail && reverse:
 		c.note(s.Where("init_fail"), "init_fail: a check that is turned round is good from its first result on that keepalived takes for a failure")
 	case s.InitFail:
-		k.add(given(&s.Block, "init_fail"), "initFail: true")
+		k.set("initFail", true, given(&s.Block, "init_fail"))
 	}
 }

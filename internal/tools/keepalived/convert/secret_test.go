@@ -10,24 +10,23 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
 )
 
 func TestConvertInMemoryHandsSecretsOver(t *testing.T) {
 	text, err := os.ReadFile("testdata/unicast-pass.conf")
 	require.NoError(t, err)
 	r := converted(t, string(text), Options{InMemory: true})
-	require.NotNil(t, r.Text, shown(r))
+	require.NotNil(t, r.Draft, shown(r))
 	require.Len(t, r.Secrets, 1)
+	cfg, err := load(r)
+	require.NoError(t, err)
 	for name, secret := range r.Secrets {
-		assert.Contains(t, string(r.Text), "passwordFile: "+scalar(name)+"  #")
+		assert.Equal(t, name, cfg.VIPs[0].VRRP.PasswordFile)
+		assert.Nil(t, r.Text)
 		assert.Contains(t, string(text), string(secret))
-		assert.NotContains(t, string(r.Text)+shown(r), string(secret))
+		assert.NotContains(t, values(cfg)+shown(r), string(secret))
 	}
 	assert.NotContains(t, shown(r), codeSecret+":")
-	cfg, err := load(r.Text)
-	require.NoError(t, err)
 	assert.Contains(t, string(text), "vrrp_instance "+cfg.VIPs[0].KeepalivedName+" {")
 }
 
@@ -48,11 +47,11 @@ func TestConvertFindingsHaveNoPassword(t *testing.T) {
 func TestConvertInMemoryTakesKeysAsTheyAreWritten(t *testing.T) {
 	digits := strings.Repeat("0a", 32)
 	r := converted(t, fmt.Sprintf(base1, "version 3\nauth_hmac {\n key 1 hex:"+digits+"\n key 2 hex:"+digits+"\n active_key 2\n}"), Options{InMemory: true})
-	require.NotNil(t, r.Text, shown(r))
+	require.NotNil(t, r.Draft, shown(r))
 	assert.Equal(t, map[string][]byte{"auth_hmac key 1": []byte(digits), "auth_hmac key 2": []byte(digits)}, r.Secrets)
-	assert.NotContains(t, string(r.Text)+shown(r), digits)
-	cfg, err := load(r.Text)
+	cfg, err := load(r)
 	require.NoError(t, err)
+	assert.NotContains(t, values(cfg)+shown(r), digits)
 	assert.Equal(t, "auth_hmac key 2", cfg.Key.File)
 	assert.Equal(t, "auth_hmac key 1", cfg.Key.Accept[0].File)
 
@@ -63,37 +62,32 @@ func TestConvertInMemoryTakesKeysAsTheyAreWritten(t *testing.T) {
 			assert.Equal(t, "/etc/keepalived/key", path)
 			return []byte(file), nil
 		}})
-		require.NotNil(t, r.Text, shown(r))
+		require.NotNil(t, r.Draft, shown(r))
 		assert.Equal(t, map[string][]byte{"auth_hmac key 1": []byte(want)}, r.Secrets)
 	}
 	r = converted(t, fmt.Sprintf(base1, "version 3\nauth_hmac {\n key 1 passphrase-of-some-32-characters-x\n}"), Options{InMemory: true})
 	assert.Equal(t, hex.EncodeToString([]byte("passphrase-of-some-32-characters-x")), string(r.Secrets["auth_hmac key 1"]))
-	assert.NotContains(t, string(r.Text)+shown(r), "passphrase")
+	assert.NotContains(t, shown(r), "passphrase")
 
 	r = converted(t, fmt.Sprintf(base1, "version 3\nauth_hmac {\n key 1 file:/etc/keepalived/key\n}"), Options{InMemory: true, ReadSecret: func(string) ([]byte, error) {
 		return nil, errors.New("mode 0644, want 0600")
 	}})
-	assert.Nil(t, r.Text)
+	assert.Nil(t, r.Draft)
 	assert.Contains(t, shown(r), "k.conf:9: error unsupported: key file /etc/keepalived/key: mode 0644, want 0600")
 }
 
-func TestConvertLinesAreThoseOfTheText(t *testing.T) {
-	r := converted(t, fmt.Sprintf(base1, "priority 7"), Options{})
-	lines := strings.Split(strings.TrimSuffix(string(r.Text), "\n"), "\n")
-	require.Len(t, r.Lines, len(lines))
-	for i, l := range lines {
-		if strings.Contains(l, "priority: 7") {
-			assert.Equal(t, syntax.Origin{File: "k.conf", Line: 7}, r.Lines[i])
-		}
-	}
+func TestConvertOriginsAreThoseOfTheFile(t *testing.T) {
+	cfg, err := load(converted(t, fmt.Sprintf(base1, "priority 7"), Options{}))
+	require.NoError(t, err)
+	assert.Equal(t, "k.conf:7", cfg.Origin("vips[0].priority").String())
 }
 
 func TestConvertActiveKeyOfAuthHMAC(t *testing.T) {
 	digits := strings.Repeat("0a", 32)
 	for active, want := range map[string]uint8{"0": 0, "000": 0, "2": 2, "02": 2} {
 		r := converted(t, fmt.Sprintf(base1, "version 3\nauth_hmac {\n key 2 hex:"+digits+"\n key 0 hex:"+digits+"\n active_key "+active+"\n}"), Options{InMemory: true})
-		require.NotNil(t, r.Text, shown(r))
-		cfg, err := load(r.Text)
+		require.NotNil(t, r.Draft, shown(r))
+		cfg, err := load(r)
 		require.NoError(t, err)
 		assert.Equal(t, want, cfg.Key.ID, active)
 	}

@@ -12,7 +12,7 @@ import (
 func TestConvertWaitsForTheSourceOfUnicast(t *testing.T) {
 	for _, keyword := range []string{"unicast_src_ip", "mcast_src_ip"} {
 		r := converted(t, "vrrp_instance a {\n interface eth0\n virtual_router_id 5\n "+keyword+" 10.0.0.2\n unicast_peer {\n 10.0.0.3\n }\n virtual_ipaddress {\n 10.0.0.9\n }\n}\n", Options{})
-		cfg, err := load(r.Text)
+		cfg, err := load(r)
 		require.NoError(t, err, shown(r))
 		assert.Equal(t, "10.0.0.2", cfg.VIPs[0].VRRP.Source.String(), keyword)
 		assert.Contains(t, string(r.Text), "source: 10.0.0.2  # k.conf:4")

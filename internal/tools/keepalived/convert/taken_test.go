@@ -36,7 +36,7 @@ func TestConvertTakesWhatKeepalivedTakes(t *testing.T) {
 		text := fmt.Sprintf(script, tt.script, tt.instance, tt.behind)
 		r := converted(t, text, Options{})
 		require.NotNil(t, r.Text, shown(r))
-		cfg, err := load(r.Text)
+		cfg, err := load(r)
 		require.NoError(t, err)
 		v := cfg.VIPs[0]
 		assert.Equal(t, tt.want, fmt.Sprint(v.Priority, " ", v.Checks[0].Interval, " ", v.Checks[0].Fall, " ", v.VRRP.AdvertisementInterval), text)
@@ -52,7 +52,7 @@ func TestConvertTakesWhatKeepalivedTakes(t *testing.T) {
 func TestConvertNamesThatAreNoText(t *testing.T) {
 	for _, name := range []string{"51", "true", "007", "null", "1e3", "no"} {
 		r := converted(t, "vrrp_instance "+name+" {\n interface eth0\n virtual_router_id 5\n garp_master_delay 0\n garp_master_refresh 60\n virtual_ipaddress {\n 10.0.0.1\n }\n}\n", Options{})
-		cfg, err := load(r.Text)
+		cfg, err := load(r)
 		require.NoError(t, err, shown(r))
 		assert.Equal(t, name, cfg.VIPs[0].Name)
 	}
@@ -66,7 +66,7 @@ func TestConvertProcessKeepsItsCounts(t *testing.T) {
 		"/usr/bin/pkill -0 web":    "exec /usr/bin/pgrep,web 0 2s 2 3",
 	} {
 		r := converted(t, "vrrp_script s {\n script \""+script+"\"\n interval 2\n rise 2\n fall 3\n}\n"+fmt.Sprintf(base1, "track_script {\n s\n}"), Options{})
-		cfg, err := load(r.Text)
+		cfg, err := load(r)
 		require.NoError(t, err, shown(r))
 		k := cfg.VIPs[0].Checks[0]
 		assert.Equal(t, want, fmt.Sprintf("%s %s%s %d %v %d %d", k.Kind, k.Process, strings.Join(k.Command, ","), k.Quorum, k.Interval, k.Rise, k.Fall))
@@ -103,7 +103,7 @@ func TestConvertUsersOfScripts(t *testing.T) {
 	} {
 		text := "global_defs {\n" + tt.global + "\n}\nvrrp_script s {\n script " + tt.script + "\n" + tt.user + "\n}\n" + fmt.Sprintf(base1, "track_script {\n s weight 100\n}")
 		r := converted(t, text, Options{InMemory: true, Root: true, Default: tt.standard, Host: host})
-		cfg, err := load(r.Text)
+		cfg, err := load(r)
 		require.NoError(t, err, shown(r))
 		got := "dropped"
 		if len(cfg.VIPs[0].Checks) > 0 {
@@ -113,7 +113,7 @@ func TestConvertUsersOfScripts(t *testing.T) {
 		assert.Equal(t, got == "dropped", strings.Contains(shown(r), "s is not checked, as in keepalived"), shown(r))
 	}
 	r := converted(t, "vrrp_script s {\n script /bin/s\n}\n"+fmt.Sprintf(base1, "track_script {\n s\n}"), Options{User: "root"})
-	cfg, err := load(r.Text)
+	cfg, err := load(r)
 	require.NoError(t, err)
 	assert.Equal(t, config.RootAny, cfg.ChecksAsRoot)
 }

@@ -65,8 +65,8 @@ func (c *converter) rootChecks() {
 		c.note(at, "enable_script_security: no check runs as root here")
 	case c.asRoot == nowhere:
 	case c.cfg.Global.ScriptSecurity:
-		c.out.line(0, "checksAsRoot: safe", source{at, "scripts run as root"})
+		c.out.set("checksAsRoot", "safe", source{at, "scripts run as root"})
 	default:
-		c.out.line(0, "checksAsRoot: any", source{c.asRoot.at, "scripts run as root, without enable_script_security"})
+		c.out.set("checksAsRoot", "any", source{c.asRoot.at, "scripts run as root, without enable_script_security"})
 	}
 }

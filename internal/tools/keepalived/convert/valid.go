@@ -9,7 +9,7 @@ import (
 	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
 )
 
-// valid says whether package config takes the text. What it does not take is a finding at the line that it comes from.
+// valid says whether package config takes the configuration. What it does not take is a finding at the line that it comes from.
 func (c *converter) valid(entries int, doc *syntax.Document) bool {
 	if entries == 0 {
 		at := syntax.Origin{Line: 1}
@@ -19,18 +19,20 @@ func (c *converter) valid(entries int, doc *syntax.Document) bool {
 		c.say(keepalived.Fault, keepalived.CodeMissing, at, "no vrrp_instance that can be carried over", "keepvip has nothing to do without one")
 		return false
 	}
-	for _, at := range c.out.bytes {
+	for _, at := range c.out.garbled {
 		c.say(keepalived.Fault, codeInvalid, at, "bytes that are no text: keepvip takes UTF-8 alone", remedyInvalid)
 	}
-	_, err := config.Load(config.Input{Env: []string{config.EnvInline + "=" + string(c.out.text())}, Elsewhere: true})
+	_, err := config.Load(config.Input{Conf: "keepalived.conf", Elsewhere: true, Convert: func(string) (config.Converted, error) {
+		return config.Converted{Draft: &c.out.draft, Text: c.out.text()}, nil
+	}})
 	for _, p := range problems(err) {
 		element, _, _ := strings.Cut(p.Text, " ")
-		c.say(keepalived.Fault, codeInvalid, c.out.element(p.Origin.Line, element), "keepvip does not take "+p.Key+": "+p.Text, remedyInvalid)
+		c.say(keepalived.Fault, codeInvalid, c.out.element(syntax.Origin{File: p.Origin.Name, Line: p.Origin.Line}, element), "keepvip does not take "+p.Key+": "+p.Text, remedyInvalid)
 	}
 	if err != nil && len(problems(err)) == 0 {
-		c.say(keepalived.Fault, codeInvalid, c.out.origin(0), err.Error(), remedyInvalid)
+		c.say(keepalived.Fault, codeInvalid, syntax.Origin{}, err.Error(), remedyInvalid)
 	}
-	return err == nil && len(c.out.bytes) == 0
+	return err == nil && len(c.out.garbled) == 0
 }
 
 // remedyInvalid is for what keepalived takes.

@@ -218,25 +218,28 @@ func (c *converter) spread(list []entry) {
 	if len(all) == 0 || all[0] != first {
 		return
 	}
-	c.out.line(1, "spread:", placed(first.node.At))
-	c.out.line(2, "via: masquerade", source{why: "translated here, as lb_kind NAT: servers see this node's address"})
-	c.out.line(2, "ports:", nowhere)
+	const spread = "vips[].spread"
+	c.out.open(spread, placed(first.node.At))
+	c.out.set(spread+".via", "masquerade", source{why: "translated here, as lb_kind NAT: servers see this node's address"})
+	c.out.open(spread+".ports", nowhere)
 	for _, v := range all {
-		text := fmt.Sprintf("- {port: %d}", v.at.Port())
+		port := []field{{name: "port", value: v.at.Port()}}
 		if p := v.servers[0].at.Port(); p != v.at.Port() {
-			text = fmt.Sprintf("- {port: %d, target: %d}", v.at.Port(), p)
+			port = append(port, field{name: "target", value: p})
 		}
-		c.out.line(2, text, placed(v.node.At))
+		c.out.next(spread + ".ports")
+		c.out.flow(spread+".ports[]", placed(v.node.At), port...)
 	}
 	c.backendCheck(first)
-	c.out.line(2, "backends:", nowhere)
+	c.out.open(spread+".backends", nowhere)
 	for _, r := range first.servers {
-		c.out.line(2, "- addresses: ["+scalar(r.at.Addr().String())+"]", placed(r.node.At))
+		c.out.next(spread + ".backends")
+		c.out.set(spread+".backends[].addresses", []string{r.at.Addr().String()}, placed(r.node.At))
 		if r.weight != 1 {
-			c.out.line(3, fmt.Sprintf("weight: %d", r.weight), placed(r.node.At))
+			c.out.set(spread+".backends[].weight", r.weight, placed(r.node.At))
 		}
 		if r.probe.url != first.servers[0].probe.url {
-			c.out.line(3, "check: {url: "+scalar(r.probe.url)+"}", placed(r.probe.at))
+			c.out.flow(spread+".backends[].check", placed(r.probe.at), field{name: "url", value: r.probe.url})
 		}
 	}
 	for _, v := range all {
@@ -267,14 +270,15 @@ func twice(servers []realServer) bool {
 // backendCheck writes how the servers are asked, by the first of them.
 func (c *converter) backendCheck(v *virtualServer) {
 	p := v.servers[0].probe
-	c.out.line(2, "backendCheck:", placed(p.at))
-	c.out.line(3, "url: "+scalar(p.url), placed(p.at))
+	const check = "vips[].spread.backendCheck"
+	c.out.open(check, placed(p.at))
+	c.out.set(check+".url", p.url, placed(p.at))
 	if v.interval > 0 {
-		c.out.line(3, "interval: "+duration(min(max(v.interval, 10*time.Millisecond), longestInterval)), source{v.node.At, "delay_loop"})
+		c.out.set(check+".interval", min(max(v.interval, 10*time.Millisecond), longestInterval), source{v.node.At, "delay_loop"})
 	}
-	c.out.line(3, "timeout: "+duration(min(p.timeout, longestTimeout)), source{p.at, "connect_timeout"})
-	c.out.line(3, "rise: 1", source{why: "keepalived takes a server back after one good check"})
-	c.out.line(3, fmt.Sprintf("fall: %d", min(p.fall, mostResults)), source{p.at, "retry"})
+	c.out.set(check+".timeout", min(p.timeout, longestTimeout), source{p.at, "connect_timeout"})
+	c.out.set(check+".rise", 1, source{why: "keepalived takes a server back after one good check"})
+	c.out.set(check+".fall", min(p.fall, mostResults), source{p.at, "retry"})
 }
 
 // leftover names a line of a virtual server that has no counterpart, and what takes its place.

@@ -67,7 +67,7 @@ func TestConvertSaysWhatVirtualServersWouldBe(t *testing.T) {
 
 func TestConvertVirtualServersToBackends(t *testing.T) {
 	r := converted(t, virtualServers, Options{VirtualServers: VirtualServersSpread})
-	cfg, err := load(r.Text)
+	cfg, err := load(r)
 	require.NoError(t, err, shown(r))
 	s := cfg.VIPs[0].Spread
 	assert.Equal(t, config.ViaMasquerade, s.Via)
@@ -113,7 +113,7 @@ func TestConvertVirtualServersThatAreNoBackends(t *testing.T) {
 	} {
 		r := converted(t, instance+text, Options{VirtualServers: VirtualServersSpread})
 		assert.Contains(t, shown(r), want)
-		_, err := load(r.Text)
+		_, err := load(r)
 		assert.NoError(t, err, text)
 	}
 }

@@ -31,7 +31,7 @@ func TestConvertReversedWeight(t *testing.T) {
 		{"0", "track_process {\n p weight 20 reverse\n}", "process -20 true 1 1"},
 	} {
 		r := converted(t, fmt.Sprintf(scripts, tt.give)+fmt.Sprintf(base1, tt.track), Options{})
-		cfg, err := load(r.Text)
+		cfg, err := load(r)
 		require.NoError(t, err, shown(r))
 		k := cfg.VIPs[0].Checks[0]
 		assert.Equal(t, tt.want, fmt.Sprintf("%s %d %t %d %d", k.Kind, k.Weight, k.Reverse, k.Rise, k.Fall), "%s, %s", tt.give, tt.track)
@@ -41,7 +41,7 @@ func TestConvertReversedWeight(t *testing.T) {
 func TestConvertInitFail(t *testing.T) {
 	for weight, want := range map[string]bool{"weight -2": true, "weight 0": true, "weight -2 reverse": false} {
 		r := converted(t, "vrrp_script s {\n script /bin/s\n user web\n init_fail\n"+weight+"\n}\n"+fmt.Sprintf(base1, "track_script {\n s\n}"), Options{})
-		cfg, err := load(r.Text)
+		cfg, err := load(r)
 		require.NoError(t, err, shown(r))
 		assert.Equal(t, want, cfg.VIPs[0].Checks[0].InitFail, weight)
 		assert.Equal(t, !want, strings.Contains(shown(r), "init_fail"), weight)
@@ -62,7 +62,7 @@ func TestConvertTrackFile(t *testing.T) {
 		{"init_file 99999999", "f", "/run/load 1 false 65536"},
 	} {
 		r := converted(t, fmt.Sprintf(file, tt.give)+fmt.Sprintf(base1, "track_file {\n "+tt.track+"\n}"), Options{})
-		cfg, err := load(r.Text)
+		cfg, err := load(r)
 		require.NoError(t, err, shown(r))
 		k := cfg.VIPs[0].Checks[0]
 		assert.Equal(t, tt.want, fmt.Sprintf("%s %d %t %d", k.Path, k.Weight, k.Reverse, k.Initial), "%s, %s", tt.give, tt.track)
@@ -97,7 +97,7 @@ func TestConvertTrackProcess(t *testing.T) {
 		{"process web\nterminate_delay 3600", "web 1 65535 [] nil exact 3.605s 1 998"},
 	} {
 		r := converted(t, "vrrp_track_process p {\n"+tt.give+"\n weight 5\n}\n"+fmt.Sprintf(base1, "track_process {\n p\n}"), Options{Partial: true})
-		cfg, err := load(r.Text)
+		cfg, err := load(r)
 		require.NoError(t, err, "%s: %s\n%s", tt.give, shown(r), r.Text)
 		k := cfg.VIPs[0].Checks[0]
 		given := "nil"
@@ -136,7 +136,7 @@ func TestConvertPrograms(t *testing.T) {
 			assert.Nil(t, r.Text, tt.give)
 			continue
 		}
-		cfg, err := load(r.Text)
+		cfg, err := load(r)
 		require.NoError(t, err, shown(r))
 		assert.Equal(t, tt.want, cfg.VIPs[0].Checks[0].Command)
 	}
@@ -154,7 +154,7 @@ func TestConvertChecksumOfAllInstances(t *testing.T) {
 		{"", "", config.ChecksumPseudoHeader},
 	} {
 		r := converted(t, "global_defs {\n"+tt.global+"\n}\n"+fmt.Sprintf(base1, "version 3\n"+tt.own), Options{})
-		cfg, err := load(r.Text)
+		cfg, err := load(r)
 		require.NoError(t, err, shown(r))
 		assert.Equal(t, tt.want, cfg.VIPs[0].VRRP.Checksum, "%+v", tt)
 	}
@@ -177,7 +177,7 @@ func TestConvertListing(t *testing.T) {
 	} {
 		r := converted(t, "vrrp_instance a {\n interface eth0\n virtual_router_id 5\n virtual_ipaddress {\n"+tt.give+"\n}\nvirtual_ipaddress_excluded {\n fd00::1\n}\n}\n", Options{})
 		got := "refused"
-		if cfg, err := load(r.Text); r.Text != nil {
+		if cfg, err := load(r); r.Text != nil {
 			require.NoError(t, err)
 			got = fmt.Sprint(cfg.VIPs[0].Labels, " ", cfg.VIPs[0].Scope)
 		}
