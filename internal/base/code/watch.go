@@ -1,5 +1,7 @@
 package code
 
+import "time"
+
 // Codes of what only whoever watches all nodes sees, or what lasts: the alerts name them.
 const (
 	CheckFlaps Code = "KV240"
@@ -16,6 +18,21 @@ const (
 	OtherConfig   Code = "KV334"
 	ReloadRefused Code = "KV420"
 )
+
+// expiresSoon is how long before its end a certificate is worth a word: kubeadm's last a year, and nothing renews them but an upgrade, or a
+// person.
+const expiresSoon = 14 * 24 * time.Hour
+
+// Expiry is the code of a certificate that is valid for so long from now on; "" for one that is valid for more than 14 days.
+func Expiry(left time.Duration) Code {
+	switch {
+	case left <= 0:
+		return CertificateExpired
+	case left <= expiresSoon:
+		return CertificateExpires
+	}
+	return ""
+}
 
 func holdWatched() []Entry {
 	return []Entry{
