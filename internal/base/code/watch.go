@@ -42,14 +42,14 @@ func holdWatched() []Entry {
 			"Mend the service, or give the check a longer timeout if the service is only slow.",
 		},
 		{
-			CertificateExpires, "certificate-expires", "The certificate that the service of this node shows expires within 14 days. From then on clients refuse it on every node that has such a one.",
+			CertificateExpires, "certificate-expires", "A certificate of this node expires within 14 days. From then on it is refused: clients refuse the service that shows it, or a service refuses the client.",
 			"Look at `kubeadm certs check-expiration`, on each control-plane node.",
-			"Renew it: `kubeadm certs renew apiserver`, and restart the apiserver. k3s and RKE2 renew theirs when they are started again.",
+			"Renew it: `kubeadm certs renew all`, and restart apiserver, controller-manager, scheduler and etcd. k3s and RKE2 renew theirs when they are started again.",
 		},
 		{
-			CertificateExpired, "certificate-expired", "The certificate that the service of this node shows has expired, so clients that verify it refuse the service.",
+			CertificateExpired, "certificate-expired", "A certificate of this node has expired: whoever verifies it refuses the service that shows it, or the client.",
 			"Look at `kubeadm certs check-expiration`, and at the clock of this node.",
-			"Renew it: `kubeadm certs renew apiserver`, and restart the apiserver. k3s and RKE2 renew theirs when they are started again.",
+			"Renew it: `kubeadm certs renew all`, and restart apiserver, controller-manager, scheduler and etcd. k3s and RKE2 renew theirs when they are started again.",
 		},
 		{
 			ClusterNetwork, "cluster-network", "The virtual address is in a network of containers: of pods, of services or of docker. A pod or service can get the address as well, and this host does not send to the other nodes what is for that network.",

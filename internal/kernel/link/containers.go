@@ -16,12 +16,16 @@ var containers = []string{
 // dockerBridge is the bridge of a network that a person has made with docker: its number follows.
 var dockerBridge = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^br-[0-9a-f]{12}$`) })
 
+// IsContainer tells whether an interface of that name belongs to containers.
+func IsContainer(name string) bool {
+	return dockerBridge().MatchString(name) || slices.ContainsFunc(containers, func(begin string) bool { return strings.HasPrefix(name, begin) })
+}
+
 // ContainerNetwork is the interface of a container network whose subnet contains addr, and that subnet; false for none. An interface called
 // except was chosen on purpose and does not count, and neither do the subnets of virtual addresses.
 func ContainerNetwork(links []Link, addr netip.Addr, virtual []netip.Addr, except string) (name string, subnet netip.Prefix, found bool) {
 	for _, l := range links {
-		named := func(begin string) bool { return strings.HasPrefix(l.Name, begin) }
-		if l.Name == except || !slices.ContainsFunc(containers, named) && !dockerBridge().MatchString(l.Name) {
+		if l.Name == except || !IsContainer(l.Name) {
 			continue
 		}
 		for _, a := range l.Addresses {
