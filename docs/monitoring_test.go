@@ -125,6 +125,7 @@ func healthy() map[string]string {
 		series("keepvip_holder", vip+`,holder="10.0.0.11"`, 1)
 		series("keepvip_check_healthy", vip+`,check=""`, 1)
 		series("keepvip_check_falls", vip+`,check=""`, 0)
+		series("keepvip_check_certificate_expiry_timestamp_seconds", vip+`,check=""`, 3e7)
 		series("keepvip_drill_last_result", vip+`,drill="handover",result="ok"`, 1)
 		series("keepvip_config_last_reload_successful", "", 1)
 		series("keepvip_raft_quorum", "", 1)
@@ -273,6 +274,15 @@ func situations() []situation {
 		{"an apiserver is down", one("n2", "keepvip_check_healthy", of+`,check=""`, "0x60"), []fired{{"KeepvipCheckUnhealthy", at("n2", "vip", "apiserver", "check", "")}}},
 		{"an apiserver restarts", one("n2", "keepvip_check_healthy", of+`,check=""`, "1x36 0x1 1x22"), nil},
 		{"an apiserver comes and goes", one("n2", "keepvip_check_falls", of+`,check=""`, "3x60"), []fired{{"KeepvipCheckFlapping", at("n2", "vip", "apiserver", "check", "")}}},
+		{
+			"a certificate has expired", one("n2", "keepvip_check_certificate_expiry_timestamp_seconds", of+`,check=""`, "60x60"),
+			[]fired{{"KeepvipCertificateExpired", at("n2", "vip", "apiserver", "check", "")}},
+		},
+		{
+			"a certificate expires in a week", one("n2", "keepvip_check_certificate_expiry_timestamp_seconds", of+`,check=""`, "604800x60"),
+			[]fired{{"KeepvipCertificateExpires", at("n2", "vip", "apiserver", "check", "")}},
+		},
+		{"a certificate expires in three weeks", one("n2", "keepvip_check_certificate_expiry_timestamp_seconds", of+`,check=""`, "1814400x60"), nil},
 		{"the address moves again and again", one("n2", "keepvip_takeovers_total", of, "1+1x60"), []fired{{"KeepvipAddressFlapping", vip}}},
 		{"the host is starved", one("n1", "keepvip_lateness_seconds", of, "0.1x60"), []fired{{"KeepvipLate", at("n1", "vip", "apiserver")}}},
 		{"a firewall drops what leaves", one("n1", "keepvip_advert_send_errors_total", of, "0+10x60"), []fired{{"KeepvipAdvertsNotSent", at("n1", "vip", "apiserver")}}},

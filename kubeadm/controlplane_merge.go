@@ -1,7 +1,9 @@
 package kubeadm
 
 import (
+	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,6 +49,7 @@ func MergeControlPlane(name string, text []byte, cfg ControlPlaneConfig) (merged
 	for _, step := range []func() error{
 		t.locate,
 		func() error { return t.endpoint(cfg) },
+		func() error { return t.outsideOfTheCluster(cfg) },
 		func() error {
 			notes, err := dropKubeVIP(t.Editor, t.doc, t.at("files"), t.at("preKubeadmCommands"), t.at("postKubeadmCommands"))
 			t.notes = append(t.notes, notes...)
@@ -127,6 +130,30 @@ func (t *template) endpoint(cfg ControlPlaneConfig) error {
 		return addGoaway(t.Editor, t.doc, t.at("clusterConfiguration", "apiServer"), t.lists)
 	}
 	return nil
+}
+
+// outsideOfTheCluster: see [InitConfig.Outside]. An address that is a variable is not known yet.
+func (t *template) outsideOfTheCluster(cfg ControlPlaneConfig) error {
+	var vips []netip.Addr
+	for _, s := range append([]string{cfg.Endpoint.Host}, cfg.CertSANs...) {
+		if a, err := netip.ParseAddr(s); err == nil && !slices.Contains(vips, a) {
+			vips = append(vips, a)
+		}
+	}
+	docs, err := t.Documents()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for i, d := range docs {
+		if yamledit.TextAt(d, "kind") == "Cluster" {
+			errs = append(errs, insideOf(t.Editor, d, vips, "spec.clusterNetwork", "services.cidrBlocks", "pods.cidrBlocks")...)
+		}
+		if i == t.doc {
+			errs = append(errs, insideOf(t.Editor, yamledit.At(d, t.at("clusterConfiguration")...), vips, "networking", "serviceSubnet", "podSubnet")...)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // endpointOf is the endpoint that one object names, without a port where that is a variable.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -37,7 +36,7 @@ func (c *InitConfig) contradictions(vips []netip.Addr) error {
 	if c.external.Host != "" { // the balancer comes to the nodes' own addresses
 		return errors.Join(c.endpointFits(vips), c.joinFits(), c.nodeAddressIsOwn(vips))
 	}
-	return errors.Join(c.endpointFits(vips), c.joinFits(), c.listensOn(vips), c.nodeAddressIsOwn(vips), c.outsideOfTheCluster(vips))
+	return errors.Join(c.endpointFits(vips), c.joinFits(), c.listensOn(vips), c.nodeAddressIsOwn(vips), c.Outside(vips))
 }
 
 // endpointFits: an address has to be ours, and the port one at which the apiservers are reached.
@@ -91,28 +90,24 @@ func (c *InitConfig) listensOn(vips []netip.Addr) error {
 	return nil
 }
 
-// outsideOfTheCluster: an address of the subnet of services or pods belongs to one of them, and never leaves a node.
-func (c *InitConfig) outsideOfTheCluster(vips []netip.Addr) error {
-	var errs []error
-	for _, key := range []string{"serviceSubnet", "podSubnet"} {
-		n := yamledit.At(c.cluster, "networking", key)
-		if n == nil {
-			continue
-		}
-		for s := range strings.SplitSeq(n.Value, ",") {
-			subnet, err := netip.ParsePrefix(strings.TrimSpace(s))
-			if err != nil {
-				continue
-			}
-			for _, a := range vips {
-				if subnet.Contains(a) {
-					errs = append(errs, c.text.Errorf(n.Line, "%s %s contains the virtual address %s, want an address of the nodes' own subnet, or another %s", key, subnet, a, key))
-				}
-			}
+// Outside refuses virtual addresses, whatever they are for, in a subnet of the cluster's services or pods: such an address belongs to one of
+// them, and never leaves a node.
+func (c *InitConfig) Outside(vips []netip.Addr) error {
+	errs := insideOf(c.text, c.cluster, vips, "networking", "serviceSubnet", "podSubnet")
+	if c.cluster == nil || yamledit.TextAt(c.cluster, "networking", "serviceSubnet") != "" {
+		return errors.Join(errs...)
+	}
+	for _, a := range vips {
+		if subnet := netip.MustParsePrefix(defaultServices); subnet.Contains(a) {
+			errs = append(errs, c.text.Errorf(lineOf(yamledit.At(c.cluster, "networking"), c.cluster), "no networking.serviceSubnet, so that kubeadm takes %s, "+
+				"which contains the virtual address %s, want an address of the nodes' own subnet, or another serviceSubnet", subnet, a))
 		}
 	}
 	return errors.Join(errs...)
 }
+
+// defaultServices is the serviceSubnet of kubeadm.
+const defaultServices = "10.96.0.0/12"
 
 // nodeAddressIsOwn: what stands for a node must not move.
 func (c *InitConfig) nodeAddressIsOwn(vips []netip.Addr) error {

@@ -40,6 +40,8 @@ func TestInitConfigFit(t *testing.T) {
 		{"fits with IPv6", v4Cluster + "controlPlaneEndpoint: \"[fd77::100]:6443\"\n", addresses("fd77::100"), "", nil},
 		{"in the subnet of services", v4Cluster + endpoint0 + "networking:\n  serviceSubnet: 10.76.0.0/14\n", vip, "kubeadm: k:5: serviceSubnet 10.76.0.0/14 contains the virtual address 10.77.0.100, want an address of the nodes' own subnet, or another serviceSubnet", nil},
 		{"in the second subnet of pods", v4Cluster + endpoint0 + "networking:\n  podSubnet: fd96::/64, 10.77.0.0/16\n", vip, "kubeadm: k:5: podSubnet 10.77.0.0/16 contains the virtual address 10.77.0.100, want an address of the nodes' own subnet, or another podSubnet", nil},
+		{"in the subnet of services that kubeadm takes", v4Cluster + "controlPlaneEndpoint: 10.100.0.100:6443\n", addresses("10.100.0.100"), "kubeadm: k:1: no networking.serviceSubnet, so that kubeadm takes 10.96.0.0/12, which contains the virtual address 10.100.0.100, want an address of the nodes' own subnet, or another serviceSubnet", nil},
+		{"outside of the subnet of services", v4Cluster + "controlPlaneEndpoint: 10.100.0.100:6443\nnetworking:\n  serviceSubnet: 10.96.0.0/16\n", addresses("10.100.0.100"), "", nil},
 		{"no endpoint", v4Cluster, vip, `kubeadm: k:1: no controlPlaneEndpoint, want "10.77.0.100:6443" in ClusterConfiguration; --print-kubeadm adds it`, nil},
 		{"no ClusterConfiguration", v4Init, vip, `kubeadm: k: no controlPlaneEndpoint, want "10.77.0.100:6443" in ClusterConfiguration; --print-kubeadm adds it`, nil},
 		{"another address", v4Cluster + "controlPlaneEndpoint: 10.77.0.99:6443\n", vip, "kubeadm: k:3: controlPlaneEndpoint 10.77.0.99:6443, want the virtual address 10.77.0.100", nil},

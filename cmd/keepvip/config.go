@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -24,15 +25,27 @@ func newValidate() *cobra.Command {
 		Short: "Check the configuration from file, environment and flags",
 		Long: "Checks the configuration as `run` would, with the keys, certificates, programs and users that it names, and changes nothing.\n" +
 			"Every problem is one line on standard error, and so is every note: what is valid, but not ready on this host.\n" +
-			"A virtual address that is something else in a network of this host, such as the host's own address, is a problem too.",
+			"A virtual address that is something else in a network of this host, such as the host's own address, is a problem too, and so is\n" +
+			"one in a network of containers, or with --kubeadm-config in a subnet of the cluster's services or pods.",
 		Args: arguments("FILE", 0, 1),
 	}
 	output := bindOutput(cmd)
-	return describing(cmd, func(cfg *config.Config) error {
-		if err := daemon.SuitsHere(cfg); err != nil {
+	file := cmd.Flags().String("kubeadm-config", "", "a kubeadm configuration: the address comes from its controlPlaneEndpoint unless --vip is given, and what does not fit is an error")
+	var k *kubeadmConfig
+	load := func(f *configFlags) (cfg *config.Config, err error) {
+		in := f.input()
+		if k, err = readKubeadm(&in, *file, false); err != nil {
+			return nil, err
+		}
+		return config.Load(in)
+	}
+	return describing(cmd, load, func(cfg *config.Config) error {
+		k.spreads(cfg)
+		fits, err := k.fit(cfg)
+		if err := errors.Join(daemon.SuitsHere(cfg), err); err != nil {
 			return err
 		}
-		doc := validationDoc{Valid: true, Notes: append([]string{}, slices.Concat(cfg.Warnings, advice(cfg), daemon.HostNotes(cfg))...)}
+		doc := validationDoc{Valid: true, Notes: append([]string{}, slices.Concat(cfg.Warnings, advice(cfg), fits, daemon.HostNotes(cfg))...)}
 		for _, w := range doc.Notes {
 			if _, err := fmt.Fprintln(cmd.ErrOrStderr(), "note: "+w); err != nil {
 				return failed(err)
@@ -67,14 +80,14 @@ func (d configurationDoc) text() string {
 	return b.String()
 }
 
-// describing makes cmd one that says something of a configuration, of flags and environment and of the file in its argument.
-func describing(cmd *cobra.Command, say func(*config.Config) error) *cobra.Command {
+// describing makes cmd one that says something of a configuration, which load reads from flags, environment and the file in its argument.
+func describing(cmd *cobra.Command, load func(*configFlags) (*config.Config, error), say func(*config.Config) error) *cobra.Command {
 	flags := bindConfig(cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if err := flags.argument(args); err != nil {
 			return err
 		}
-		cfg, err := flags.load()
+		cfg, err := load(flags)
 		if err != nil {
 			return err
 		}
@@ -105,7 +118,7 @@ func newShow() *cobra.Command {
 	changed := cmd.Flags().Bool("changed", false, "leave out what is as by default")
 	running := cmd.Flags().Bool("running", false, "what the keepvip at --socket runs with, marked where the file says something else by now")
 	output := bindOutput(cmd)
-	describing(cmd, func(cfg *config.Config) error {
+	describing(cmd, (*configFlags).load, func(cfg *config.Config) error {
 		var doc configurationDoc
 		for _, v := range cfg.Values() {
 			if *changed && v.Origin.Source == config.Default {

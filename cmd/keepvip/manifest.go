@@ -44,7 +44,7 @@ func bindManifest(cmd *cobra.Command) *manifestFlags {
 func (m *manifestFlags) run(cmd *cobra.Command, render func(*config.Config) (out []byte, notes []string, err error)) error {
 	in := m.input()
 	in.Elsewhere = true
-	k, err := m.readKubeadm(&in)
+	k, err := readKubeadm(&in, m.kubeadm, m.print)
 	if err != nil {
 		return err
 	}
@@ -95,9 +95,11 @@ func readInput(flag, path string) ([]byte, error) {
 }
 
 // addressesOf are the virtual addresses that stand for the apiservers: those of the first entry.
-func addressesOf(cfg *config.Config) []netip.Addr {
+func addressesOf(cfg *config.Config) []netip.Addr { return bare(cfg.VIPs[0].Addresses) }
+
+func bare(prefixes []netip.Prefix) []netip.Addr {
 	var out []netip.Addr
-	for _, p := range cfg.VIPs[0].Addresses {
+	for _, p := range prefixes {
 		out = append(out, p.Addr())
 	}
 	return out

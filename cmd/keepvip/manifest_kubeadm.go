@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -15,10 +16,10 @@ import (
 // kubeadmConfig is the kubeadm configuration of a command line; nil without one.
 type kubeadmConfig struct{ *kubeadm.InitConfig }
 
-// readKubeadm reads --kubeadm-config, and takes the virtual address from it where nothing else names one.
-func (m *manifestFlags) readKubeadm(in *config.Input) (*kubeadmConfig, error) {
+// readKubeadm reads --kubeadm-config, and takes the virtual address from it where nothing else names one. Where it is to be printed it may
+// be missing.
+func readKubeadm(in *config.Input, name string, print bool) (*kubeadmConfig, error) {
 	var text []byte
-	name := m.kubeadm
 	switch {
 	case name != "":
 		var err error
@@ -28,7 +29,7 @@ func (m *manifestFlags) readKubeadm(in *config.Input) (*kubeadmConfig, error) {
 		if len(strings.TrimSpace(string(text))) == 0 {
 			return nil, fmt.Errorf("--kubeadm-config: %s is empty, want a ClusterConfiguration", name)
 		}
-	case !m.print:
+	case !print:
 		return nil, nil
 	}
 	c, err := kubeadm.ReadInitConfig(name, text)
@@ -108,7 +109,13 @@ func (k *kubeadmConfig) fit(cfg *config.Config) (notes []string, err error) {
 		return nil, fmt.Errorf("%s: check %s asks at port %d, but the apiservers listen on %d (localAPIEndpoint.bindPort), want --check https://127.0.0.1:%d/readyz",
 			cfg.Origin("vips[0].check.url"), h.URL, port, k.BindPort(), k.BindPort())
 	}
-	return k.Fit(addressesOf(cfg))
+	notes, err = k.Fit(addressesOf(cfg))
+	for _, v := range cfg.Internal() {
+		if v.Name != cfg.VIPs[0].Name {
+			err = errors.Join(err, k.Outside(bare(v.Addresses)))
+		}
+	}
+	return notes, err
 }
 
 // localPort is the port of a URL on this machine; 0 for others.

@@ -235,6 +235,30 @@ func writeChecks(b *strings.Builder, v instance.Status, now time.Time) {
 		}
 		fmt.Fprintf(b, "  %-9s %s%s\n", label, name, checkText(c, now))
 	}
+	for _, c := range v.Checks {
+		if text := expiryText(c, now); text != "" {
+			fmt.Fprintf(b, "  EXPIRES   %s\n", text)
+		}
+	}
+}
+
+// expiryText is empty while the certificate that the check sees is valid for long.
+func expiryText(c instance.CheckStatus, now time.Time) string {
+	if c.Expires == nil {
+		return ""
+	}
+	of, left := "the certificate of the checked service", c.Expires.Sub(now)
+	if c.Name != "" {
+		of += " (" + c.Name + ")"
+	}
+	day := c.Expires.UTC().Format(time.DateOnly)
+	switch how := code.Expiry(left); how {
+	case code.CertificateExpired:
+		return coded(of+" has expired on "+day, how)
+	case code.CertificateExpires:
+		return coded(fmt.Sprintf("%s expires on %s, in %d days", of, day, int(left.Hours()/24)), how)
+	}
+	return ""
 }
 
 func joined(ps []netip.Prefix) string {

@@ -34,6 +34,23 @@ func TestStatusSaysSplitAndSilent(t *testing.T) {
 	assert.NotContains(t, text, "ago")
 }
 
+func TestStatusSaysWhenACertificateExpires(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	for name, tt := range map[string]struct {
+		left time.Duration
+		want string
+	}{
+		"15 days":       {15 * 24 * time.Hour, ""},
+		"8 days":        {8*24*time.Hour + time.Hour, "  EXPIRES   the certificate of the checked service (api) expires on 2026-11-29, in 8 days [KV241]\n"},
+		"over, an hour": {-time.Hour, "  EXPIRES   the certificate of the checked service (api) has expired on 2026-11-21 [KV242]\n"},
+	} {
+		expires := now.Add(tt.left)
+		text := statusText(daemon.Status{VIPs: []instance.Status{{Checks: []instance.CheckStatus{{Name: "api", Expires: &expires}, {Name: "db"}}}}}, now)
+		assert.Equal(t, tt.want != "", strings.Contains(text, "EXPIRES"), name)
+		assert.Contains(t, text, tt.want, name)
+	}
+}
+
 func TestStatusOfAHolderThatIsSilent(t *testing.T) {
 	doc := sampleStatus(time.Now())
 	doc.VIPs[0].Holder, doc.VIPs[0].Silent = "", true

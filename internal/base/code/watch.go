@@ -1,5 +1,7 @@
 package code
 
+import "time"
+
 // Codes of what only whoever watches all nodes sees, or what lasts: the alerts name them.
 const (
 	CheckFlaps Code = "KV240"
@@ -17,6 +19,21 @@ const (
 	ReloadRefused Code = "KV420"
 )
 
+// expiresSoon is how long before its end a certificate is worth a word: kubeadm's last a year, and nothing renews them but an upgrade, or a
+// person.
+const expiresSoon = 14 * 24 * time.Hour
+
+// Expiry is the code of a certificate that is valid for so long from now on; "" for one that is valid for more than 14 days.
+func Expiry(left time.Duration) Code {
+	switch {
+	case left <= 0:
+		return CertificateExpired
+	case left <= expiresSoon:
+		return CertificateExpires
+	}
+	return ""
+}
+
 func holdWatched() []Entry {
 	return []Entry{
 		{
@@ -25,14 +42,14 @@ func holdWatched() []Entry {
 			"Mend the service, or give the check a longer timeout if the service is only slow.",
 		},
 		{
-			CertificateExpires, "certificate-expires", "The certificate that the service of this node shows expires within 14 days. From then on clients refuse it on every node that has such a one.",
+			CertificateExpires, "certificate-expires", "A certificate of this node expires within 14 days. From then on it is refused: clients refuse the service that shows it, or a service refuses the client.",
 			"Look at `kubeadm certs check-expiration`, on each control-plane node.",
-			"Renew it: `kubeadm certs renew apiserver`, and restart the apiserver. k3s and RKE2 renew theirs when they are started again.",
+			"Renew it: `kubeadm certs renew all`, and restart apiserver, controller-manager, scheduler and etcd. k3s and RKE2 renew theirs when they are started again.",
 		},
 		{
-			CertificateExpired, "certificate-expired", "The certificate that the service of this node shows has expired, so clients that verify it refuse the service.",
+			CertificateExpired, "certificate-expired", "A certificate of this node has expired: whoever verifies it refuses the service that shows it, or the client.",
 			"Look at `kubeadm certs check-expiration`, and at the clock of this node.",
-			"Renew it: `kubeadm certs renew apiserver`, and restart the apiserver. k3s and RKE2 renew theirs when they are started again.",
+			"Renew it: `kubeadm certs renew all`, and restart apiserver, controller-manager, scheduler and etcd. k3s and RKE2 renew theirs when they are started again.",
 		},
 		{
 			ClusterNetwork, "cluster-network", "The virtual address is in a network of containers: of pods, of services or of docker. A pod or service can get the address as well, and this host does not send to the other nodes what is for that network.",

@@ -212,6 +212,9 @@ func (c *Checker) step(r Result, start, end time.Time) (Verdict, bool) {
 	}
 	v.LastProbe, v.LastLatency = end, end.Sub(start)
 	v.Probes++
+	if !r.Expires.IsZero() {
+		v.Expires = r.Expires
+	}
 	if v.Lacks != "" {
 		c.log.Info("this host has again what a health check takes", "unasked", v.Unasked)
 		v.Lacks = ""

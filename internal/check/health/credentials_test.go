@@ -53,15 +53,15 @@ func TestProbeShowsItsClientCertificate(t *testing.T) {
 	cert, key := keyPair(t, "other")
 	put(t, certFile, cert)
 	put(t, keyFile, key)
-	r = p.Probe(t.Context())
+	r = undated(p.Probe(t.Context()))
 	assert.Equal(t, Result{Outcome: Fail, Reason: "401", Hint: "the server does not accept the check's certificate or token", Code: code.CheckStatus}, r)
 
 	cert, key = keyPair(t, "prober")
 	put(t, certFile, cert)
 	assert.Contains(t, p.Probe(t.Context()).Reason, "private key does not match", "in the moment between the two")
 	put(t, keyFile, key)
-	assert.Equal(t, Result{Reason: "200"}, p.Probe(t.Context()))
-	assert.Equal(t, Result{Reason: "200"}, p.Probe(t.Context()))
+	assert.Equal(t, Result{Reason: "200"}, undated(p.Probe(t.Context())))
+	assert.Equal(t, Result{Reason: "200"}, undated(p.Probe(t.Context())))
 
 	both := filepath.Join(dir, "both.pem")
 	put(t, both, append(cert, key...))

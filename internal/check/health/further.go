@@ -58,6 +58,7 @@ func (w *withFurther) Probe(ctx context.Context) Result {
 	}
 	for _, f := range w.further {
 		if r := w.look(ctx, f); r.Outcome != Pass {
+			r.Expires = found.Expires
 			return r
 		}
 	}

@@ -25,6 +25,7 @@ type httpProber struct {
 	codes       []int         // healthy ones; none: see judge
 	address     string        // host:port
 	tls         *tls.Config   // nil: plain http
+	expires     time.Time     // when the certificate expires that the server showed last
 	credentials *credentials
 	now         presented // in the present probe
 	idle        *idleWatch
@@ -81,8 +82,14 @@ func (p *httpProber) secure(cfg Config, host string) {
 	if fast(cfg) {
 		p.tls.CurvePreferences = curves()
 	}
-	if cfg.CAFile != "" {
-		p.tls.VerifyConnection = func(cs tls.ConnectionState) error { return p.now.verify(cs, name) }
+	p.tls.VerifyConnection = func(cs tls.ConnectionState) error {
+		if len(cs.PeerCertificates) > 0 {
+			p.expires = cs.PeerCertificates[0].NotAfter
+		}
+		if cfg.CAFile == "" {
+			return nil
+		}
+		return p.now.verify(cs, name)
 	}
 	if cfg.CertFile != "" {
 		p.tls.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return p.now.pair, nil }
@@ -141,6 +148,7 @@ func (p *httpProber) Probe(ctx context.Context) Result {
 
 // settle gives up what a bad probe has left, and the idle connection where it is no good any more.
 func (p *httpProber) settle(x *exchange, r Result) Result {
+	r.Expires = p.expires
 	if r.Outcome != Pass && x.kept != nil {
 		_ = x.kept.Close() // only asked whether it would be good
 	}

@@ -19,7 +19,7 @@ func (r reversed) Probe(ctx context.Context) Result {
 	if found.Outcome == Unasked {
 		return found
 	}
-	out := Result{Outcome: Fail, Reason: "reversed: " + found.Reason}
+	out := Result{Outcome: Fail, Reason: "reversed: " + found.Reason, Expires: found.Expires}
 	if found.Outcome != Pass {
 		out.Outcome = Pass
 	}

@@ -46,6 +46,7 @@ type Verdict struct {
 	Rise        int           // Passes in a row that it takes to become healthy, damping included
 	Lacks       code.Code     // what this host had too little of for the last probe; "": nothing
 	Unasked     uint64        // probes that could not be made for want of it; they say nothing, and are no failures
+	Expires     time.Time     // when the certificate expires that the server showed last; zero: it showed none
 }
 
 // Outcome is what one probe found.
@@ -66,6 +67,8 @@ type Result struct {
 	Hint    string
 	Code    code.Code // why it does not pass; empty: code.CheckFailed
 	Points  int       // what it moves the priority by; only of [Number]
+	// Expires is when the certificate expires that the server showed last, also where it was refused; zero: it showed none.
+	Expires time.Time
 	// Broken tells that an established connection was cut, as by a process that dies: the next probe follows at once, and
 	// finds out whether anything still listens.
 	Broken bool

@@ -116,11 +116,44 @@ func SuitsHere(cfg *config.Config) error {
 	if err != nil {
 		return nil
 	}
+	return suits(links, cfg)
+}
+
+func suits(links []link.Link, cfg *config.Config) error {
 	var errs []error
-	for _, v := range cfg.Internal() {
-		errs = append(errs, unsuitable(links, v, virtualAddresses(cfg)))
+	virtual := virtualAddresses(cfg)
+	for i, v := range cfg.VIPs {
+		if v.External() {
+			continue
+		}
+		err := unsuitable(links, v, virtual)
+		if err == nil && !v.HooksOnly {
+			err = ofContainers(links, v, virtual)
+		}
+		if err != nil {
+			errs = append(errs, placed(cfg, i, err))
+		}
 	}
 	return errors.Join(append(errs, distinct(links, cfg))...)
+}
+
+// placed puts before err where the addresses of the entry are written.
+func placed(cfg *config.Config, entry int, err error) error {
+	if at := cfg.Origin(fmt.Sprintf("vips[%d].addresses", entry)); at.Source != config.Default {
+		return fmt.Errorf("%s: %w", at, err)
+	}
+	return err
+}
+
+// ofContainers refuses an address in a network of pods, or of containers of this host. A daemon runs nevertheless: doctor warns of it.
+func ofContainers(links []link.Link, v config.VIP, virtual []netip.Addr) error {
+	for _, p := range v.Addresses {
+		if name, subnet, found := link.ContainerNetwork(links, p.Addr(), virtual, v.Interface); found {
+			return fmt.Errorf("vips[%s]: %s is in %s, the subnet of %s, which belongs to containers: choose an address of the nodes' own subnet",
+				v.Name, p.Addr(), subnet, name)
+		}
+	}
+	return nil
 }
 
 // HostNotes is what would keep a Daemon from starting on this host: no mistake of a configuration that is meant for another one.

@@ -5,11 +5,14 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
@@ -110,4 +113,25 @@ func TestRemovalOfAForeignAddressHasALine(t *testing.T) {
 	}
 	assert.Equal(t, election.MostLines, strings.Count(log.String(), "a virtual address that another program had bound is removed"))
 	assert.Contains(t, log.String(), "interface=lo")
+}
+
+// What a person reads names the line, and an interface that was chosen on purpose may have any name.
+func TestSuitsNamesTheNetworkOfContainers(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "keepvip.yaml")
+	load := func(text string) *config.Config {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		cfg, err := config.Load(config.Input{File: file})
+		require.NoError(t, err)
+		return cfg
+	}
+	links := []link.Link{
+		{Index: 2, Name: "eth0", Up: true, Addresses: []link.Address{{Prefix: netip.MustParsePrefix("10.77.0.11/24")}}},
+		{Index: 3, Name: "docker0", Up: true, Addresses: []link.Address{{Prefix: netip.MustParsePrefix("172.17.0.1/16")}}},
+	}
+	const head = "apiVersion: keepvip/v1\nkind: Config\nvips:\n- name: a\n"
+	assert.NoError(t, suits(links, load(head+"  addresses: [10.77.0.100]\n")))
+	assert.EqualError(t, suits(links, load(head+"  addresses: [172.17.0.100]\n")),
+		file+":5: vips[a]: 172.17.0.100 is in 172.17.0.0/16, the subnet of docker0, which belongs to containers: choose an address of the nodes' own subnet")
+	assert.NoError(t, suits(links, load(head+"  addresses: [172.17.0.100]\n  interface: docker0\n")))
+	assert.ErrorContains(t, suits(links, load(head+"  addresses: [10.77.0.11]\n")), file+":5: vips[a]: unsuitable address: 10.77.0.11 is this node's own")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
@@ -134,7 +135,7 @@ func TestMetricsOfEachCheck(t *testing.T) {
 		in.Checks = []Check{a.as("a", "1", 0), w.as("w", "1", -10)}
 	}, func(t *testing.T, b *bench) {
 		<-b.electors
-		a.say(health.Verdict{State: health.Healthy, Probes: 7, Failures: 2, Changes: 1, Falls: 3})
+		a.say(health.Verdict{State: health.Healthy, Probes: 7, Failures: 2, Changes: 1, Falls: 3, Expires: time.Unix(1_900_000_000, 0)})
 		w.say(health.Verdict{State: health.Unhealthy})
 		reg := prometheus.NewRegistry()
 		reg.MustRegister(NewCollector(b.Set))
@@ -157,7 +158,8 @@ func TestMetricsOfEachCheck(t *testing.T) {
 			"keepvip_check_unasked_total a": 0, "keepvip_check_unasked_total w": 0,
 			"keepvip_check_changes_total a": 1, "keepvip_check_changes_total w": 0,
 			"keepvip_check_falls a": 3, "keepvip_check_falls w": 0,
-			"keepvip_check_weight a": 0, "keepvip_check_weight w": -10,
+			"keepvip_check_certificate_expiry_timestamp_seconds a": 1_900_000_000,
+			"keepvip_check_weight a":                               0, "keepvip_check_weight w": -10,
 		}, got)
 	})
 }

@@ -55,6 +55,7 @@ var (
 	descWeight     = desc("keepvip_check_weight", "What the health check moves the priority by; 0 for a condition.", "check")
 	descLatency    = desc("keepvip_check_last_probe_duration_seconds", "How long the last health probe took.", "check")
 	descProbed     = desc("keepvip_check_last_probe_timestamp_seconds", "Unix time at which the last health probe ended.", "check")
+	descExpires    = desc("keepvip_check_certificate_expiry_timestamp_seconds", "Unix time at which the certificate expires that the checked service showed last; absent where it showed none.", "check")
 	descSent       = desc("keepvip_adverts_sent_total", "VRRP advertisements sent.")
 	descSendErrors = desc("keepvip_advert_send_errors_total", "VRRP advertisements that the kernel refused to send.")
 	descReceived   = desc("keepvip_adverts_received_total", "VRRP advertisements taken into account.")
@@ -180,6 +181,9 @@ func collectChecks(ch chan<- prometheus.Metric, s Status) {
 		if !k.LastProbe.IsZero() {
 			metric(descLatency, prometheus.GaugeValue, k.Latency, k.Name)
 			metric(descProbed, prometheus.GaugeValue, float64(k.LastProbe.UnixNano())/1e9, k.Name)
+		}
+		if k.Expires != nil {
+			metric(descExpires, prometheus.GaugeValue, float64(k.Expires.Unix()), k.Name)
 		}
 		metric(descProbes, prometheus.CounterValue, float64(k.Probes), k.Name)
 		metric(descUnasked, prometheus.CounterValue, float64(k.Unasked), k.Name)

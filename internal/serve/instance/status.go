@@ -92,6 +92,8 @@ type CheckStatus struct {
 	// Lacks is what this host had too little of for the last probe, so that the state is as before; absent when it had all.
 	Lacks   code.Code `json:"lacks,omitempty"`
 	Unasked uint64    `json:"unasked,omitempty"` // probes that could not be made for that
+	// Expires is when the certificate expires that the service showed last; absent where it showed none.
+	Expires *time.Time `json:"certificateExpires,omitempty"`
 
 	numbered bool // a condition, whatever its weight
 }
@@ -238,10 +240,14 @@ func (v *view) checkStatus(c Check) CheckStatus {
 	} else if said.Lacks != "" {
 		said.Hint = fmt.Sprintf("this host cannot ask now, so this stays as it was: %s %s", said.Lacks, said.Lacks.Name())
 	}
+	var expires *time.Time
+	if !said.Expires.IsZero() {
+		expires = &said.Expires
+	}
 	return CheckStatus{
 		Name: c.Name, Weight: c.Weight, State: said.State.String(), Reason: said.Reason, Hint: said.Hint, Code: said.Code, Since: said.Since, LastProbe: said.LastProbe,
 		Latency: said.LastLatency.Seconds(), Probes: said.Probes, Failures: said.Failures,
-		Streak: said.Streak, Changes: said.Changes, Falls: said.Falls, Rise: said.Rise, Lacks: said.Lacks, Unasked: said.Unasked,
+		Streak: said.Streak, Changes: said.Changes, Falls: said.Falls, Rise: said.Rise, Lacks: said.Lacks, Unasked: said.Unasked, Expires: expires,
 		numbered: c.Numbered,
 	}
 }

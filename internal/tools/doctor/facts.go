@@ -45,6 +45,9 @@ type Facts struct {
 	Endpoints    []Endpoint              // where the cluster's own files say that the apiserver is
 	Routing      []routing.Daemon        // the routing daemons, asked of the routed addresses; none: there is none, or no address is routed
 	Echoes       []Echoes                // how members answered echo requests, at each place; none: not measured, or nobody was heard
+	Kubelet      *Kubelet                // nil: none is seen here
+	Files        []CertificateFile       // certificates in files of the cluster and of keepvip
+	Subnets      []ClusterSubnet         // of services and pods
 	Announced    map[string]bool         // by the name of the virtual address: this host has a route to it now
 }
 

@@ -21,6 +21,7 @@ func Judge(f Facts) []Finding {
 		place, ok := judgePlace(out, f, v)
 		judgeAddresses(out, f, v)
 		judgeContainers(out, f, v)
+		judgeClusterSubnets(out, f, v)
 		judgeCheck(out, f, v)
 		judgeRouting(out, f, v)
 		if r := f.Replies[v.Name]; r.Lost != "" {
@@ -59,6 +60,8 @@ func Judge(f Facts) []Finding {
 	judgeLateness(out, f)
 	judgeMachine(out, f)
 	judgeCluster(out, f)
+	judgeFiles(out, f)
+	judgeKubelet(out, f)
 	return out.sorted()
 }
 

@@ -69,19 +69,18 @@ func judgeCluster(out *findings, f Facts) {
 	judgeIPVS(out, f)
 }
 
-// soon is how long before its end a certificate is worth a word: kubeadm's last a year, and nothing renews them but an upgrade, or a person.
-const soon = 14 * 24 * time.Hour
-
 // judgeExpiry looks when clients will refuse the certificate. The check of this node may go on: without a CA it verifies nothing.
 func judgeExpiry(out *findings, s Serving) {
+	if s.Ends.IsZero() {
+		return
+	}
 	day := s.Ends.UTC().Format(time.DateOnly)
-	switch {
-	case s.Ends.IsZero() || s.Left > soon:
-	case s.Left <= 0:
-		out.add(Finding{Code: code.CertificateExpired, Severity: Error, VIP: s.VIP, What: fmt.Sprintf("the certificate of %s has expired on %s", s.URL, day)})
-	default:
+	switch c := code.Expiry(s.Left); c {
+	case code.CertificateExpired:
+		out.add(Finding{Code: c, Severity: Error, VIP: s.VIP, What: fmt.Sprintf("the certificate of %s has expired on %s", s.URL, day)})
+	case code.CertificateExpires:
 		out.add(Finding{
-			Code: code.CertificateExpires, Severity: Warning, VIP: s.VIP,
+			Code: c, Severity: Warning, VIP: s.VIP,
 			What: fmt.Sprintf("the certificate of %s expires on %s, in %d days", s.URL, day, int(s.Left.Hours()/24)),
 		})
 	}

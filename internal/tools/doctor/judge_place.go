@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/config"
@@ -69,23 +68,14 @@ func judgeAddresses(out *findings, f Facts, v config.VIP) {
 	}
 }
 
-// containers are what the interfaces of container networks are called, or begin with.
-var containers = []string{
-	"docker0", "podman", "cni0", "cbr0", "nerdctl", "flannel", "cilium_", "lxc", "cali", "vxlan.calico", "tunl0", "kube-bridge", "weave", "antrea-", "ovn-k8s-", "genev_sys", "br-int", "virbr",
-}
-
 // judgeContainers looks for an address in a network that belongs to pods, or to containers of this host.
 func judgeContainers(out *findings, f Facts, v config.VIP) {
 	for _, p := range v.Addresses {
-		for _, l := range f.Links {
-			named := func(begin string) bool { return strings.HasPrefix(l.Name, begin) }
-			if l.Name != v.Interface && slices.ContainsFunc(containers, named) && f.inSubnet(l, p.Addr()) {
-				out.add(Finding{
-					Code: code.ClusterNetwork, Severity: Error, VIP: v.Name,
-					What: fmt.Sprintf("%s is in the subnet of %s, which belongs to containers", p.Addr(), l.Name),
-				})
-				break
-			}
+		if name, _, found := link.ContainerNetwork(f.Links, p.Addr(), f.virtual(), v.Interface); found {
+			out.add(Finding{
+				Code: code.ClusterNetwork, Severity: Error, VIP: v.Name,
+				What: fmt.Sprintf("%s is in the subnet of %s, which belongs to containers", p.Addr(), name),
+			})
 		}
 	}
 }

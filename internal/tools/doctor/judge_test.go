@@ -231,7 +231,19 @@ func TestJudgeFindsEachFaultByItsCode(t *testing.T) {
 		"check on a name of the address": {func(f *Facts) {
 			v(f).Check.URL, f.Names = "https://api.example.org:6443/livez", map[string][]netip.Addr{"api.example.org": {vip}}
 		}, []code.Code{code.CheckOnAddress}},
-		"TCP check on the address":          {func(f *Facts) { v(f).Check.URL = "tcp://10.77.0.100:6443" }, []code.Code{code.CheckOnAddress}},
+		"TCP check on the address": {func(f *Facts) { v(f).Check.URL = "tcp://10.77.0.100:6443" }, []code.Code{code.CheckOnAddress}},
+		"a certificate in a file that expires": {func(f *Facts) {
+			f.Files = []CertificateFile{{File: "/etc/kubernetes/pki/apiserver-etcd-client.crt", Left: 14 * 24 * time.Hour}, {File: "a", Left: 15 * 24 * time.Hour}}
+		}, []code.Code{code.CertificateExpires}},
+		"a certificate of keepvip that has expired": {func(f *Facts) {
+			f.Files = []CertificateFile{{File: "/etc/keepvip/raft.pem", Left: -time.Hour, Own: true}}
+		}, []code.Code{code.CertificateExpired}},
+		"in the subnet of services": {func(f *Facts) {
+			f.Subnets = []ClusterSubnet{
+				{File: "/etc/kubernetes/manifests/kube-apiserver.yaml", Line: 3, Flag: "--service-cluster-ip-range", Subnet: netip.MustParsePrefix("10.76.0.0/14")},
+				{Flag: "--cluster-cidr", Subnet: netip.MustParsePrefix("10.244.0.0/16")},
+			}
+		}, []code.Code{code.ClusterNetwork}},
 		"kube-proxy ipvs without strictARP": {func(f *Facts) { f.Links = append(f.Links, link.Link{Index: 9, Name: "kube-ipvs0"}) }, []code.Code{code.IPVSStrictARP}},
 	}
 	for name, tt := range tests {

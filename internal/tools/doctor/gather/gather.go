@@ -86,6 +86,8 @@ func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 	wg.Go(func() { f.External = externals(ctx, all, f.Links, resolve) })
 	wg.Go(func() { f.Names = checkNames(ctx, o.Config, resolve) })
 	wg.Go(func() { f.Endpoints = endpoints(ctx, o) })
+	wg.Go(func() { f.Kubelet = kubelet(ctx, o.Root, resolve, readCertificate) })
+	wg.Go(func() { f.Files, f.Subnets = certificateFiles(o.Root, o.Config, time.Now()), clusterSubnets(o.Root) })
 	wg.Go(func() { f.Routing = routingDaemons(ctx, o) })
 	wg.Go(func() { f.Connections = connections(ctx, o.Config, f.Links) })
 	wg.Go(func() { f.Lateness = lateness(ctx, o.Listen, o.Config.Realtime) })
