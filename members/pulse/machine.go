@@ -260,8 +260,8 @@ func (m *Machine) asked(now time.Time, about netip.Addr) {
 		m.say(now, p, true)
 		return
 	}
-	if p.able() && !p.look.suspects {
-		p.look.begin(now)
+	if p.able() {
+		p.look.suspect(now)
 	}
 }
 
@@ -296,7 +296,7 @@ func (m *Machine) echoed(now time.Time, e Echoed) {
 	m.took.Note(now, min(e.Took, peaceTime))
 	from := e.From.WithZone("")
 	for _, p := range m.peers {
-		if from == m.witness && p.look.suspects && !e.At.Before(p.look.began) {
+		if from == m.witness && p.look.late && !e.At.Before(p.look.began) {
 			p.look.witnessed = true
 		}
 		if p.address == from && p.answer(e.At) {
