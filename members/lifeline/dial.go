@@ -90,6 +90,10 @@ func (l *Lines) hold(to netip.Addr, m *member, sessions []uint64) error {
 		return err
 	}
 	l.dialled(m, true)
+	select {
+	case <-m.fresh: // it has answered
+	default:
+	}
 	inOrder := l.live(c)
 	l.dialled(m, false)
 	at := time.Now()

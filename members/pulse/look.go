@@ -80,7 +80,9 @@ func (m *Machine) watch(now time.Time, p *peer) {
 }
 
 // suspectAt is when the beat is so late that the others are asked.
-func (m *Machine) suspectAt(now time.Time, p *peer) time.Time { return later(p.overdue(m.Wait(now)), p.again) }
+func (m *Machine) suspectAt(now time.Time, p *peer) time.Time {
+	return later(p.overdue(m.Wait(now)), p.again)
+}
 
 // lookFrom is when the echoes begin: half of the wait before its end, and never sooner than they need, so they have mostly left when it ends. A kernel
 // that answers one of them ends the look, and nobody else hears of it.
