@@ -271,6 +271,12 @@ func (m *Machine) Heard(a netip.Addr, since time.Time) bool {
 	return p != nil && (!p.beat.Before(since) || !p.answered.Before(since))
 }
 
+// Beats tells whether a beat of a node was heard since then.
+func (m *Machine) Beats(a netip.Addr, since time.Time) bool {
+	p := m.find(a.WithZone(""))
+	return p != nil && p.beating() && !p.beat.Before(since)
+}
+
 // Why is why the node of a holder that is watched would not be found to be gone; empty if it would.
 func (m *Machine) Why(now time.Time, holder netip.Addr) string {
 	p := m.find(holder.WithZone(""))

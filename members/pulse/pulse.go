@@ -184,6 +184,13 @@ func (u *User) Heard(source netip.Addr, since time.Time) bool {
 	return u.p.machine.Heard(source, since)
 }
 
+// Beats tells whether a beat of a node was heard since then.
+func (u *User) Beats(source netip.Addr, since time.Time) bool {
+	u.p.mu.Lock()
+	defer u.p.mu.Unlock()
+	return u.p.machine.Beats(source, since)
+}
+
 // State is for how long a beat may be late, and why the node of a holder would not be found to be gone; empty if it would.
 func (u *User) State(holder netip.Addr) (wait time.Duration, why string) {
 	u.p.mu.Lock()
