@@ -179,7 +179,7 @@ func (m *machine) Deadline(now time.Time) time.Time {
 type event interface{ event() }
 
 type (
-	begin   struct{ election.Fitness } // comes first
+	begin struct{ election.Fitness } // comes first
 	// expired says that the Deadline has passed; everything that has arrived comes with it, and whether the Active beats.
 	expired struct {
 		arrived

@@ -68,7 +68,7 @@ func newWorld(seed uint64, n int, witness bool) *world {
 		if o.id > 0 {
 			o.step(Follows{[]netip.Addr{address(0)}})
 			if witness {
-				o.step(Witnessed{address(n)})
+				o.step(Witnessed{Witness: address(n)})
 			}
 		}
 	}
