@@ -71,6 +71,8 @@ const (
 	beatLately = 6 * pulse.Every
 	// mostMissed is how many advertisements may be missed while beats come. An Active whose beats alone arrive is followed no longer.
 	mostMissed = 10
+	// leastMissed is how many are missed when they are lost: a Backup whose turn comes sooner has another reason.
+	leastMissed = 2
 )
 
 // beating tells that the Active, whose advertisements this Backup misses, beats: then they were lost, and not missed.
@@ -81,7 +83,11 @@ func (m *machine) beating() bool {
 	}
 	s := m.router.Snapshot()
 	h := m.heard.findPlain(s.Followed)
-	return h != nil && !h.resigned && m.now.Before(h.at.Add(mostMissed*s.ActiveAdverInterval))
+	if h == nil || h.resigned || m.x.isDeaf(s.Followed) {
+		return false // it gives the address up, or has to
+	}
+	silent := m.now.Sub(h.at)
+	return silent >= leastMissed*s.ActiveAdverInterval && silent < mostMissed*s.ActiveAdverInterval
 }
 
 // beats tells whether the Active that is followed was heard by a beat lately.

@@ -49,6 +49,12 @@ func (p *lanPulse) Heard(netip.Addr, time.Time) bool {
 	return p.heard
 }
 
+func (p *lanPulse) alwaysBeats() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.beats = func(time.Time) bool { return true }
+}
+
 func (p *lanPulse) State(netip.Addr) (time.Duration, string) { return pulse.LeastWait, "" }
 
 // finds lets a node know that another one is gone, as its pulse and that of a third have found.
@@ -252,10 +258,7 @@ func TestActiveWhoseAdvertisementsComeAgainIsFollowedOn(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		l, all := withPulse(t, [3]uint8{100, 100, 100})
 		for _, a := range []netip.Addr{nodeB, nodeC} {
-			p := l.felt[a]
-			p.mu.Lock()
-			p.beats = func(time.Time) bool { return true }
-			p.mu.Unlock()
+			l.felt[a].alwaysBeats()
 		}
 		for range 5 {
 			for _, on := range []bool{true, false} {
