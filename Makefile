@@ -32,7 +32,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 .DEFAULT_GOAL := build
 .PHONY: image packages release release-twice release-version test-packages
 .PHONY: count lint-workflows test-packaging picture test-installers mutations vuln
-.PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz fuzz-keepalived bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm e2e-watches bench-growth bench-compare site deps-site
+.PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz fuzz-keepalived bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm e2e-watches bench-growth bench-compare bench-detector site deps-site
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -116,6 +116,10 @@ bench-compare: root deps build ## measure docs/comparison.md beside keepalived, 
 	@.ci/deps ucarp:ucarp
 	$(GO) build -o bin/lab-bench ./netns-tests/cmd/bench
 	bin/lab-bench -compare docs $(BENCHFLAGS)
+
+bench-detector: root deps build ## measure what is lost between nodes with each detector, and write it into docs/detector.md (root; BENCHFLAGS='-json results', or '-from results')
+	$(GO) build -o bin/lab-bench ./netns-tests/cmd/bench
+	bin/lab-bench -detector docs/detector.md $(BENCHFLAGS)
 
 bench-starts: root deps build ## every order of starting three nodes, with 0 s and 5 s between two (root)
 	$(GO) test -tags netns -count=1 -v -run 'TestStartOrders|TestSimultaneousStart' ./netns-tests -args -start-gap 5s -every-gap

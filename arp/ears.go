@@ -186,21 +186,48 @@ func (e *Ears) read() {
 	}
 }
 
-// Answers asks for one address, so often and with such a gap after each question, and tells whether somebody on the link answers or claims it. It
-// returns with the first answer that it finds. A question that cannot be asked proves nothing: then somebody is taken to answer.
-func (e *Ears) Answers(a netip.Addr, times int, gap time.Duration) bool {
+// Answers asks for one address, so often, and tells whether somebody on the link answers or claims it. Each answer is waited for so long; the next
+// question leaves after half of that. It returns with the first answer that it finds. A question that cannot be asked proves nothing: then somebody is
+// taken to answer.
+func (e *Ears) Answers(a netip.Addr, times int, wait time.Duration) bool {
 	a = a.WithZone("")
 	began := e.begin()
-	for range times {
+	for left := times - 1; left >= 0; left-- {
 		if !e.askAgain(a) {
 			return true
 		}
-		<-time.After(gap)
-		if e.heardSince(a, began) {
+		pause := wait
+		if left > 0 {
+			pause /= 2
+		}
+		if e.hearsUntil(a, began, time.Now().Add(pause)) {
 			return true
 		}
 	}
 	return false
+}
+
+// hearsUntil waits until an address was heard since began, at most until end. It waits in the kernel: a timer of the runtime would be late by up to a
+// millisecond, and the one who asks holds no address meanwhile.
+func (e *Ears) hearsUntil(a netip.Addr, began, end time.Time) bool {
+	for {
+		if e.heardSince(a, began) {
+			return true
+		}
+		left := time.Until(end)
+		if left <= 0 {
+			return false
+		}
+		t := unix.NsecToTimespec(int64(left))
+		_, _ = unix.Ppoll([]unix.PollFd{{Fd: e.descriptor(), Events: unix.POLLIN}}, &t, nil) // ended by a signal, it goes on
+	}
+}
+
+// descriptor is the socket's, or -1, of which nothing is heard.
+func (e *Ears) descriptor() int32 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return int32(e.fd)
 }
 
 // begin takes in what has come in until now, and is when that was.

@@ -71,7 +71,7 @@ func newWatcher(t *testing.T) *watcher {
 		Source: nodeB, Session: 2, Send: w.hub.SendPulse, Behind: w.hub.Behind, Gone: w.hub.Gone, Log: slog.New(slog.DiscardHandler),
 	}, w.echoes)
 	w.hub.Feel(w.felt)
-	w.user = w.felt.Join(netip.Addr{})
+	w.user = w.felt.Join(pulse.Witness{})
 	w.user.Tell(false, nodeA)
 	for _, a := range []netip.Addr{nodeA, nodeC} {
 		m := full()
@@ -214,5 +214,36 @@ func TestBeatsGoToThePeersOfAllGroups(t *testing.T) {
 		require.NoError(t, h.SendPulse(beat))
 		assert.Equal(t, []netip.Addr{nodeA, nodeC}, s.to, "each once, and not to itself")
 		require.NoError(t, h.Close())
+	})
+}
+
+// TestGatewayStandsInForAThirdMember as soon as one is known, and the next one in its place.
+func TestGatewayStandsInForAThirdMember(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		p := pulse.Open(pulse.Config{
+			Source: nodeB, Send: func(pulse.Message) error { return nil }, Behind: func() bool { return false }, Gone: func(pulse.Gone) {}, Log: slog.New(slog.DiscardHandler),
+		}, &hostEchoes{})
+		u := p.Join(pulse.Witness{Gateway: true})
+		u.Tell(false, nodeA)
+		p.Meet(nodeA, time.Minute)
+		why := func() string {
+			for i := range 20 {
+				p.Receive(nodeA, pulse.Message{Type: pulse.Beat, Session: 1, Number: uint32(time.Now().UnixMilli()) + uint32(i), Every: pulse.Every}, time.Now())
+				time.Sleep(pulse.Every)
+			}
+			_, why := u.State(nodeA)
+			return why
+		}
+		assert.Equal(t, "no third member is heard, and no default route of this node leaves by the link, so there is no gateway to ask", why())
+		p.SetGateway(netip.MustParseAddr("10.77.0.1"))
+		assert.Empty(t, why())
+		p.SetGateway(netip.Addr{})
+		assert.Contains(t, why(), "no gateway to ask")
+		other := p.Join(pulse.Witness{Host: netip.MustParseAddr("10.77.0.2")})
+		assert.Empty(t, why(), "another entry knows a host")
+		other.Close()
+		assert.NotEmpty(t, why())
+		u.Close()
+		assert.NoError(t, p.Close())
 	})
 }

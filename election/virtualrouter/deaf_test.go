@@ -123,20 +123,29 @@ func TestDeafNodeNeitherTakesNorKeepsTheAddress(t *testing.T) {
 		first, deaf netip.Addr
 		plain       bool
 		change      func(*vrrp.Config)
+		beats       bool // with the fast detector
 	}{
-		{"a backup with the highest address", nodeA, nodeC, false, nil},
-		{"the holder", nodeA, nodeA, false, nil},
-		{"the holder with the highest address", nodeC, nodeC, false, nil},
-		{"a backup without preemption", nodeA, nodeC, false, wait},
-		{"the holder without preemption", nodeC, nodeC, false, wait},
-		{"a backup in plain VRRP", nodeA, nodeC, true, nil},
-		{"the holder in plain VRRP", nodeC, nodeC, true, nil},
+		{"a backup with the highest address", nodeA, nodeC, false, nil, false},
+		{"the holder", nodeA, nodeA, false, nil, false},
+		{"the holder with the highest address", nodeC, nodeC, false, nil, false},
+		{"a backup without preemption", nodeA, nodeC, false, wait, false},
+		{"the holder without preemption", nodeC, nodeC, false, wait, false},
+		{"the holder, whose beats come", nodeA, nodeA, false, nil, true},
+		{"the holder with the highest address, whose beats come", nodeC, nodeC, false, nil, true},
+		{"a backup in plain VRRP", nodeA, nodeC, true, nil, false},
+		{"the holder in plain VRRP", nodeC, nodeC, true, nil, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				l := newLAN()
 				l.ask, l.talk = true, !c.plain
+				if c.beats {
+					l.felt = map[netip.Addr]*lanPulse{}
+				}
 				all := l.startThree(t, c.first, c.change)
+				for _, p := range l.felt {
+					p.alwaysBeats()
+				}
 				nodes := []*member{all[nodeA], all[nodeB], all[nodeC]}
 
 				l.noArrivals(c.deaf, true)

@@ -40,6 +40,9 @@ type machine struct {
 	quiet  bool   // the host passes the address on, and has not let go of it
 	ending ending // whose process has ended, while that is judged
 
+	beats   bool      // the Active that is followed was heard by a beat lately, as of the last expired
+	patient time.Time // a Backup that misses advertisements of an Active that beats looks again then
+
 	stop  *stop // why this node stops; nil: it does not
 	ended bool
 
@@ -94,6 +97,7 @@ func (m *machine) handle(ev event) func() {
 		case arrived:
 			m.agenda.first(m.take(ev))
 		case expired:
+			m.beats = ev.Beats
 			m.agenda.first(m.take(ev.arrived), m.judgeHearing, m.expire)
 		case voices:
 			m.listen(ev.Voices)
@@ -160,6 +164,9 @@ func (m *machine) Deadline(now time.Time) time.Time {
 	if !ok || m.waiting() || !next.After(now) && m.undecided() {
 		next = m.heard.idleUntil(now, m.holder.address)
 	}
+	if m.patient.After(now) && !next.After(now) {
+		next = m.patient
+	}
 	for _, at := range []time.Time{m.fitness.backoff.Next(), m.x.deadline(), m.holder.due, m.hearingDue(), m.ending.due, m.fitness.unanswered.until, m.fitness.unreached.until} {
 		if !at.IsZero() && at.Before(next) {
 			next = at
@@ -172,8 +179,12 @@ func (m *machine) Deadline(now time.Time) time.Time {
 type event interface{ event() }
 
 type (
-	begin   struct{ election.Fitness } // comes first
-	expired struct{ arrived }          // the Deadline has passed; everything that has arrived comes with it
+	begin struct{ election.Fitness } // comes first
+	// expired says that the Deadline has passed; everything that has arrived comes with it, and whether the Active beats.
+	expired struct {
+		arrived
+		Beats bool
+	}
 	arrived struct {
 		Messages []members.Received
 		Adverts  []Arrival

@@ -235,7 +235,7 @@ func (s *station) arm() {
 	wait := max(0, s.m.Deadline(s.l.now).Sub(s.l.now))
 	s.soon(wait+s.l.upTo(300*time.Microsecond), func() {
 		if s.timer == n && !s.waits && len(s.queue) == 0 {
-			s.step(expired{s.take()})
+			s.step(expired{arrived: s.take()})
 			s.served = append(slices.DeleteFunc(s.served, func(at time.Time) bool { return s.l.now.Sub(at) > 2*time.Millisecond }), s.l.now)
 			require.Less(s.l.t, len(s.served), 20, "the deadline stays in the past")
 		}

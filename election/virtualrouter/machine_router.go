@@ -8,6 +8,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/members/pulse"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -174,6 +175,10 @@ func (m *machine) expire() {
 		work = append(work, m.fit)
 	}
 	m.agenda.first(append(work, m.judgeEnding, func() {
+		if m.beating() {
+			m.patient = m.now.Add(pulse.Every)
+			return
+		}
 		if !m.waiting() && !m.undecided() {
 			m.stepRouter(vrrp.Expired{})
 		}

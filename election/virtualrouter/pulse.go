@@ -19,6 +19,8 @@ type Pulse interface {
 	Tell(holds bool, follows netip.Addr)
 	// Heard tells whether the node, or its kernel, was heard since then.
 	Heard(source netip.Addr, since time.Time) bool
+	// Beats tells whether a beat of the node was heard since then.
+	Beats(source netip.Addr, since time.Time) bool
 	// State is for how long a beat may be late, and why an Active would not be found to be gone; empty if it would.
 	State(active netip.Addr) (wait time.Duration, why string)
 }
@@ -63,6 +65,43 @@ func (m *machine) evidence(g *pulse.Gone) string {
 	return said + ", " + strings.Join(by, " and ") + " agreed"
 }
 
+const (
+	// beatLately is the age of a beat that shows that the Active advertises, and that the advertisements are lost: one in many beats arrives on any
+	// network that is of use. A process that stands still, or ends, has sent none for longer when its advertisements are missed. It is two intervals at most.
+	beatLately = 6 * pulse.Every
+	// mostMissed is how many advertisements may be missed while beats come. An Active whose beats alone arrive is followed no longer.
+	mostMissed = 10
+	// leastMissed is how many are missed when they are lost: a Backup whose turn comes sooner has another reason.
+	leastMissed = 2
+)
+
+// beating tells that the Active, whose advertisements this Backup misses, beats: then they were lost, and not missed.
+func (m *machine) beating() bool {
+	due, armed := m.router.Deadline()
+	if !m.beats || !armed || due.After(m.now) || m.state != election.Backup || m.strangers() != "" {
+		return false
+	}
+	s := m.router.Snapshot()
+	h := m.heard.findPlain(s.Followed)
+	if h == nil || h.resigned || m.x.isDeaf(s.Followed) {
+		return false // it gives the address up, or has to
+	}
+	silent := m.now.Sub(h.at)
+	return silent >= leastMissed*s.ActiveAdverInterval && silent < mostMissed*s.ActiveAdverInterval
+}
+
+// beats tells whether the Active that is followed was heard by a beat lately.
+func (e *Elector) beats() bool {
+	if e.cfg.Members == nil || e.cfg.Members.Pulse == nil {
+		return false
+	}
+	e.mu.Lock()
+	s := e.machine.router.Snapshot()
+	e.mu.Unlock()
+	lately := min(beatLately, 2*s.ActiveAdverInterval)
+	return s.State == vrrp.Backup && s.Followed.IsValid() && e.cfg.Members.Pulse.Beats(s.Followed, time.Now().Add(-lately))
+}
+
 // strangers is why this group is no group of members alone; empty if it is. With other routers the advertisements alone decide who takes over, and when.
 func (m *machine) strangers() string {
 	stranger := func(a netip.Addr) bool { return !m.own(a) && !m.roster.has(a) }
@@ -91,7 +130,7 @@ func (e *Elector) tellPulse() {
 	e.mu.Lock()
 	holds, follows := e.machine.pulse()
 	e.mu.Unlock()
-	e.cfg.Members.Pulse.Tell(holds, follows)
+	e.cfg.Members.Pulse.Tell(holds && !e.unsent, follows) // beats are no better than the advertisements that the kernel refuses
 }
 
 // answers tells whether somebody answers for the address, or the node that is said to be gone was heard after all.

@@ -22,6 +22,13 @@ type lanPulse struct {
 	holds   bool
 	follows netip.Addr
 	heard   bool
+	beats   func(since time.Time) bool // nil: no beat arrives
+}
+
+func (p *lanPulse) Beats(_ netip.Addr, since time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.beats != nil && p.beats(since)
 }
 
 func (p *lanPulse) Tell(holds bool, follows netip.Addr) {
@@ -40,6 +47,12 @@ func (p *lanPulse) Heard(netip.Addr, time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.heard
+}
+
+func (p *lanPulse) alwaysBeats() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.beats = func(time.Time) bool { return true }
 }
 
 func (p *lanPulse) State(netip.Addr) (time.Duration, string) { return pulse.LeastWait, "" }
@@ -198,4 +211,64 @@ func TestNodeThatOnlyLooksGoneKeepsTheAddress(t *testing.T) {
 			})
 		})
 	}
+}
+
+// losesWhatHolds loses the advertisements and the messages of the first node.
+func (l *lan) losesWhatHolds(on bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, to := range []netip.Addr{nodeB, nodeC} {
+		l.mute[[2]netip.Addr{nodeA, to}], l.deaf[[2]netip.Addr{nodeA, to}] = on, on
+	}
+}
+
+// TestLostAdvertisementsMoveNothingWhileBeatsCome: three in a row are lost now and then on a bad network, and many beats are not.
+func TestLostAdvertisementsMoveNothingWhileBeatsCome(t *testing.T) {
+	for name, tt := range map[string]struct {
+		beats         bool // of the Active, all the time
+		least, before time.Duration
+	}{
+		"beats come":         {true, 9 * interval, 12 * interval},
+		"beats stop as well": {false, 2 * interval, 4 * interval},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				l, all := withPulse(t, [3]uint8{100, 100, 100})
+				time.Sleep(interval / 2)
+				lost := time.Now()
+				l.losesWhatHolds(true)
+				for _, a := range []netip.Addr{nodeB, nodeC} {
+					p := l.felt[a]
+					p.mu.Lock()
+					p.beats = func(since time.Time) bool { return tt.beats || !lost.Before(since) }
+					p.mu.Unlock()
+				}
+				time.Sleep(tt.least)
+				assert.Equal(t, []netip.Addr{nodeA}, holders(all...), "nobody else has taken over yet")
+				time.Sleep(tt.before - tt.least)
+				assert.NotEmpty(t, holders(all[1:]...), "somebody has")
+				stopAll(t, all...)
+			})
+		})
+	}
+}
+
+// TestActiveWhoseAdvertisementsComeAgainIsFollowedOn after any number of them was lost that its beats have bridged.
+func TestActiveWhoseAdvertisementsComeAgainIsFollowedOn(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l, all := withPulse(t, [3]uint8{100, 100, 100})
+		for _, a := range []netip.Addr{nodeB, nodeC} {
+			l.felt[a].alwaysBeats()
+		}
+		for range 5 {
+			for _, on := range []bool{true, false} {
+				l.losesWhatHolds(on)
+				time.Sleep(7 * interval)
+			}
+		}
+		assert.Equal(t, []netip.Addr{nodeA}, holders(all...))
+		assert.NotContains(t, l.what(nodeB), "bind")
+		assert.NotContains(t, l.what(nodeC), "bind")
+		stopAll(t, all...)
+	})
 }

@@ -80,6 +80,12 @@ func (v VIP) Advertised(ipv4 bool) []netip.Addr {
 	return out
 }
 
+// Witness is a host on the link that is asked where there is no third member; the zero Witness is none.
+type Witness struct {
+	Host    netip.Addr // the zero Addr with Gateway
+	Gateway bool       // the next hop of the default route on the link, whatever it is at the time
+}
+
 // VRRP is what only the VRRP elector needs.
 type VRRP struct {
 	ID                    uint8 // VRID, 1..255; [deriveVRID] of the first address when not set
@@ -101,7 +107,7 @@ type VRRP struct {
 	AnyAddresses          bool          // any list of addresses is of this cluster
 	PasswordFile          string        // version 2: the file of the password; "" for none
 	Detector              Detector      // how a Backup finds out that the holder is dead
-	DetectorWitness       netip.Addr    // a host that answers in place of a third member; zero: none
+	DetectorWitness       Witness       // a host that answers in place of a third member
 	Password              string        // its contents, as loaded; at most 8 bytes
 }
 

@@ -28,6 +28,14 @@ func TestLoadRefusesADetectorThatCannotWork(t *testing.T) {
 			"vips[0].vrrp.detectorWitness: 10.77.0.254 without vrrp.detector fast, want both or neither",
 		},
 		{
+			"the gateway as a witness without it", "vips: [{addresses: [10.77.0.1], vrrp: {detectorWitness: gateway}}]\n",
+			"vips[0].vrrp.detectorWitness: gateway without vrrp.detector fast, want both or neither",
+		},
+		{
+			"another word", "vips: [{addresses: [10.77.0.1], vrrp: {detector: fast, detectorWitness: router}}]\n",
+			"vips[0].vrrp.detectorWitness: router, want an IPv4 or IPv6 address, or the word gateway",
+		},
+		{
 			"a witness of the other family", "vips: [{addresses: [10.77.0.1], vrrp: {detector: fast, detectorWitness: 'fd77::1'}}]\n",
 			"vips[0].vrrp.detectorWitness: fd77::1, want the family of the first address 10.77.0.1",
 		},
@@ -48,5 +56,7 @@ func TestLoadRefusesADetectorThatCannotWork(t *testing.T) {
 		})
 	}
 	load(t, "vips: [{addresses: [10.77.0.1], vrrp: {detector: fast, peers: [10.77.0.11, 10.77.0.12, 10.77.0.13]}}]\n")
+	cfg := load(t, "vips: [{addresses: [10.77.0.1], vrrp: {detector: fast, peers: [10.77.0.11, 10.77.0.12], detectorWitness: gateway}}]\n")
+	assert.Equal(t, Witness{Gateway: true}, cfg.VIPs[0].VRRP.DetectorWitness)
 	load(t, "vips: [{addresses: [10.77.0.1], vrrp: {detector: fast, peers: [10.77.0.11, 10.77.0.12], detectorWitness: 10.77.0.254}}]\n")
 }

@@ -89,6 +89,33 @@ func source() kind[netip.Addr] {
 	return k
 }
 
+// witness is a host by its address, or the word for that of the default route. It may be left out.
+func witness() kind[Witness] {
+	host := source()
+	return kind[Witness]{
+		name: gatewayWord + "|" + host.name, tags: host.tags, schema: host.schema,
+		parse: func(s string) (Witness, error) {
+			if s == gatewayWord {
+				return Witness{Gateway: true}, nil
+			}
+			a, err := host.parse(s)
+			if err != nil {
+				return Witness{}, fmt.Errorf("%w, or the word %s", err, gatewayWord)
+			}
+			return Witness{Host: a}, nil
+		},
+		format: func(w Witness) string {
+			if w.Gateway {
+				return gatewayWord
+			}
+			return host.format(w.Host)
+		},
+	}
+}
+
+// gatewayWord stands for whatever the next hop of the default route is at the time.
+const gatewayWord = "gateway"
+
 // parseAddr reads a unicast address that a node can have.
 func parseAddr(s string) (netip.Addr, error) {
 	a, err := netip.ParseAddr(s)

@@ -59,7 +59,7 @@ var samples = map[string]struct {
 	"announce-protocol":       {value: "200"},
 	"spread":                  {value: "direct"},
 	"detector":                {value: "fast"},
-	"detector-witness":        {value: "10.77.0.254", needs: map[string][]string{"detector": {"fast"}}},
+	"detector-witness":        {value: "gateway", needs: map[string][]string{"detector": {"fast"}}},
 	"spread-weight":           {value: "0"},
 	"spread-member":           {value: "10.77.0.11,10.77.0.12"},
 	"on-conflict":             {value: "yield"},

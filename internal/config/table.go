@@ -183,8 +183,8 @@ func vipOptions() []Option {
 		},
 		{
 			Key: "vips[].vrrp.detectorWitness", Flag: "detector-witness", Reload: recreate,
-			Help:    "With detector fast and two nodes: a host on the link that answers echo requests, such as the gateway. It shows a backup that its own link works, and not that the holder is dead",
-			binding: one(source(), func(t target) *netip.Addr { return &t.vip.VRRP.DetectorWitness }),
+			Help:    "With detector fast and two nodes: a host on the link that answers echo requests, or gateway for the next hop of the node's default route there, which is looked up every five seconds. It shows a backup that its own link works, and not that the holder is dead",
+			binding: one(witness(), func(t target) *Witness { return &t.vip.VRRP.DetectorWitness }),
 		},
 		{
 			Key: "vips[].announce.refresh", Flag: "announce-refresh", Default: "1m0s", Reload: live,

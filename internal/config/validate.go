@@ -179,16 +179,17 @@ const leastWatched = 3
 // detector refuses what detector fast cannot work with.
 func (k vipValidator) detector() {
 	r := k.v.VRRP
-	if w := r.DetectorWitness; w.IsValid() {
-		switch {
+	if w := r.DetectorWitness; w != (Witness{}) {
+		switch host := w.Host; {
 		case r.Detector != DetectorFast:
-			k.fail("vrrp.detectorWitness", "%s without vrrp.detector fast, want both or neither", w)
-		case len(k.v.Addresses) > 0 && w.Is4() != k.v.First().Is4():
-			k.fail("vrrp.detectorWitness", "%s, want the family of the first address %s", w, k.v.First())
-		case k.c.isVirtual(w):
-			k.fail("vrrp.detectorWitness", "%s is a virtual address, want a host that is there whoever holds it, such as the gateway", w)
-		case slices.Contains(r.Peers, w):
-			k.fail("vrrp.detectorWitness", "%s is in vrrp.peers, want a host beside the nodes, such as the gateway", w)
+			k.fail("vrrp.detectorWitness", "%s without vrrp.detector fast, want both or neither", witness().format(w))
+		case w.Gateway:
+		case len(k.v.Addresses) > 0 && host.Is4() != k.v.First().Is4():
+			k.fail("vrrp.detectorWitness", "%s, want the family of the first address %s", host, k.v.First())
+		case k.c.isVirtual(host):
+			k.fail("vrrp.detectorWitness", "%s is a virtual address, want a host that is there whoever holds it, such as the gateway", host)
+		case slices.Contains(r.Peers, host):
+			k.fail("vrrp.detectorWitness", "%s is in vrrp.peers, want a host beside the nodes, such as the gateway", host)
 		}
 	}
 	if r.Detector != DetectorFast {
@@ -201,7 +202,7 @@ func (k vipValidator) detector() {
 		k.fail("vrrp.detector", "fast with a group, want plain: the entries of a group move together, by their advertisements")
 	case k.v.HooksOnly, len(k.v.Elsewhere) > 0:
 		k.fail("vrrp.detector", "fast with hooksOnly or elsewhere, want plain: nobody can be asked whether such an address is still answered for")
-	case len(r.Peers) > 0 && len(r.Peers) < leastWatched && !r.DetectorWitness.IsValid():
+	case len(r.Peers) > 0 && len(r.Peers) < leastWatched && r.DetectorWitness == (Witness{}):
 		k.fail("vrrp.detector", "fast with %d vrrp.peers, want all nodes there, this one too, three at least; or vrrp.detectorWitness, such as the gateway", len(r.Peers))
 	}
 }

@@ -3,7 +3,7 @@ package lifeline
 import (
 	"context"
 	"errors"
-	"net"
+	"io"
 	"net/netip"
 	"os"
 	"sync"
@@ -24,6 +24,13 @@ const (
 	// The pause before a member is dialled again grows from the first to the last.
 	firstPause, lastPause = time.Second, 30 * time.Second
 )
+
+// end is either end of a line.
+type end interface {
+	io.ReadWriter
+	SetDeadline(time.Time) error
+	SetWriteDeadline(time.Time) error
+}
 
 // keep has a line to a member, as long as that is heard.
 func (l *Lines) keep(to netip.Addr, m *member) {
@@ -83,6 +90,10 @@ func (l *Lines) hold(to netip.Addr, m *member, sessions []uint64) error {
 		return err
 	}
 	l.dialled(m, true)
+	select {
+	case <-m.fresh: // it has answered
+	default:
+	}
 	inOrder := l.live(c)
 	l.dialled(m, false)
 	at := time.Now()
@@ -98,7 +109,7 @@ func (l *Lines) hold(to netip.Addr, m *member, sessions []uint64) error {
 }
 
 // wake ends what waits on a line when all ends. The returned function takes that back, or waits until it is done.
-func (l *Lines) wake(c net.Conn) (settle func()) {
+func (l *Lines) wake(c end) (settle func()) {
 	done := make(chan struct{})
 	stop := context.AfterFunc(l.ctx, func() {
 		defer close(done)
@@ -112,7 +123,7 @@ func (l *Lines) wake(c net.Conn) (settle func()) {
 }
 
 // sayGoodBye is the last thing on a line that ends in order. One octet always has room.
-func sayGoodBye(c net.Conn) {
+func sayGoodBye(c end) {
 	_ = c.SetDeadline(time.Now().Add(greetTime))
 	_, _ = c.Write([]byte{goodBye})
 }
@@ -124,7 +135,7 @@ func (l *Lines) dialled(m *member, on bool) {
 }
 
 // live stays on a line until it ends, and tells whether the other end has said so, or this node ends it.
-func (l *Lines) live(c net.Conn) (inOrder bool) {
+func (l *Lines) live(c end) (inOrder bool) {
 	buf := make([]byte, 16)
 	for {
 		_ = c.SetDeadline(time.Now().Add(sayEvery))

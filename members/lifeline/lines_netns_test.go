@@ -218,3 +218,33 @@ func TestNoLineBeforeTheFenceEndsWithIt(t *testing.T) {
 	p.armed.Store(true)
 	p.joined()
 }
+
+// TestLineIsAboveEverythingElse: the kernel closes the files of a process that has ended from the highest number down, and the line is not to wait
+// for the others.
+func TestLineIsAboveEverythingElse(t *testing.T) {
+	p := newPair(t, addrs("10.77.0.11", "10.77.0.12"), [2]prover{})
+	p.meet()
+	p.joined()
+	marked := 0
+	for fd := range 2 * firstLine {
+		if mark, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MARK); err == nil && mark == 0x3001 {
+			assert.GreaterOrEqual(t, fd, firstLine)
+			marked++
+		}
+	}
+	assert.Equal(t, 2, marked, "the lines of both")
+}
+
+// TestLineWhereThereAreFewDescriptors has any number that is free.
+func TestLineWhereThereAreFewDescriptors(t *testing.T) {
+	var before unix.Rlimit
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &before))
+	t.Cleanup(func() { require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &before)) })
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: firstLine / 2, Max: before.Max}))
+	p := newPair(t, addrs("10.77.0.11", "10.77.0.12"), [2]prover{})
+	p.meet()
+	p.joined()
+	require.NoError(t, p.lines[0].Close())
+	p.spaces[1].Eventually(func() bool { return len(p.lines[1].Held()) == 0 && len(p.lines[1].Reached()) == 0 }, "the end of both lines")
+	p.quiet("an orderly end is no death")
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -29,7 +30,7 @@ func (l *Lines) bind() (s net.Listener, err error) {
 }
 
 // dial connects from the own address, by the interface: the leases that end with the line are those of this interface.
-func (l *Lines) dial(to netip.Addr) (*net.TCPConn, error) {
+func (l *Lines) dial(to netip.Addr) (*os.File, error) {
 	// Keepalive of the kernel is off: when it gives a line up, it resets it, and that packet would bear the mark.
 	d := net.Dialer{Timeout: greetTime, KeepAlive: -1, Control: l.control(func(fd int) error {
 		return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, unheardFor)
@@ -44,11 +45,41 @@ func (l *Lines) dial(to netip.Addr) (*net.TCPConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, ok := c.(*net.TCPConn)
-	if !ok {
-		return nil, errors.Join(fmt.Errorf("connection is a %T", c), c.Close())
+	line, err := raise(c)
+	if closed := c.Close(); err == nil && closed != nil {
+		return nil, errors.Join(closed, line.Close())
 	}
-	return t, nil
+	return line, err
+}
+
+// firstLine is the least number that the descriptor of a line gets where the process may have so many: below the usual limit of 1024, and above
+// those of everything else that it has open.
+const firstLine = 960
+
+// raise gives a connection a descriptor with a high number; the one that it had is to be closed. When a process has ended, its kernel closes the
+// highest number first, and some files take it long: each packet socket a grace period of RCU, which is some tens of milliseconds. The end of a line
+// must not wait for those.
+func raise(c net.Conn) (line *os.File, err error) {
+	s, ok := c.(syscall.Conn)
+	if !ok {
+		return nil, fmt.Errorf("connection is a %T", c)
+	}
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	err = onSocket(raw, func(fd int) error {
+		up, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, firstLine)
+		if errors.Is(err, unix.EINVAL) { // this process may not have so many
+			up, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+		}
+		if err != nil {
+			return os.NewSyscallError("fcntl", err)
+		}
+		line = os.NewFile(uintptr(up), "lifeline") // never nil; it does not block, as the connection
+		return nil
+	})
+	return line, err
 }
 
 func network(a netip.Addr) string {
@@ -87,7 +118,7 @@ func (l *Lines) control(more func(fd int) error) func(string, string, syscall.Ra
 }
 
 // setMark has what leaves on a line bear a mark, or with 0 none.
-func setMark(c *net.TCPConn, mark uint32) error {
+func setMark(c syscall.Conn, mark uint32) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return err

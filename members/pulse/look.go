@@ -12,7 +12,8 @@ const (
 // look is one look whether a node answers; the zero look is none.
 type look struct {
 	began     time.Time
-	suspects  bool // something is wrong; otherwise it is only asked whether it would answer
+	late      bool // a beat is late; otherwise it is only asked whether it would answer
+	suspects  bool // it is late by the wait, or another member has asked: what is found counts, and is said
 	sent      int
 	last      time.Time // when the last echo was sent
 	found     bool      // it does not answer
@@ -20,8 +21,18 @@ type look struct {
 	witnessed bool      // the witness has answered since
 }
 
-// begin begins a look because something is wrong, in place of one before it.
-func (l *look) begin(now time.Time) { *l = look{began: now, suspects: true} }
+// begin begins a look because a beat is late, in place of one in peace.
+func (l *look) begin(now time.Time) {
+	if !l.late {
+		*l = look{began: now, late: true}
+	}
+}
+
+// suspect has what is found count.
+func (l *look) suspect(now time.Time) {
+	l.begin(now)
+	l.suspects = true
+}
 
 // due is when there is something to do about a look that goes on.
 func (l *look) due(settle time.Duration) time.Time {
@@ -30,10 +41,13 @@ func (l *look) due(settle time.Duration) time.Time {
 		return l.began
 	case l.sent >= mostEchoes:
 		return l.last.Add(settle)
-	case l.sent == 1 && !l.suspects:
+	case l.sent == 1 && !l.late:
 		return l.last.Add(peaceTime)
+	case !l.late:
+		return l.last.Add(echoGap)
 	}
-	return l.last.Add(echoGap)
+	// A wakeup that is late does not make the look longer. After a standstill there are still some moments in which an answer may come.
+	return later(l.began.Add(time.Duration(l.sent)*echoGap), l.last.Add(echoGap/2))
 }
 
 // tend does what is due about a node.
@@ -51,23 +65,30 @@ func (m *Machine) watch(now time.Time, p *peer) {
 		p.quiet()
 	case p.look.suspects || p.gone:
 	case p.able() && !now.Before(m.suspectAt(now, p)):
+		p.look.suspect(now)
+		m.act(Send{Message{Type: Ask, About: p.address}})
+	case p.look.late:
+	case p.able() && !now.Before(m.lookFrom(now, p)):
 		if p.tries++; p.tries > mostTries {
 			p.quiet()
 			return
 		}
 		p.look.begin(now)
-		m.act(Send{Message{Type: Ask, About: p.address}})
 	case p.look.began.IsZero() && !now.Before(p.peace.Add(peaceEvery)):
 		p.peace, p.look = now, look{began: now}
 	}
 }
 
+// suspectAt is when the beat is so late that the others are asked.
 func (m *Machine) suspectAt(now time.Time, p *peer) time.Time {
-	at := p.overdue(m.Wait(now))
-	if at.Before(p.again) {
-		return p.again
-	}
-	return at
+	return later(p.overdue(m.Wait(now)), p.again)
+}
+
+// lookFrom is when the echoes begin: half of the wait before its end, and never sooner than they need, so they have mostly left when it ends. A kernel
+// that answers one of them ends the look, and nobody else hears of it.
+func (m *Machine) lookFrom(now time.Time, p *peer) time.Time {
+	wait := m.Wait(now)
+	return later(p.overdue(wait-min(wait/2, mostEchoes*echoGap)), p.again)
 }
 
 // lookAt sends an echo, if one is due, or finds that the node does not answer.
@@ -79,13 +100,17 @@ func (m *Machine) lookAt(now time.Time, p *peer) {
 	if l.sent < mostEchoes {
 		l.sent, l.last = l.sent+1, now
 		m.act(Echo{p.address})
-		if l.suspects && m.witness.IsValid() && len(m.others(now, p)) == 0 {
+		if l.late && m.witness.IsValid() && len(m.others(now, p)) == 0 {
 			m.act(Echo{m.witness})
 		}
 		return
 	}
-	if !l.suspects {
+	if !l.late {
 		p.vain, p.look = now, look{}
+		return
+	}
+	if !l.suspects {
+		p.look = look{} // the wait has grown meanwhile: the evidence is to be of its end
 		return
 	}
 	if !p.able() {
@@ -139,8 +164,12 @@ func (m *Machine) peerDue(now time.Time, p *peer) (next time.Time) {
 		return next
 	}
 	next = sooner(next, p.beat.Add(silentFor))
-	if p.able() && !p.look.suspects {
+	switch {
+	case !p.able() || p.look.suspects:
+	case p.look.late:
 		next = sooner(next, m.suspectAt(now, p))
+	default:
+		next = sooner(next, m.lookFrom(now, p))
 	}
 	if p.look.began.IsZero() && !p.gone {
 		next = sooner(next, p.peace.Add(peaceEvery))

@@ -1,6 +1,7 @@
 package pulse
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -62,8 +63,12 @@ type (
 		At   time.Time     // when the kernel took it in
 		Took time.Duration // since the echo was sent
 	}
-	// Witnessed names the host that answers in place of another member, where there is none; the zero Addr for none.
-	Witnessed struct{ Witness netip.Addr }
+	// Witnessed names the host that answers in place of another member, where there is none; the zero Addr for none, and then Lacks is why there is
+	// none though one is wanted.
+	Witnessed struct {
+		Witness netip.Addr
+		Lacks   string
+	}
 )
 
 func (Expired) event()   {}
@@ -103,6 +108,7 @@ type Gone struct {
 type Machine struct {
 	self    netip.Addr
 	witness netip.Addr
+	lacks   string // why there is no witness
 	holds   bool
 	number  uint32
 	beatDue time.Time
@@ -141,7 +147,7 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 	case Echoed:
 		m.echoed(now, ev)
 	case Witnessed:
-		m.witness = ev.Witness.WithZone("")
+		m.witness, m.lacks = ev.Witness.WithZone(""), ev.Lacks
 	}
 	m.beat(now)
 	for _, p := range m.peers {
@@ -260,8 +266,8 @@ func (m *Machine) asked(now time.Time, about netip.Addr) {
 		m.say(now, p, true)
 		return
 	}
-	if p.able() && !p.look.suspects {
-		p.look.begin(now)
+	if p.able() {
+		p.look.suspect(now)
 	}
 }
 
@@ -269,6 +275,12 @@ func (m *Machine) asked(now time.Time, about netip.Addr) {
 func (m *Machine) Heard(a netip.Addr, since time.Time) bool {
 	p := m.find(a.WithZone(""))
 	return p != nil && (!p.beat.Before(since) || !p.answered.Before(since))
+}
+
+// Beats tells whether a beat of a node was heard since then.
+func (m *Machine) Beats(a netip.Addr, since time.Time) bool {
+	p := m.find(a.WithZone(""))
+	return p != nil && p.beating() && !p.beat.Before(since)
 }
 
 // Why is why the node of a holder that is watched would not be found to be gone; empty if it would.
@@ -282,7 +294,7 @@ func (m *Machine) Why(now time.Time, holder netip.Addr) string {
 	case p.mute || p.answered.IsZero():
 		return "the host of the holder answers no echo request: let ICMP in there"
 	case len(m.others(now, p)) == 0 && !m.witness.IsValid():
-		return "no third member is heard, and no vrrp.detectorWitness is set"
+		return "no third member is heard, and " + cmp.Or(m.lacks, "no vrrp.detectorWitness is set")
 	}
 	return ""
 }
@@ -296,7 +308,7 @@ func (m *Machine) echoed(now time.Time, e Echoed) {
 	m.took.Note(now, min(e.Took, peaceTime))
 	from := e.From.WithZone("")
 	for _, p := range m.peers {
-		if from == m.witness && p.look.suspects && !e.At.Before(p.look.began) {
+		if from == m.witness && p.look.late && !e.At.Before(p.look.began) {
 			p.look.witnessed = true
 		}
 		if p.address == from && p.answer(e.At) {

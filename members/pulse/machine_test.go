@@ -27,6 +27,7 @@ type world struct {
 	late  func() time.Duration // of a wakeup
 	cut   map[[2]int]bool      // nothing arrives from the first at the second
 	trace []string
+	said  int // questions and words
 }
 
 type happening struct {
@@ -67,7 +68,7 @@ func newWorld(seed uint64, n int, witness bool) *world {
 		if o.id > 0 {
 			o.step(Follows{[]netip.Addr{address(0)}})
 			if witness {
-				o.step(Witnessed{address(n)})
+				o.step(Witnessed{Witness: address(n)})
 			}
 		}
 	}
@@ -144,6 +145,9 @@ func (o *node) step(ev Event) {
 		case Send:
 			msg := a.Message
 			msg.Session = uint64(o.id + 1)
+			if msg.Type != Beat {
+				w.said++
+			}
 			for _, p := range w.nodes {
 				w.carry(o, p, func() { p.arrive(Received{address(o.id), msg, w.now}) })
 			}
@@ -238,7 +242,7 @@ func TestDeadHolderIsFoundByAllOthers(t *testing.T) {
 						return w
 					}
 					took := o.at[0].Sub(died)
-					assert.LessOrEqual(t, took, 58*time.Millisecond, "node %d", o.id)
+					assert.LessOrEqual(t, took, 50*time.Millisecond, "node %d", o.id)
 					g := o.gone[0]
 					assert.Equal(t, address(0), g.Source)
 					assert.Equal(t, mostEchoes, g.Echoes)
@@ -249,6 +253,59 @@ func TestDeadHolderIsFoundByAllOthers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestDeathIsFoundOneBeatAndHalfOfTheWaitAndTheEchoesLater, on the average of all phases of the beat: neither the rest of the wait nor timers that are
+// late are added to that.
+func TestDeathIsFoundOneBeatAndHalfOfTheWaitAndTheEchoesLater(t *testing.T) {
+	var sum time.Duration
+	const worlds = 200
+	for seed := range uint64(worlds) {
+		w := newWorld(seed, 3, false)
+		w.run(2*time.Second + w.upTo(time.Second))
+		died := w.now
+		w.nodes[0].die()
+		w.run(time.Second)
+		first := later(w.nodes[1].at[0], w.nodes[2].at[0]) // both take part, so the first of the two has waited for the other's word
+		sum += first.Sub(died)
+	}
+	want := Every/2 + LeastWait/2 + mostEchoes*echoGap
+	assert.InDelta(t, want.Seconds(), (sum / worlds).Seconds(), 0.004)
+}
+
+// TestShortBlackoutMovesNothing: nothing of the holder arrives, nor anything at it, for less than half of the wait and the echoes. Beats are lost, and some
+// echoes.
+func TestShortBlackoutMovesNothing(t *testing.T) {
+	seeds(t, 300, func(t *testing.T, seed uint64) *world {
+		w := newWorld(seed, 3+int(seed%3), false)
+		w.run(2*time.Second + w.upTo(time.Second))
+		for range 5 {
+			for id := range w.nodes[1:] {
+				w.cut[[2]int{0, id + 1}], w.cut[[2]int{id + 1, 0}] = true, true
+			}
+			w.run(LeastWait/2 + (mostEchoes-1)*echoGap)
+			clear(w.cut)
+			w.run(time.Second + w.upTo(100*time.Millisecond))
+		}
+		nobodyGone(t, w)
+		return w
+	})
+}
+
+// TestBeatThatIsLateIsNobodysNews: its kernel answers before the wait is over, so nobody is asked, and nobody is told.
+func TestBeatThatIsLateIsNobodysNews(t *testing.T) {
+	looks := 0
+	seeds(t, 50, func(t *testing.T, seed uint64) *world {
+		w := newWorld(seed, 3, false)
+		w.run(2*time.Second + w.upTo(time.Second))
+		before := w.nodes[1].echoes
+		w.nodes[0].freeze(25 * time.Millisecond)
+		w.run(60 * time.Millisecond)
+		looks += min(w.nodes[1].echoes-before, 1)
+		assert.Zero(t, w.said, "questions and words")
+		return w
+	})
+	assert.Greater(t, looks, 25)
 }
 
 // TestLossMovesNothing: one frame in five is lost.

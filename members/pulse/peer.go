@@ -78,7 +78,7 @@ func (p *peer) beats(b Message, at time.Time) (late time.Duration, known bool) {
 	p.heard++
 	p.beat, p.gone, p.tries = at, false, 0
 	p.mute = p.mute || !p.vain.IsZero() && at.After(p.vain)
-	if p.look.suspects && !at.Before(p.look.began) {
+	if p.look.late && !at.Before(p.look.began) {
 		p.mute = p.mute || p.look.found // ten echoes were lost, or it hears nothing
 		p.clear()
 	}
@@ -108,7 +108,7 @@ func (p *peer) able() bool {
 // say takes in what a member says. That the node is there ends the look.
 func (p *peer) say(from netip.Addr, there bool, at time.Time) {
 	if there {
-		if p.look.suspects && !at.Before(p.look.began) {
+		if p.look.late && !at.Before(p.look.began) {
 			p.clear()
 		}
 		if again := at.Add(againAfter); again.After(p.again) {
@@ -142,7 +142,7 @@ func (p *peer) answer(at time.Time) (news bool) {
 	}
 	news = p.look.suspects
 	p.mute, p.vain = false, time.Time{}
-	if news {
+	if p.look.late {
 		p.again = at.Add(againAfter)
 	}
 	p.clear()

@@ -46,6 +46,7 @@ type Pulse struct {
 	echoes  Echoes
 	timer   *time.Timer
 	users   []*User
+	gateway netip.Addr // the zero Addr: none is known
 	closed  bool
 }
 
@@ -152,17 +153,33 @@ type User struct {
 	p       *Pulse
 	holds   bool
 	follows netip.Addr
-	witness netip.Addr
+	witness Witness
 }
 
-// Join adds an election, and the witness that it has where there is no third member; the zero Addr for none. Close it.
-func (p *Pulse) Join(witness netip.Addr) *User {
+// Witness is whom an election has where there is no third member; the zero Witness is nobody.
+type Witness struct {
+	Host    netip.Addr
+	Gateway bool // that of SetGateway
+}
+
+// Join adds an election. Close it.
+func (p *Pulse) Join(witness Witness) *User {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	u := &User{p: p, witness: witness}
 	p.users = append(p.users, u)
 	p.tell()
 	return u
+}
+
+// SetGateway says which host the gateway of the place is; the zero Addr for none.
+func (p *Pulse) SetGateway(a netip.Addr) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.gateway != a {
+		p.gateway = a
+		p.tell()
+	}
 }
 
 // Tell says whether this node holds the addresses, and whom it follows as their holder; the zero Addr for nobody. It is a level.
@@ -182,6 +199,13 @@ func (u *User) Heard(source netip.Addr, since time.Time) bool {
 	defer u.p.mu.Unlock()
 	u.p.listen()
 	return u.p.machine.Heard(source, since)
+}
+
+// Beats tells whether a beat of a node was heard since then.
+func (u *User) Beats(source netip.Addr, since time.Time) bool {
+	u.p.mu.Lock()
+	defer u.p.mu.Unlock()
+	return u.p.machine.Beats(source, since)
 }
 
 // State is for how long a beat may be late, and why the node of a holder would not be found to be gone; empty if it would.
@@ -204,17 +228,23 @@ func (u *User) Close() {
 func (p *Pulse) tell() {
 	var holders []netip.Addr
 	var holds bool
-	var witness netip.Addr
+	var witness Witnessed
 	for _, u := range p.users {
 		holds = holds || u.holds
 		if u.follows.IsValid() {
 			holders = append(holders, u.follows)
 		}
-		if !witness.IsValid() {
-			witness = u.witness
+		switch {
+		case witness.Witness.IsValid():
+		case u.witness.Gateway && p.gateway.IsValid():
+			witness.Witness = p.gateway
+		case u.witness.Gateway:
+			witness.Lacks = "no default route of this node leaves by the link, so there is no gateway to ask"
+		default:
+			witness.Witness = u.witness.Host
 		}
 	}
-	p.step(Witnessed{witness})
+	p.step(witness)
 	p.step(Follows{holders})
 	p.step(Holds{holds})
 }

@@ -42,6 +42,11 @@ func WayCuts() []WayCut {
 	}
 }
 
+// TwoOfFive has two nodes hear each other alone.
+func TwoOfFive() WayCut {
+	return WayCut{"two of five", func(h *lab.Node, o []*lab.Node) []lab.Cut { return lab.Apart(o[:2], append(o[2:], h)) }}
+}
+
 // For loses it for a while.
 func (c WayCut) For(length time.Duration) Fault {
 	return func(g *Group) (*Result, error) {
@@ -56,50 +61,6 @@ func (c WayCut) For(length time.Duration) Fault {
 			time.Sleep(2 * g.span())
 			return at, err
 		})
-	}
-}
-
-// LosesAll loses so many per cent of all frames between nodes, whatever they carry, for a while.
-func LosesAll(percent int, length time.Duration) Fault {
-	return func(g *Group) (*Result, error) {
-		return g.run("loss of frames", lab.MeasureConfig{}, func(m *lab.Measurement, _ *lab.Node) (time.Duration, error) {
-			at := m.Mark("%d %% of all frames between nodes are lost", percent)
-			var cuts []lab.Cut
-			for i, n := range g.Lab.Nodes {
-				cuts = append(cuts, lab.Apart([]*lab.Node{n}, g.Lab.Nodes[i+1:])...)
-			}
-			for i := range cuts {
-				cuts[i].Percent = percent
-			}
-			if err := g.Lab.Cut(cuts...); err != nil {
-				return at, err
-			}
-			time.Sleep(length)
-			err := g.Lab.Cut()
-			m.Mark("nothing is lost any more")
-			time.Sleep(g.span())
-			return at, err
-		})
-	}
-}
-
-// Busy keeps every processor busy with short tasks for a while.
-func Busy(perCPU int, length time.Duration) Fault {
-	return func(g *Group) (*Result, error) {
-		res, err := g.run("short tasks", lab.MeasureConfig{}, func(m *lab.Measurement, _ *lab.Node) (time.Duration, error) {
-			at := m.Mark("%d loops of short tasks on every processor", perCPU)
-			p, err := g.Lab.Press(perCPU)
-			if err != nil {
-				return at, err
-			}
-			time.Sleep(length)
-			p.Release()
-			return at, nil
-		})
-		if err == nil {
-			res.Stall = 0 // the load is the point
-		}
-		return res, err
 	}
 }
 

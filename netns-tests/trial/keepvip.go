@@ -132,6 +132,11 @@ type VIPStatus struct {
 		Granted         int            `json:"granted"`
 		PassedOn        int            `json:"passedOn"`
 	} `json:"counters"`
+	// Detector is how the node finds out that the holder is gone, where that is not by its advertisements alone.
+	Detector *struct {
+		Wait  float64 `json:"waitSeconds"`
+		Plain string  `json:"plain"`
+	} `json:"detector"`
 	Unfit     string      `json:"unfit"`
 	Conflicts []Conflict  `json:"conflicts"`
 	Fence     FenceStatus `json:"fence"`

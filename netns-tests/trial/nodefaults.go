@@ -26,7 +26,8 @@ func nodeFaults() []nodeFault {
 		{"link down", (*lab.Node).LinkDown, (*lab.Node).LinkUp},
 		{"port cut", at((*lab.Node).CutPort), at((*lab.Node).HealPort)},
 		{"deaf", func(n *lab.Node) error { return n.LoseAll(lab.In, "") }, (*lab.Node).LoseNothing}, // and what it sends arrives
-		{"ruleset flushed", Flush, nil},                                                             // as a firewall does that starts
+		{"mute", func(n *lab.Node) error { return n.LoseAll(lab.Out, "") }, (*lab.Node).LoseNothing},
+		{"ruleset flushed", Flush, nil}, // as a firewall does that starts
 		{"MAC changed", func(n *lab.Node) error { return n.ChangeMAC(net.HardwareAddr{0x02, 0x6c, 0, 0, 0, byte(n.ID)}) }, (*lab.Node).ResetMAC},
 		{"own address applied again", (*lab.Node).ApplyAddressesAgain, nil}, // as a network manager does that is restarted
 		{"own address away", (*lab.Node).DropAddresses, (*lab.Node).PutAddressesBack},

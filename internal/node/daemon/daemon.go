@@ -177,6 +177,7 @@ func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 		sources: reloads.NewReading(), renewed: reloads.NewReading(), departures: departures{},
 	}
 	d.build.followers, d.build.memberSockets.followers = keys.followers, keys.followers
+	d.build.memberSockets.routers = h.links.DefaultRouters
 	if users, err := link.OpenOwners(); err == nil { // otherwise all users of this host are one
 		d.users = users
 	}

@@ -10,6 +10,7 @@
 //   - one that follows the host's links and addresses, one that reloads at each SIGHUP, one that writes
 //     keepalived's files at its signals, one for the service manager;
 //   - one that listens at follow.listen, if members do, and there those of internal/serve/localproxy;
+//   - one for each place whose gateway is the witness of vrrp.detector, which follows that;
 //   - one that joins the Raft cluster, if there is one, and one that takes part in it.
 //
 // And one for each foreign host that is overheard, 16 at most; it ends by itself after 45 s.

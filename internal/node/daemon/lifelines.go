@@ -90,10 +90,10 @@ func (p placeLines) Close() error {
 }
 
 const (
-	// silenceAsks is how often an address is asked for before nobody is taken to answer, and silenceGap is how long each answer is waited for: a kernel
+	// silenceAsks is how often an address is asked for before nobody is taken to answer, and silenceWait is how long each answer is waited for: a kernel
 	// answers in microseconds.
 	silenceAsks = 2
-	silenceGap  = time.Millisecond
+	silenceWait = time.Millisecond
 )
 
 // judged lets the election of an entry judge the end of a member's process, or with fast of its node; nil where nobody can be asked.
@@ -111,7 +111,7 @@ type lineJudge struct {
 }
 
 // Answers implements virtualrouter.Lifeline.
-func (j lineJudge) Answers(a netip.Addr) bool { return j.ears.arp.Answers(a, silenceAsks, silenceGap) }
+func (j lineJudge) Answers(a netip.Addr) bool { return j.ears.arp.Answers(a, silenceAsks, silenceWait) }
 
 // Held implements virtualrouter.Lifeline.
 func (j lineJudge) Held() []netip.Addr {

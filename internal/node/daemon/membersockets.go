@@ -31,6 +31,7 @@ type memberSockets struct {
 	hubs    pool[socketKey, *memberHub]
 	lines   *lifelines
 	pulses  pool[socketKey, hubPulse]
+	routers func(index int, v6 bool) ([]netip.Addr, error) // of the default routes of an interface, the best first
 	// followers ask at the port, too; nil: nobody does.
 	followers *subscription.Server
 }

@@ -19,6 +19,7 @@ type benchCase struct {
 	limits limits
 	open   func(*lab.Host) (*trial.Group, error) // nil = trial.Open with config
 	mode   string                                // what happens, in the table of failure modes; "" keeps it out
+	lost   string                                // what is lost, in the table of the detector; "" keeps it out
 	// against is the name of a case before this one, which it must not be slower than: in its median outage, by 5 ms.
 	against string
 }

@@ -186,29 +186,33 @@ func cost(row trial.Row) string {
 
 // The part of the page between these lines is written by the command, the rest by hand.
 const (
-	measuredBegin = "<!-- measured: make bench-compare writes up to the next such line -->\n"
+	measuredBegin = "<!-- measured: make %s writes up to the next such line -->\n"
 	measuredEnd   = "<!-- measured ends -->\n"
 )
 
 func writeComparison(dir string, rows map[string]trial.Row) error {
-	path := filepath.Join(dir, "comparison.md")
-	page, err := os.ReadFile(path)
-	if err != nil {
+	if err := putMeasured(filepath.Join(dir, "comparison.md"), "bench-compare", comparisonTables(rows)); err != nil {
 		return fmt.Errorf("bench: -compare: %w", err)
 	}
-	before, rest, begins := bytes.Cut(page, []byte(measuredBegin))
-	_, after, ends := bytes.Cut(rest, []byte(measuredEnd))
-	if !begins || !ends {
-		return fmt.Errorf("bench: -compare: %s lacks the lines between which the figures belong: %q and %q", path, measuredBegin, measuredEnd)
-	}
-	all := slices.Concat(before, []byte(measuredBegin), []byte(comparisonTables(rows)), []byte(measuredEnd), after)
 	if err := os.WriteFile(filepath.Join(dir, "pictures", "comparison.svg"), []byte(comparisonPicture(rows)), 0o644); err != nil {
 		return fmt.Errorf("bench: -compare: %w", err)
 	}
-	if err := os.WriteFile(path, all, 0o644); err != nil {
-		return fmt.Errorf("bench: -compare: %w", err)
-	}
 	return nil
+}
+
+// putMeasured puts figures into the place for them in a document, which a target of make has measured.
+func putMeasured(path, by, figures string) error {
+	page, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	begin := fmt.Appendf(nil, measuredBegin, by)
+	before, rest, begins := bytes.Cut(page, begin)
+	_, after, ends := bytes.Cut(rest, []byte(measuredEnd))
+	if !begins || !ends {
+		return fmt.Errorf("%s lacks the lines between which the figures belong: %q and %q", path, begin, measuredEnd)
+	}
+	return os.WriteFile(path, slices.Concat(before, begin, []byte(figures), []byte(measuredEnd), after), 0o644)
 }
 
 // tells reports whether the figure of two nodes that answer means anything: where the address is bound on all nodes, each

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,7 +29,7 @@ func TestComparisonIsWrittenBetweenItsLines(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "pictures"), 0o755))
 	page := filepath.Join(dir, "comparison.md")
-	require.NoError(t, os.WriteFile(page, []byte("by hand\n"+measuredBegin+"of last year\n"+measuredEnd+"also by hand\n"), 0o644))
+	require.NoError(t, os.WriteFile(page, []byte("by hand\n"+fmt.Sprintf(measuredBegin, "bench-compare")+"of last year\n"+measuredEnd+"also by hand\n"), 0o644))
 	rows := map[string]trial.Row{}
 	for i, took := range []time.Duration{7, 311, 329, 1000} {
 		row := rows["keepvip: node death"]
@@ -39,7 +40,7 @@ func TestComparisonIsWrittenBetweenItsLines(t *testing.T) {
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	for _, want := range []string{
-		"by hand\n" + measuredBegin, measuredEnd + "also by hand\n",
+		"by hand\n" + fmt.Sprintf(measuredBegin, "bench-compare"), measuredEnd + "also by hand\n",
 		"| the holder's node dies | 4 | 320 (7-1000) | - | - | - | - |", "| nothing happens | 4 | 0.5 %, 16.0 MiB | - |", "| the holder's node dies | 4 | 2 (0-3) |", "255 at most", "no check",
 	} {
 		assert.Contains(t, string(text), want)

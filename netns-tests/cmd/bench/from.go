@@ -36,8 +36,8 @@ func fromResults(path string, o options, out io.Writer) error {
 	if len(missing) > 0 {
 		fmt.Fprintf(os.Stderr, "bench: %s has no results of %s\n", path, strings.Join(missing, "; "))
 	}
-	if o.failures != "" {
-		return writeFailures(o.failures, results)
+	if o.page != nil {
+		return o.page.write(o.page.path, results)
 	}
 	if err := trial.Print(out, rows); err != nil {
 		return fmt.Errorf("bench: print: %w", err)

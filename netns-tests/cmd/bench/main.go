@@ -30,14 +30,33 @@ type options struct {
 	runs     int
 	side     int // cases of shows at once
 	only     *regexp.Regexp
+	length   time.Duration // of each disturbance that must move nothing; 0: as long as the promise says
 	results  string
 	timeline bool
-	failures string // write the table of failure modes to this file
+	page     *page // run only what it has, and write it
+}
+
+// page is a document, or a part of one, that the bench writes.
+type page struct {
+	path  string
+	has   func(benchCase) bool
+	write func(path string, rows map[string]trial.Row) error
+}
+
+// pageOf is the page that the flags name; nil for none.
+func pageOf(failures, detector string) *page {
+	switch {
+	case failures != "":
+		return &page{failures, func(c benchCase) bool { return c.mode != "" }, writeFailures}
+	case detector != "":
+		return &page{detector, func(c benchCase) bool { return c.lost != "" }, writeDetector}
+	}
+	return nil
 }
 
 // wants tells whether a case is to be run.
 func (o options) wants(c benchCase) bool {
-	return o.only.MatchString(c.key()) && (o.failures == "" || c.mode != "")
+	return o.only.MatchString(c.key()) && (o.page == nil || o.page.has(c))
 }
 
 func run(host *lab.Host, args []string, out io.Writer) error {
@@ -45,12 +64,14 @@ func run(host *lab.Host, args []string, out io.Writer) error {
 	runs := flags.Int("runs", 0, "repetitions of every case instead of its own number")
 	only := flags.String("only", ".", "run the cases whose \"product: name\" matches this regular expression")
 	side := flags.Int("side-by-side", 1, "run so many cases of a show at once, each in a lab of its own: they mostly wait; above two for each processor they starve each other")
+	quiet := flags.Duration("quiet", 0, "for how long each disturbance goes on that must move nothing (\"detector fast moves nothing\"); 0: 10 minutes")
 	results := flags.String("json", "", "write every report to this file, one JSON object per line")
 	timeline := flags.Bool("timeline", false, "print the timeline of every run")
 	failures := flags.String("failure-modes", "", "run only the cases of the table of failure modes, and write it to this file")
+	detector := flags.String("detector", "", "run only the cases of the table of what is lost between nodes, and write it into this document")
 	grows := flags.String("growth", "", "instead of the table: how keepvip grows with the size of a cluster, written into this folder of documents; -only picks by \"nodes 3\", and then nothing is written")
 	compares := flags.String("compare", "", "instead of the table: keepvip and other programs side by side, written into this folder of documents; with a part by -only nothing is written")
-	from := flags.String("from", "", "run nothing, take the results that -json has written to this file: for the table, or with -failure-modes or -compare for those")
+	from := flags.String("from", "", "run nothing, take the results that -json has written to this file: for the table, or with -failure-modes, -detector or -compare for those")
 	length := flags.Duration("soak", 0, "instead of the table: random faults for this long")
 	seed := flags.Uint64("seed", 0, "with -soak: the faults of this seed alone, which an earlier run has printed")
 	episode := flags.Int("episode", -1, "with -soak and -seed: this episode alone")
@@ -62,7 +83,7 @@ func run(host *lab.Host, args []string, out io.Writer) error {
 	if *length > 0 {
 		return runSoak(host, soak{length: *length, seed: *seed, episode: *episode}, out)
 	}
-	o := options{runs: *runs, side: *side, only: pattern, results: *results, timeline: *timeline, failures: *failures}
+	o := options{runs: *runs, side: *side, only: pattern, length: *quiet, results: *results, timeline: *timeline, page: pageOf(*failures, *detector)}
 	if *grows != "" {
 		return growth(host, o, *grows, out)
 	}
@@ -96,8 +117,8 @@ func table(host *lab.Host, o options, out io.Writer) error {
 		fmt.Fprintf(os.Stderr, "%s: %s: %d runs in %v: outage %s ms, takeovers %s, two answering %s ms %s %s\n", row.Product, row.Name, len(row.Results), time.Since(began).Round(time.Second), trial.Of(row.Results, trial.Outage), row.Takeovers(), trial.Of(row.Results, trial.Two), row.Note, row.Verdict)
 		rows, seen[c.key()] = append(rows, row), row
 	}
-	if o.failures != "" {
-		if err := writeFailures(o.failures, seen); err != nil {
+	if o.page != nil {
+		if err := o.page.write(o.page.path, seen); err != nil {
 			return err
 		}
 	}
@@ -105,7 +126,7 @@ func table(host *lab.Host, o options, out io.Writer) error {
 		return fmt.Errorf("bench: print: %w", err)
 	}
 	for _, more := range []func(*lab.Host, options, io.Writer) (count, error){shows, floods} {
-		if o.failures != "" {
+		if o.page != nil {
 			break
 		}
 		these, err := more(host, o, out)

@@ -29,7 +29,7 @@ func shows(host *lab.Host, o options, out io.Writer) (counted count, err error) 
 	stood := map[string]time.Duration{}
 	var cases []trial.Case
 	var whole []trial.Show
-	for _, s := range slices.Concat(trial.Shows(), trial.SpreadShows()) {
+	for _, s := range slices.Concat(trial.Shows(), trial.SpreadShows(), trial.DetectorShows(cmp.Or(o.length, trial.QuietLength))) {
 		for _, c := range s.Cases {
 			if c.Name = s.Name + ": " + c.Name; o.only.MatchString("show: " + c.Name) {
 				run := c.Run

@@ -1,0 +1,54 @@
+package daemon
+
+import (
+	"errors"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/keepvip/keepvip/internal/base/bubble"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+)
+
+// TestGatewayIsFollowed: another one counts within seconds, of two the better route's, and none where there is no route or none can be listed.
+func TestGatewayIsFollowed(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		var routers []netip.Addr
+		var refused error
+		s := &memberSockets{routers: func(index int, v6 bool) ([]netip.Addr, error) {
+			assert.Equal(t, 7, index)
+			assert.False(t, v6)
+			return routers, refused
+		}}
+		place := instance.Place{Index: 7, Source: netip.MustParseAddr("10.77.0.11")}
+		var told netip.Addr
+		g := &gatewayWatch{stop: make(chan struct{})}
+		for range 3 { // entries of the place
+			g.follow(func() netip.Addr { return s.gatewayAt(place) }, func(a netip.Addr) { told = a })
+		}
+		for _, step := range []struct {
+			routers []string
+			refused error
+			want    string
+		}{
+			{nil, nil, ""},
+			{[]string{"10.77.0.1", "10.77.0.2"}, nil, "10.77.0.1"},
+			{[]string{"fe80::1", "10.77.0.2"}, nil, "10.77.0.2"}, // a next hop of the other family is no host that the echoes can ask
+			{nil, errors.New("refused"), ""},
+			{[]string{"10.77.0.3"}, nil, "10.77.0.3"},
+		} {
+			routers, refused = nil, step.refused
+			for _, a := range step.routers {
+				routers = append(routers, netip.MustParseAddr(a))
+			}
+			time.Sleep(routeAge + time.Millisecond)
+			synctest.Wait()
+			want, _ := netip.ParseAddr(step.want)
+			assert.Equal(t, want, told)
+		}
+		g.end()
+	})
+}

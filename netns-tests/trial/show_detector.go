@@ -1,0 +1,175 @@
+package trial
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// QuietLength is for how long each disturbance goes on that must move nothing, where nothing else is said.
+const QuietLength = 10 * time.Minute
+
+// nodeGone is the code of a move because the node of the holder was found to be gone.
+const nodeGone = "KV365"
+
+// DetectorShows are what `vrrp.detector: fast` must not take for a death, each for that long.
+func DetectorShows(length time.Duration) []Show {
+	return []Show{measuredCases("detector fast moves nothing", []Case{
+		quiet("16 loops of short tasks", length, Fast(), func(g *Group, end time.Time) error {
+			p, err := g.Lab.Press(8)
+			if err != nil {
+				return err
+			}
+			defer p.Release()
+			time.Sleep(time.Until(end))
+			return nil
+		}),
+		quiet("every daemon throttled to 20 % of a processor", length, Fast(), throttled(20)),
+		quiet("20 % of all frames between nodes lost", length, Fast(), func(g *Group, end time.Time) error {
+			if err := g.Lab.Cut(g.lossy(20)...); err != nil {
+				return err
+			}
+			time.Sleep(time.Until(end))
+			return g.Lab.Cut()
+		}),
+		quiet("backups stopped and continued", length, Fast(), backupsStopped),
+		quiet("clocks stepped", length, Keepvip{Args: Fast().Args, Ahead: make([]time.Duration, 3)}, clocksStepped),
+	})}
+}
+
+// quiet disturbs a group until a time, and counts what moved. A holder that has not advertised for three intervals has no lease any more: then a move is
+// right, and only told.
+func quiet(name string, length time.Duration, product Keepvip, disturb func(*Group, time.Time) error) Case {
+	return Case{Name: name, Run: func(host *lab.Host, _ int) (Findings, error) {
+		g, err := Open(host, Config{Product: product})
+		if err != nil {
+			return nil, err
+		}
+		defer g.Close()
+		if err := g.watched(); err != nil {
+			return nil, err
+		}
+		holder, err := g.Settle()
+		if err != nil {
+			return nil, err
+		}
+		m, err := g.watch(name, lab.MeasureConfig{})
+		if err != nil {
+			return nil, err
+		}
+		at := m.Mark("%s is the holder: %s for %v", holder.Label, name, length)
+		err = disturb(g, time.Now().Add(length))
+		m.Mark("it is over")
+		time.Sleep(g.span())
+		report := m.Stop()
+		if err := errors.Join(err, report.Blind); err != nil {
+			return nil, err
+		}
+		res, found := g.result(name, at, holder, report), 0
+		for _, n := range g.Lab.Nodes {
+			found += strings.Count(g.Daemon(n).Log(), nodeGone)
+		}
+		two := took("two answering", res.Two, 0)
+		if res.BySilence > 0 {
+			two.Limit = -1 // of two that both advertise, the one that is kept from the processor hears of the other late
+		}
+		return Findings{
+			none("nodes found to be gone", found), none("takeovers from a holder that advertises", res.Takeovers-res.BySilence), two, told("longest silence", res.Outage),
+			{What: "takeovers from one that does not", Got: float64(res.BySilence), Limit: -1, Unit: "times"},
+		}, nil
+	}}
+}
+
+// watched waits until each Backup would find out that the node of the holder is gone: before that nothing could be found wrongly.
+func (g *Group) watched() error {
+	var last error
+	for end := time.Now().Add(SettleLimit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		last = nil
+		for _, n := range g.Lab.Nodes {
+			s, err := Keepvip{}.Status(n)
+			switch {
+			case err != nil:
+				last = err
+			case len(s.VIPs) == 0 || s.VIPs[0].Detector == nil || s.VIPs[0].Detector.Plain != "":
+				last = fmt.Errorf("trial: %s does not watch the holder", n.Label)
+			}
+		}
+		if last == nil {
+			return nil
+		}
+	}
+	return last
+}
+
+// lossy are all ways between nodes, of whose frames so many per cent are lost.
+func (g *Group) lossy(percent int) (cuts []lab.Cut) {
+	for i, n := range g.Lab.Nodes {
+		cuts = append(cuts, lab.Apart([]*lab.Node{n}, g.Lab.Nodes[i+1:])...)
+	}
+	for i := range cuts {
+		cuts[i].Percent = percent
+	}
+	return cuts
+}
+
+func throttled(percent int) func(*Group, time.Time) error {
+	return func(g *Group, end time.Time) (err error) {
+		for _, p := range g.Daemons {
+			release, failed := p.Throttle(percent)
+			if failed != nil {
+				return errors.Join(err, failed)
+			}
+			defer func() { err = errors.Join(err, release()) }()
+		}
+		time.Sleep(time.Until(end))
+		return nil
+	}
+}
+
+// backupsStopped stops one Backup after the other by SIGSTOP for 1.5 s, and sometimes both: a member that stands still says nothing, and what it says
+// when it goes on is old.
+func backupsStopped(g *Group, end time.Time) error {
+	const stands, goesOn = 1500 * time.Millisecond, 500 * time.Millisecond
+	for turn := 1; time.Now().Before(end); turn++ {
+		holders := g.Holders()
+		if len(holders) != 1 {
+			time.Sleep(goesOn)
+			continue
+		}
+		var list []*lab.Process
+		for i, n := range g.others(holders[0]) {
+			if turn&(1<<i) != 0 {
+				list = append(list, g.Daemon(n))
+			}
+		}
+		for _, p := range list {
+			if err := p.Stop(); err != nil {
+				return err
+			}
+		}
+		time.Sleep(stands)
+		for _, p := range list {
+			if err := p.Cont(); err != nil {
+				return err
+			}
+		}
+		time.Sleep(goesOn)
+	}
+	return nil
+}
+
+// clocksStepped steps the wall clocks of all nodes in turn, forward and back by up to an hour.
+func clocksStepped(g *Group, end time.Time) error {
+	steps := []time.Duration{time.Second, time.Hour, 0, -time.Second, -time.Hour, 0}
+	for turn := 0; time.Now().Before(end); turn++ {
+		n := g.Lab.Nodes[turn/len(steps)%len(g.Lab.Nodes)]
+		if err := g.Daemon(n).StepClock(steps[turn%len(steps)]); err != nil {
+			return err
+		}
+		time.Sleep(500 * time.Millisecond)
+	}
+	return nil
+}
