@@ -303,7 +303,7 @@ func fitText(v instance.Status) string {
 }
 
 func checkText(c instance.CheckStatus, now time.Time) string {
-	out := c.State
+	out := c.State.String()
 	if c.Reason != "" {
 		out += ": " + c.Reason
 	}
