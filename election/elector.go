@@ -198,8 +198,9 @@ type Status struct {
 
 // Detector finds out by beats and echoes whether the node of the holder is gone.
 type Detector struct {
-	Wait  time.Duration // for how long a beat may be late
-	Plain string        // why the advertisements decide all the same; empty if they do not
+	Wait  float64   `json:"waitSeconds"`     // for how long a beat of the holder may be late, before it is looked at
+	Plain string    `json:"plain,omitempty"` // why the advertisements decide all the same
+	Code  code.Code `json:"code,omitempty"`  // of Plain
 }
 
 // Split is a member that says that it holds the address, while none of its advertisements arrives here. Nothing but what it

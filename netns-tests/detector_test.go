@@ -11,15 +11,15 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/node/daemon"
-	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
 // detectorOf is how a node would find out that the holder is gone; nil: by its advertisements.
-func detectorOf(t *testing.T, n *lab.Node) *instance.DetectorStatus {
+func detectorOf(t *testing.T, n *lab.Node) *election.Detector {
 	t.Helper()
 	p, status, err := trial.Keepvip{}.Command(n, "status", "-o", "json", "--socket", trial.Socket(n))
 	var s daemon.Status

@@ -12,6 +12,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/check/health"
 	"github.com/keepvip/keepvip/internal/node/daemon"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
@@ -24,7 +25,9 @@ func standbyStatus(now time.Time) daemon.Status {
 	v.State, v.Observed, v.Reason, v.Since, v.VRID = "backup", instance.ObservedIneligible, "passed on to another node", now.Add(-192*time.Second), 51
 	v.Eligible, v.Priority, v.Unfit = false, 1, "the health check fails: connection refused"
 	v.Checks = []instance.CheckStatus{{
-		State: "unhealthy", Reason: "connection refused", Code: code.CheckRefused, Since: now.Add(-193 * time.Second), LastProbe: now.Add(-120 * time.Millisecond), Latency: 0.0002,
+		Verdict: health.Verdict{
+			State: health.Unhealthy, Reason: "connection refused", Code: code.CheckRefused, Since: now.Add(-193 * time.Second), LastProbe: now.Add(-120 * time.Millisecond), Latency: 0.0002,
+		},
 	}}
 	v.Members = []instance.MemberStatus{
 		{Address: netip.MustParseAddr("10.0.0.11"), Node: "n1", Self: true, Priority: 1, State: "backup", Fit: &unfit},

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/base/state"
+	"github.com/keepvip/keepvip/internal/check/health"
 	"github.com/keepvip/keepvip/internal/node/daemon"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
@@ -123,8 +124,8 @@ func TestStatusReadsLikeAnAnswer(t *testing.T) {
 		Holder: "10.77.0.11", Since: now.Add(-90 * time.Second), Reason: "started",
 		Unfit: "the health check fails: 500", Priority: 1,
 		Checks: []instance.CheckStatus{
-			{State: "unhealthy", Reason: "500", LastProbe: now.Add(-120 * time.Millisecond), Latency: 0.004},
-			{Name: "db", Weight: -20, State: "healthy", Reason: "connected"},
+			{Verdict: health.Verdict{State: health.Unhealthy, Reason: "500", LastProbe: now.Add(-120 * time.Millisecond), Latency: 0.004}},
+			{Name: "db", Weight: -20, Verdict: health.Verdict{State: health.Healthy, Reason: "connected"}},
 		},
 		Fence: instance.FenceStatus{Standing: true}, Takers: instance.Takers{Nodes: 2},
 		Members: []instance.MemberStatus{

@@ -12,6 +12,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/check/health"
 	"github.com/keepvip/keepvip/internal/node/daemon"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
@@ -23,7 +24,7 @@ func sampleStatus(now time.Time) daemon.Status {
 		Name: "apiserver", Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.100/32")}, Interface: "eth0",
 		State: "active", Since: now.Add(-192 * time.Second), Reason: "no advertisement heard for the Active_Down_Interval", Code: code.HolderSilent,
 		Desired: instance.Available, Observed: instance.ObservedActive, Holder: "10.0.0.12", Eligible: true, Priority: 100,
-		Checks:    []instance.CheckStatus{{State: "healthy", Reason: "200", LastProbe: now.Add(-120 * time.Millisecond), Latency: 0.0042}},
+		Checks:    []instance.CheckStatus{{Verdict: health.Verdict{State: health.Healthy, Reason: "200", LastProbe: now.Add(-120 * time.Millisecond), Latency: 0.0042}}},
 		Fence:     instance.FenceStatus{Standing: true},
 		Conflicts: []instance.Conflict{}, Splits: []election.Split{},
 		Takers: instance.Takers{Count: 1, Nodes: 2},

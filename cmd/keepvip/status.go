@@ -244,7 +244,7 @@ func writeChecks(b *strings.Builder, v instance.Status, now time.Time) {
 
 // expiryText is empty while the certificate that the check sees is valid for long.
 func expiryText(c instance.CheckStatus, now time.Time) string {
-	if c.Expires == nil {
+	if c.Expires.IsZero() {
 		return ""
 	}
 	of, left := "the certificate of the checked service", c.Expires.Sub(now)
@@ -327,7 +327,7 @@ func fitText(v instance.Status) string {
 }
 
 func checkText(c instance.CheckStatus, now time.Time) string {
-	out := c.State
+	out := c.State.String()
 	if c.Reason != "" {
 		out += ": " + c.Reason
 	}

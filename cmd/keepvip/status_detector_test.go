@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
@@ -32,9 +33,9 @@ func TestStatusSaysHowADeadHolderIsFound(t *testing.T) {
 			instance.Status{Members: []instance.MemberStatus{self, held, bare}},
 			"  lifelines of n2 10.77.0.12; none of 10.77.0.13, whose end would be heard by their silence alone [KV364]\n",
 		},
-		"fast": {instance.Status{Detector: &instance.DetectorStatus{Wait: 0.0104}}, "  detector  fast: a beat of the holder may be 10ms late\n"},
+		"fast": {instance.Status{Detector: &election.Detector{Wait: 0.0104}}, "  detector  fast: a beat of the holder may be 10ms late\n"},
 		"fast, and plain": {
-			instance.Status{Detector: &instance.DetectorStatus{Wait: 0.01, Plain: "no third member", Code: code.DetectorPlain}},
+			instance.Status{Detector: &election.Detector{Wait: 0.01, Plain: "no third member", Code: code.DetectorPlain}},
 			"  detector  plain, though fast is set: no third member [KV366]\n",
 		},
 	} {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/check/health"
 	"github.com/keepvip/keepvip/internal/node/daemon"
 	"github.com/keepvip/keepvip/internal/node/door"
 	"github.com/keepvip/keepvip/internal/node/hook"
@@ -44,8 +45,8 @@ func TestStatusSaysWhenACertificateExpires(t *testing.T) {
 		"8 days":        {8*24*time.Hour + time.Hour, "  EXPIRES   the certificate of the checked service (api) expires on 2026-11-29, in 8 days [KV241]\n"},
 		"over, an hour": {-time.Hour, "  EXPIRES   the certificate of the checked service (api) has expired on 2026-11-21 [KV242]\n"},
 	} {
-		expires := now.Add(tt.left)
-		text := statusText(daemon.Status{VIPs: []instance.Status{{Checks: []instance.CheckStatus{{Name: "api", Expires: &expires}, {Name: "db"}}}}}, now)
+		api := instance.CheckStatus{Name: "api", Verdict: health.Verdict{Expires: now.Add(tt.left)}}
+		text := statusText(daemon.Status{VIPs: []instance.Status{{Checks: []instance.CheckStatus{api, {Name: "db"}}}}}, now)
 		assert.Equal(t, tt.want != "", strings.Contains(text, "EXPIRES"), name)
 		assert.Contains(t, text, tt.want, name)
 	}

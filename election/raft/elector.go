@@ -36,16 +36,25 @@ type Elector struct {
 	waits   atomic.Bool // for a lease
 	holds   atomic.Bool // the address may be bound
 
+	own
+	shown
+	moves moves
+}
+
+// own is what this node is for one virtual address.
+type own struct {
 	mu      sync.Mutex // guards what follows
 	fitness election.Fitness
 	base    uint8
-	spread  *election.Spread // nil: this node does not spread
-	status  election.Status
-	worse   string // why this node comes last for a while; empty when it does not
+	spread  *election.Spread // nil: it does not spread
+	worse   string           // why it comes last for a while; empty when it does not
 	apart   election.Unreached
+}
 
-	former election.Node // the newest holder that was known; belongs to Run
-	lost   time.Time     // since when no holder is known; zero while one is
+// shown is what an elector has found, for others to see.
+type shown struct {
+	mu     sync.Mutex // guards what follows
+	status election.Status
 }
 
 var (
@@ -57,17 +66,17 @@ var (
 // NewElector makes an elector of the node.
 func (n *Node) NewElector(cfg ElectorConfig) *Elector {
 	return &Elector{
-		node: n, cfg: cfg, log: cfg.Log, base: cfg.Priority, timer: time.NewTimer(0), nudged: newSignal(), longer: newSignal(), stirred: newSignal(), stills: make(chan still),
-		status: election.Status{Reason: "not started", Priority: cfg.Priority},
+		node: n, cfg: cfg, log: cfg.Log, own: own{base: cfg.Priority}, timer: time.NewTimer(0), nudged: newSignal(), longer: newSignal(), stirred: newSignal(), stills: make(chan still),
+		shown: shown{status: election.Status{Reason: "not started", Priority: cfg.Priority}}, moves: moves{node: n},
 	}
 }
 
 // SetFitness implements election.Elector.
 func (e *Elector) SetFitness(f election.Fitness) {
-	e.mu.Lock()
+	e.own.mu.Lock()
 	old := e.fitness
 	e.fitness = f
-	e.mu.Unlock()
+	e.own.mu.Unlock()
 	e.nudged.send()
 	if old.Out != f.Out || old.Less != f.Less {
 		e.node.gossip.now()
@@ -82,21 +91,21 @@ func (e *Elector) SetProbe(func(context.Context) election.Fitness) {}
 
 // SetPriority changes the priority of a running elector.
 func (e *Elector) SetPriority(p uint8) {
-	e.mu.Lock()
+	e.own.mu.Lock()
 	e.base = p
-	e.mu.Unlock()
+	e.own.mu.Unlock()
 	e.node.look.send()
 }
 
 // fit is the fitness that counts, and the priority that it takes from.
-func (e *Elector) fit() (election.Fitness, uint8) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	f := e.fitness
-	if e.worse != "" && !f.Out {
-		f = election.Fitness{Wait: f.Wait, Less: topPriority + 1, Reason: e.worse, Code: code.BindRefused}
+func (o *own) fit() (election.Fitness, uint8) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f := o.fitness
+	if o.worse != "" && !f.Out {
+		f = election.Fitness{Wait: f.Wait, Less: topPriority + 1, Reason: o.worse, Code: code.BindRefused}
 	}
-	return f, e.base
+	return f, o.base
 }
 
 // LeaseEnd implements election.Elector.
@@ -256,23 +265,23 @@ func (e *Elector) become(why word) {
 
 // comeLast publishes whether a bind backoff lasts.
 func (e *Elector) comeLast() {
-	e.mu.Lock()
+	e.own.mu.Lock()
 	e.worse = e.backoff.Reason()
-	e.mu.Unlock()
+	e.own.mu.Unlock()
 	e.node.look.send()
 }
 
 // change has the decision carried out before anything else happens.
 func (e *Elector) change(d election.Decision) error {
-	d = e.explained(d)
-	e.mu.Lock()
+	d = e.moves.explained(d)
+	e.shown.mu.Lock()
 	e.status.State, e.status.Since, e.status.Reason, e.status.Holder = d.Role.State(), d.At, d.Reason, d.Holder
 	e.status.Present, e.status.Code = d.Reason, d.Code
 	e.status.Counters.Transitions++
 	if d.Role == election.Serve {
 		e.status.Counters.Takeovers++
 	}
-	e.mu.Unlock()
+	e.shown.mu.Unlock()
 	err := e.apply(d)
 	if d.Role != election.Serve {
 		e.holds.Store(false)
@@ -282,41 +291,41 @@ func (e *Elector) change(d election.Decision) error {
 }
 
 func (e *Elector) tellHolder(now time.Time, holder netip.Addr, why word) {
-	d := e.explained(election.Decision{Role: election.RoleOf(e.state()), Reason: why.text, Code: why.code, Holder: holder, At: now})
-	e.mu.Lock()
+	d := e.moves.explained(election.Decision{Role: election.RoleOf(e.state()), Reason: why.text, Code: why.code, Holder: holder, At: now})
+	e.shown.mu.Lock()
 	e.status.Holder = holder
-	e.mu.Unlock()
+	e.shown.mu.Unlock()
 	_ = e.apply(d) // only binding can fail
 }
 
 // present publishes why this node is in a state now, and why nobody can become Active.
-func (e *Elector) present(s election.State, why, blocked word) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if s == e.status.State && e.status.Present != why.text {
-		e.status.Present, e.status.Code = why.text, why.code
+func (s *shown) present(state election.State, why, blocked word) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if state == s.status.State && s.status.Present != why.text {
+		s.status.Present, s.status.Code = why.text, why.code
 	}
-	e.status.Blocked, e.status.BlockedCode = blocked.text, blocked.code
+	s.status.Blocked, s.status.BlockedCode = blocked.text, blocked.code
 }
 
-func (e *Elector) state() election.State {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.status.State
+func (s *shown) state() election.State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status.State
 }
 
-func (e *Elector) holder() netip.Addr {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.status.Holder
+func (s *shown) holder() netip.Addr {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status.Holder
 }
 
 // Status implements election.Elector.
 func (e *Elector) Status() election.Status {
 	f, base := e.fit()
-	e.mu.Lock()
+	e.shown.mu.Lock()
 	s := e.status
-	e.mu.Unlock()
+	e.shown.mu.Unlock()
 	s.Fitness, s.Priority, s.NoSpare = f, effective(base, f), e.node.Quorum().noSpare()
 	s.Counters.Rejected, s.Rejected = e.node.rejections.Counts(), e.node.rejections.List()
 	s.Members = e.Members()

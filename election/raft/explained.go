@@ -7,14 +7,21 @@ import (
 	"github.com/keepvip/keepvip/internal/base/code"
 )
 
+// moves is where the address was. It belongs to Run.
+type moves struct {
+	node   *Node
+	former election.Node // the newest holder that was known
+	lost   time.Time     // since when no holder is known; zero while one is
+}
+
 // explained is a decision with what every node tells of a move: who had the address and who has it, why the old holder has lost it, who asked
 // for that, and how long the address was away as far as this node knows.
-func (e *Elector) explained(d election.Decision) election.Decision {
-	d.From, d.To = e.former, election.Node{}
+func (m *moves) explained(d election.Decision) election.Decision {
+	d.From, d.To = m.former, election.Node{}
 	if d.Holder.IsValid() {
-		d.To = e.node.gossip.node(d.Holder)
+		d.To = m.node.gossip.node(d.Holder)
 	}
-	switch from, why := e.node.cause.now(d.At); {
+	switch from, why := m.node.cause.now(d.At); {
 	case d.Code == code.BindRefused: // what made leadership move here says nothing about it
 	case why.text != "":
 		d.Code, d.From, d.Cause = why.code, from, named(from)+": "+why.text
@@ -22,29 +29,29 @@ func (e *Elector) explained(d election.Decision) election.Decision {
 		case code.Handover, code.Held, code.Drained, code.DrillHandover, code.DrillCheck: // root on that node has asked
 			d.AskedBy = "uid 0 on " + named(from)
 		}
-	case e.silent(d):
+	case m.silent(d):
 		d.Code, d.Cause = code.HolderSilent, named(d.From)+": silent"
 	}
-	if d.Holder.IsValid() && !e.lost.IsZero() {
-		d.Away = d.At.Sub(e.lost)
+	if d.Holder.IsValid() && !m.lost.IsZero() {
+		d.Away = d.At.Sub(m.lost)
 	}
-	e.note(d)
+	m.note(d)
 	return d
 }
 
 // silent tells that the address moves on from another node that has not said why.
-func (e *Elector) silent(d election.Decision) bool {
+func (m *moves) silent(d election.Decision) bool {
 	from := d.From.Address
-	return from.IsValid() && from != e.node.cfg.Self && from != d.Holder && (d.Holder.IsValid() || d.Code == code.NoLeader)
+	return from.IsValid() && from != m.node.cfg.Self && from != d.Holder && (d.Holder.IsValid() || d.Code == code.NoLeader)
 }
 
 // note keeps who holds the address, and since when nobody does.
-func (e *Elector) note(d election.Decision) {
+func (m *moves) note(d election.Decision) {
 	switch {
 	case d.Holder.IsValid():
-		e.former, e.lost = d.To, time.Time{}
-	case e.former.Address.IsValid() && e.lost.IsZero():
-		e.lost = d.At
+		m.former, m.lost = d.To, time.Time{}
+	case m.former.Address.IsValid() && m.lost.IsZero():
+		m.lost = d.At
 	}
 }
 

@@ -33,10 +33,10 @@ func validateUnreached(list []unreached) error {
 
 // SetUnreached implements election.Visitor.
 func (e *Elector) SetUnreached(u election.Unreached) {
-	e.mu.Lock()
+	e.own.mu.Lock()
 	old := e.apart
 	e.apart = u
-	e.mu.Unlock()
+	e.own.mu.Unlock()
 	if old != u {
 		e.node.gossip.now()
 	}
@@ -44,8 +44,8 @@ func (e *Elector) SetUnreached(u election.Unreached) {
 
 // visited is what this node says of the entry; ok is false for nothing.
 func (e *Elector) visited() (u unreached, ok bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.own.mu.Lock()
+	defer e.own.mu.Unlock()
 	return unreached{nameOf(e.cfg.Name), election.Unreached{Holder: e.apart.Holder.WithZone(""), Never: e.apart.Never}}, e.apart.Holder.IsValid()
 }
 

@@ -103,10 +103,10 @@ func (e *Elector) SetSpread(s *election.Spread) {
 	if s != nil && !sayable(s) {
 		s = nil
 	}
-	e.mu.Lock()
+	e.own.mu.Lock()
 	old := e.spread
 	e.spread = s
-	e.mu.Unlock()
+	e.own.mu.Unlock()
 	if old == nil && s != nil {
 		e.stirred.send()
 	}
@@ -129,8 +129,8 @@ func (e *Elector) Members() (out []election.Member) {
 
 // said is how this node spreads, as the others hear of it; nil: not at all.
 func (e *Elector) said() *election.Spread {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.own.mu.Lock()
+	defer e.own.mu.Unlock()
 	if e.spread == nil || !e.cfg.Group.IsValid() {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/members/pulse"
 	"github.com/keepvip/keepvip/vrrp"
 )
@@ -153,5 +154,9 @@ func (e *Elector) detector(s *election.Status) *election.Detector {
 	case s.State != election.Backup:
 		why = ""
 	}
-	return &election.Detector{Wait: wait, Plain: why}
+	d := &election.Detector{Wait: wait.Seconds(), Plain: why}
+	if why != "" {
+		d.Code = code.DetectorPlain
+	}
+	return d
 }

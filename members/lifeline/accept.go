@@ -27,7 +27,7 @@ const (
 func (l *Lines) listen() {
 	said := false
 	for {
-		listener, err := l.bind()
+		listener, err := l.cfg.bind()
 		if err == nil {
 			wakes := context.AfterFunc(l.ctx, func() { _ = listener.Close() })
 			l.accept(listener)

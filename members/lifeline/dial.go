@@ -75,7 +75,7 @@ func (l *Lines) pause(d time.Duration, fresh <-chan struct{}) bool {
 
 // hold makes a line and returns when it has ended. The error is why there was none.
 func (l *Lines) hold(to netip.Addr, m *member, sessions []uint64) error {
-	c, err := l.dial(to)
+	c, err := l.cfg.dial(l.ctx, to)
 	if err != nil {
 		return err
 	}

@@ -155,7 +155,7 @@ func TestNewLineOfAMemberReplacesTheOld(t *testing.T) {
 // call connects to the second member, and looks what it says first.
 func (p *pair) call(from string) net.Conn {
 	p.t.Helper()
-	d := net.Dialer{Timeout: 5 * time.Second, LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Control: p.lines[0].control(nil)}
+	d := net.Dialer{Timeout: 5 * time.Second, LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Control: p.lines[0].cfg.control(nil)}
 	var c net.Conn
 	p.spaces[0].Eventually(func() (ok bool) {
 		var err error

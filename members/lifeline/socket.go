@@ -21,32 +21,32 @@ const (
 )
 
 // bind listens on the own address, on the interface alone.
-func (l *Lines) bind() (s net.Listener, err error) {
-	cfg := net.ListenConfig{KeepAlive: -1, Control: l.control(nil)}
-	l.cfg.within(func() {
-		s, err = cfg.Listen(context.Background(), network(l.cfg.Source), netip.AddrPortFrom(l.zoned(l.cfg.Source), l.cfg.Port).String())
+func (c *Config) bind() (s net.Listener, err error) {
+	l := net.ListenConfig{KeepAlive: -1, Control: c.control(nil)}
+	c.within(func() {
+		s, err = l.Listen(context.Background(), network(c.Source), netip.AddrPortFrom(c.zoned(c.Source), c.Port).String())
 	})
 	return s, err
 }
 
 // dial connects from the own address, by the interface: the leases that end with the line are those of this interface.
-func (l *Lines) dial(to netip.Addr) (*os.File, error) {
+func (c *Config) dial(ctx context.Context, to netip.Addr) (*os.File, error) {
 	// Keepalive of the kernel is off: when it gives a line up, it resets it, and that packet would bear the mark.
-	d := net.Dialer{Timeout: greetTime, KeepAlive: -1, Control: l.control(func(fd int) error {
+	d := net.Dialer{Timeout: greetTime, KeepAlive: -1, Control: c.control(func(fd int) error {
 		return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, unheardFor)
 	})}
-	own := l.zoned(l.cfg.Source)
+	own := c.zoned(c.Source)
 	d.LocalAddr = &net.TCPAddr{IP: own.AsSlice(), Zone: own.Zone()}
-	var c net.Conn
+	var low net.Conn
 	var err error
-	l.cfg.within(func() {
-		c, err = d.DialContext(l.ctx, network(to), netip.AddrPortFrom(l.zoned(to), l.cfg.Port).String())
+	c.within(func() {
+		low, err = d.DialContext(ctx, network(to), netip.AddrPortFrom(c.zoned(to), c.Port).String())
 	})
 	if err != nil {
 		return nil, err
 	}
-	line, err := raise(c)
-	if closed := c.Close(); err == nil && closed != nil {
+	line, err := raise(low)
+	if closed := low.Close(); err == nil && closed != nil {
 		return nil, errors.Join(closed, line.Close())
 	}
 	return line, err
@@ -90,22 +90,22 @@ func network(a netip.Addr) string {
 }
 
 // zoned is the address with the zone that a link-local one needs.
-func (l *Lines) zoned(a netip.Addr) netip.Addr {
+func (c *Config) zoned(a netip.Addr) netip.Addr {
 	if a.Is6() && a.IsLinkLocalUnicast() {
-		return a.WithZone(l.cfg.Interface.Name)
+		return a.WithZone(c.Interface.Name)
 	}
 	return a
 }
 
 // control prepares a socket: what comes from beyond the link is dropped by the kernel (RFC 5082).
-func (l *Lines) control(more func(fd int) error) func(string, string, syscall.RawConn) error {
+func (c *Config) control(more func(fd int) error) func(string, string, syscall.RawConn) error {
 	level, options := unix.IPPROTO_IP, [][2]int{{unix.IP_TTL, hopLimit}, {unix.IP_MINTTL, hopLimit}}
-	if l.cfg.Source.Is6() {
+	if c.Source.Is6() {
 		level, options = unix.IPPROTO_IPV6, [][2]int{{unix.IPV6_UNICAST_HOPS, hopLimit}, {unix.IPV6_MINHOPCOUNT, hopLimit}}
 	}
 	return func(_, _ string, raw syscall.RawConn) error {
 		return onSocket(raw, func(fd int) error {
-			errs := []error{unix.BindToDevice(fd, l.cfg.Interface.Name)}
+			errs := []error{unix.BindToDevice(fd, c.Interface.Name)}
 			for _, o := range options {
 				errs = append(errs, unix.SetsockoptInt(fd, level, o[0], o[1]))
 			}

@@ -9,41 +9,47 @@ import (
 	"github.com/keepvip/keepvip/internal/base/auth"
 )
 
+// cookies show that what is sent to an address arrives there.
+type cookies struct {
+	random  func() uint64
+	secrets [2]secret // the one that is in use, and the one before
+}
+
 type secret struct {
 	bytes [32]byte
 	since time.Time
 }
 
-// renewSecrets makes cookies old.
-func (p *Publisher) renewSecrets(now time.Time) {
-	if !p.secrets[0].since.IsZero() && now.Sub(p.secrets[0].since) < secretAge {
+// renew makes cookies old.
+func (c *cookies) renew(now time.Time) {
+	if !c.secrets[0].since.IsZero() && now.Sub(c.secrets[0].since) < secretAge {
 		return
 	}
 	next := secret{since: now}
 	for i := 0; i < len(next.bytes); i += 8 {
-		binary.BigEndian.PutUint64(next.bytes[i:], p.random())
+		binary.BigEndian.PutUint64(next.bytes[i:], c.random())
 	}
-	p.secrets[1] = p.secrets[0]
-	if now.Sub(p.secrets[1].since) >= 2*secretAge {
-		p.secrets[1] = next
+	c.secrets[1] = c.secrets[0]
+	if now.Sub(c.secrets[1].since) >= 2*secretAge {
+		c.secrets[1] = next
 	}
-	p.secrets[0] = next
+	c.secrets[0] = next
 }
 
-// cookie shows that what is sent to an address arrives there.
-func (p *Publisher) cookie(age int, m Message, from netip.AddrPort) (c [cookieLen]byte) {
+// bake is the cookie of an address, by a secret.
+func (c *cookies) bake(age int, m Message, from netip.AddrPort) (out [cookieLen]byte) {
 	a, g := from.Addr().WithZone("").As16(), m.Group.As16()
 	port, session := binary.BigEndian.AppendUint16(nil, from.Port()), binary.BigEndian.AppendUint64(nil, m.Session)
-	copy(c[:], auth.Key{Secret: p.secrets[age].bytes[:]}.Sum(a[:], port, session, g[:]))
-	return c
+	copy(out[:], auth.Key{Secret: c.secrets[age].bytes[:]}.Sum(a[:], port, session, g[:]))
+	return out
 }
 
-func (p *Publisher) knows(m Message, from netip.AddrPort) bool {
+func (c *cookies) knows(m Message, from netip.AddrPort) bool {
 	if m.Cookie == ([cookieLen]byte{}) {
 		return false
 	}
-	for age := range p.secrets {
-		if c := p.cookie(age, m, from); subtle.ConstantTimeCompare(c[:], m.Cookie[:]) == 1 {
+	for age := range c.secrets {
+		if own := c.bake(age, m, from); subtle.ConstantTimeCompare(own[:], m.Cookie[:]) == 1 {
 			return true
 		}
 	}

@@ -65,8 +65,7 @@ type Outgoing struct {
 // Publisher tells subscribers of this member's groups who the members are. It is pure, and for one goroutine at a time.
 type Publisher struct {
 	keys    Keys
-	random  func() uint64
-	secrets [2]secret // of cookies: the one that is in use, and the one before
+	cookies cookies
 	groups  []*published
 	refused map[envelope.Reason]uint64
 	sent    uint64 // the sequence of the newest message
@@ -87,7 +86,7 @@ type Sighting struct {
 
 // NewPublisher makes one that nobody has subscribed to. random need not be repeatable.
 func NewPublisher(random func() uint64) *Publisher {
-	return &Publisher{random: random, refused: map[envelope.Reason]uint64{}, most: leastSubscribers}
+	return &Publisher{cookies: cookies{random: random}, refused: map[envelope.Reason]uint64{}, most: leastSubscribers}
 }
 
 // SetKeys changes what is demanded. Who uses a key that is gone is told nothing more.
@@ -168,9 +167,9 @@ func (p *Publisher) hear(now time.Time, in Packet) ([]Outgoing, envelope.Reason)
 	if g == nil {
 		return nil, envelope.RejectGroup
 	}
-	p.renewSecrets(now)
-	if !p.knows(m, in.From) {
-		answer := Message{Type: Cookie, Session: m.Session, Sequence: m.Sequence, Group: m.Group, Cookie: p.cookie(0, m, in.From)}
+	p.cookies.renew(now)
+	if !p.cookies.knows(m, in.From) {
+		answer := Message{Type: Cookie, Session: m.Session, Sequence: m.Sequence, Group: m.Group, Cookie: p.cookies.bake(0, m, in.From)}
 		return p.one(answer, key, in.From, in.To), ""
 	}
 	s := p.subscribe(now, g, m, key, in)

@@ -131,7 +131,7 @@ func (c *Checker) Run(ctx context.Context, report func(Verdict)) {
 			return
 		}
 		if c.interval > 0 {
-			timer.Reset(c.next(v.LastLatency))
+			timer.Reset(c.next(v.took()))
 		}
 	}
 }
@@ -148,7 +148,7 @@ func (c *Checker) look(ctx context.Context, report func(Verdict)) (Verdict, bool
 	}
 	v, changed := c.step(result, start, time.Now())
 	if c.observe != nil {
-		c.observe(v.LastLatency)
+		c.observe(v.took())
 	}
 	if changed || v.Probes == 1 || c.told.stale(v) {
 		c.told.note(v)
@@ -210,7 +210,7 @@ func (c *Checker) step(r Result, start, end time.Time) (Verdict, bool) {
 	if v.State == Unhealthy && v.Falls > 1 {
 		v.Hint = flapping(*v)
 	}
-	v.LastProbe, v.LastLatency = end, end.Sub(start)
+	v.LastProbe, v.Latency = end, end.Sub(start).Seconds()
 	v.Probes++
 	if !r.Expires.IsZero() {
 		v.Expires = r.Expires
@@ -225,7 +225,7 @@ func (c *Checker) step(r Result, start, end time.Time) (Verdict, bool) {
 	if changed {
 		v.Changes++
 	}
-	c.log.Debug("Health probe ended", "state", v.State, "reason", v.Reason, "latency", v.LastLatency)
+	c.log.Debug("Health probe ended", "state", v.State, "reason", v.Reason, "latency", v.took())
 	return *v, changed || v.Points != points
 }
 
@@ -241,7 +241,7 @@ func (c *Checker) skip(r Result, start, end time.Time) Verdict {
 	if v.State == Unknown {
 		v.Reason = r.Reason
 	}
-	v.Lacks, v.LastProbe, v.LastLatency = r.Code, end, end.Sub(start)
+	v.Lacks, v.LastProbe, v.Latency = r.Code, end, end.Sub(start).Seconds()
 	v.Probes++
 	v.Unasked++
 	return *v

@@ -96,7 +96,7 @@ func TestCheckerReportsFirstVerdictAndChanges(t *testing.T) {
 		assert.Equal(t, uint64(4), reports[2].Failures)
 		assert.Equal(t, uint64(3), reports[3].Changes)
 		assert.Equal(t, reports[3].LastProbe, reports[3].Since)
-		assert.Equal(t, 5*time.Millisecond, reports[3].LastLatency)
+		assert.Equal(t, 0.005, reports[3].Latency)
 	})
 }
 

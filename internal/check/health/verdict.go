@@ -2,6 +2,9 @@ package health
 
 import (
 	"cmp"
+	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
@@ -25,28 +28,48 @@ func (s State) String() string {
 	return stateNames[s]
 }
 
+// MarshalText is String, for JSON.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (s *State) UnmarshalText(text []byte) error {
+	i := slices.Index(stateNames[:], string(text))
+	if i < 0 {
+		return fmt.Errorf("health: state %q, want one of %v", text, stateNames)
+	}
+	*s = State(i)
+	return nil
+}
+
 var stateNames = [...]string{"unknown", "healthy", "unhealthy"}
 
-// Verdict is a State with what led to it.
+// Verdict is a State with what led to it. Its JSON form is part of the status.
 type Verdict struct {
-	State       State
-	Outcome     Outcome       // of the last probe
-	Reason      string        // of the last probe: "200", "403", "connection refused", "timeout after 600ms in the TLS handshake"
-	Hint        string        // what an operator should know or do about it, "" mostly
-	Code        code.Code     // of the last probe that did not pass, while the State is not Healthy; CheckFlaps where damping alone keeps it so
-	Since       time.Time     // of the State; zero before the first probe
-	LastProbe   time.Time     // when the last probe ended
-	LastLatency time.Duration // how long it took
-	Points      int           // what the check moves the priority by, of one that says so itself: see [Number]
-	Streak      int           // last probes in a row that speak against the State; 0 when the last one confirms it
-	Probes      uint64        // all of them
-	Failures    uint64        // those that did not pass
-	Changes     uint64        // of State, the first included
-	Falls       int           // from healthy to unhealthy, lately: see [Gate]
-	Rise        int           // Passes in a row that it takes to become healthy, damping included
-	Lacks       code.Code     // what this host had too little of for the last probe; "": nothing
-	Unasked     uint64        // probes that could not be made for want of it; they say nothing, and are no failures
-	Expires     time.Time     // when the certificate expires that the server showed last; zero: it showed none
+	State     State     `json:"state"`            // unknown, healthy or unhealthy
+	Outcome   Outcome   `json:"-"`                // of the last probe
+	Reason    string    `json:"reason"`           // of the last probe: "200", "403", "connection refused", "timeout after 600ms in the TLS handshake"
+	Hint      string    `json:"hint,omitempty"`   // what an operator should know or do about it
+	Code      code.Code `json:"code,omitempty"`   // why it is not healthy
+	Since     time.Time `json:"since"`            // of the state; zero before the first probe
+	LastProbe time.Time `json:"lastProbe"`        // when the last probe ended
+	Latency   float64   `json:"latencySeconds"`   // of the last probe
+	Probes    uint64    `json:"probes"`           // all of them
+	Failures  uint64    `json:"failures"`         // those that did not pass
+	Streak    int       `json:"streak,omitempty"` // last probes in a row that speak against the state
+	Changes   uint64    `json:"changes"`          // of the state, the first included
+	Falls     int       `json:"falls,omitempty"`  // how often it became unhealthy lately: it flaps
+	Rise      int       `json:"rise,omitempty"`   // good probes in a row that it takes to become healthy
+	// Lacks is what this host had too little of for the last probe, so that the state is as before; absent when it had all.
+	Lacks   code.Code `json:"lacks,omitempty"`
+	Unasked uint64    `json:"unasked,omitempty"` // probes that could not be made for that
+	// Expires is when the certificate expires that the service showed last; absent where it showed none.
+	Expires time.Time `json:"certificateExpires,omitzero"`
+	Points  int       `json:"-"` // what the check moves the priority by, of one that says so itself: see [Number]
+}
+
+// took is how long the last probe took.
+func (v *Verdict) took() time.Duration {
+	return time.Duration(math.Round(v.Latency * float64(time.Second)))
 }
 
 // Outcome is what one probe found.

@@ -86,14 +86,14 @@ func (h *Handle) all(step string, index int, ps []netip.Prefix, request func(net
 }
 
 // pipeline sends all requests in one message and returns the kernel's answer to each.
-func (h *Handle) pipeline(requests []*nl.NetlinkRequest) ([]error, error) {
-	s := h.route.Socket
+func (k kernel) pipeline(requests []*nl.NetlinkRequest) ([]error, error) {
+	s := k.route.Socket
 	s.Lock()
 	defer s.Unlock()
 	at := make(map[uint32]int, len(requests))
 	var b []byte
 	for i, r := range requests {
-		r.Seq = atomic.AddUint32(&h.route.Seq, 1)
+		r.Seq = atomic.AddUint32(&k.route.Seq, 1)
 		at[r.Seq] = i
 		b = append(b, r.Serialize()...)
 	}

@@ -27,11 +27,14 @@ const replyTimeout = 10 * time.Second
 // Handle is a connection to the kernel's address table, in the network namespace in which it was opened.
 // It may be used from several goroutines at once.
 type Handle struct {
-	log      *slog.Logger
-	route    *nl.SocketHandle
+	log *slog.Logger
+	kernel
 	tag      tag
 	listings atomic.Pointer[map[netip.Addr]Listing]
 }
+
+// kernel is asked by one socket.
+type kernel struct{ route *nl.SocketHandle }
 
 // Open connects to the kernel. Listing needs no privilege; Add and Remove need CAP_NET_ADMIN.
 func Open(log *slog.Logger) (*Handle, error) {
@@ -46,7 +49,7 @@ func Open(log *slog.Logger) (*Handle, error) {
 	}
 	// Without the extended text an error is only an errno; kernels that lack it (before 4.12) are not worth failing for.
 	_ = s.SetExtAck(true)
-	return &Handle{log: log, route: &nl.SocketHandle{Socket: s}, tag: tagFor(kernelRelease())}, nil
+	return &Handle{log: log, kernel: kernel{&nl.SocketHandle{Socket: s}}, tag: tagFor(kernelRelease())}, nil
 }
 
 // Close ends the connection. What Add did stays.
@@ -78,9 +81,9 @@ func lifetime(valid time.Duration) (uint32, error) {
 	}
 }
 
-func (h *Handle) request(kind, flags int, data []nl.NetlinkRequestData) *nl.NetlinkRequest {
+func (k kernel) request(kind, flags int, data []nl.NetlinkRequestData) *nl.NetlinkRequest {
 	r := nl.NewNetlinkRequest(kind, flags)
-	r.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_ROUTE: h.route}
+	r.Sockets = map[int]*nl.SocketHandle{unix.NETLINK_ROUTE: k.route}
 	for _, d := range data {
 		r.AddData(d)
 	}

@@ -66,9 +66,9 @@ func (h *Handle) addresses(links []Link) error {
 	return nil
 }
 
-func (h *Handle) dump(ask int, answer uint16, data nl.NetlinkRequestData) ([][]byte, error) {
+func (k kernel) dump(ask int, answer uint16, data nl.NetlinkRequestData) ([][]byte, error) {
 	for try := 1; ; try++ {
-		msgs, err := h.request(ask, unix.NLM_F_DUMP, []nl.NetlinkRequestData{data}).Execute(unix.NETLINK_ROUTE, answer)
+		msgs, err := k.request(ask, unix.NLM_F_DUMP, []nl.NetlinkRequestData{data}).Execute(unix.NETLINK_ROUTE, answer)
 		if !errors.Is(err, nl.ErrDumpInterrupted) || try == dumpTries {
 			return msgs, err
 		}

@@ -69,10 +69,10 @@ func subnetRoute(index int, p netip.Prefix) []nl.NetlinkRequestData {
 }
 
 // acknowledged sends a request and returns the kernel's answer.
-func (h *Handle) acknowledged(r *nl.NetlinkRequest) error {
+func (k kernel) acknowledged(r *nl.NetlinkRequest) error {
 	var answers []error
 	var err error
-	onOwnStack(func() { answers, err = h.pipeline([]*nl.NetlinkRequest{r}) })
+	onOwnStack(func() { answers, err = k.pipeline([]*nl.NetlinkRequest{r}) })
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/check/health"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/node/report"
 	"github.com/keepvip/keepvip/internal/serve/instance"
@@ -249,7 +250,7 @@ func keepalivedScripts(v config.VIP, s instance.Status) []report.Script {
 		state := s.Checks[at].State
 		out = append(out, report.Script{
 			Name: c.Name, Weight: c.Weight, Reverse: c.Reverse, Interval: c.Interval, Rise: c.Rise, Fall: c.Fall,
-			Good: state == "healthy", Unknown: state == "unknown",
+			Good: state == health.Healthy, Unknown: state == health.Unknown,
 		})
 	}
 	return out

@@ -106,13 +106,13 @@ func (a *Set) Drill(ctx context.Context, name string, d Drill) (Drilled, error) 
 }
 
 // runs is the context of Run.
-func (a *Set) runs() context.Context {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.ctx == nil {
+func (i *instances) runs() context.Context {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.ctx == nil {
 		return context.Background()
 	}
-	return a.ctx
+	return i.ctx
 }
 
 // endedEarly is err, or ErrDrillEnded if a later command or the end of the process is why there is one.

@@ -154,8 +154,8 @@ func TestDrillByCheckMakesEveryCheckBadUntilTheAddressIsElsewhere(t *testing.T) 
 				s := <-seen
 				assert.Equal(t, "the check apiserver fails: uid 0 asked for a drill (check)", s.Unfit)
 				assert.Equal(t, code.DrillCheck, s.Check.Code)
-				assert.Equal(t, "unhealthy", s.Check.State)
-				assert.Equal(t, "healthy", b.Status()[0].Check.State)
+				assert.Equal(t, health.Unhealthy, s.Check.State)
+				assert.Equal(t, health.Healthy, b.Status()[0].Check.State)
 				return
 			}
 			require.NoError(t, err)

@@ -151,10 +151,10 @@ func TestDecisiveCheck(t *testing.T) {
 		give []CheckStatus
 		want string
 	}{
-		{"the unhealthy condition", []CheckStatus{{Name: "a", State: "healthy"}, {Name: "b", State: "unhealthy", Weight: 5}, {Name: "c", State: "unhealthy"}}, "c"},
-		{"the unknown one", []CheckStatus{{Name: "a", State: "healthy"}, {Name: "b", State: "unknown"}}, "b"},
-		{"the first condition", []CheckStatus{{Name: "a", State: "healthy", Weight: 1}, {Name: "b", State: "healthy"}}, "b"},
-		{"only weights", []CheckStatus{{Name: "a", State: "unhealthy", Weight: 1}, {Name: "b", State: "healthy", Weight: 1}}, "a"},
+		{"the unhealthy condition", []CheckStatus{{Name: "a", Verdict: health.Verdict{State: health.Healthy}}, {Name: "b", Verdict: health.Verdict{State: health.Unhealthy}, Weight: 5}, {Name: "c", Verdict: health.Verdict{State: health.Unhealthy}}}, "c"},
+		{"the unknown one", []CheckStatus{{Name: "a", Verdict: health.Verdict{State: health.Healthy}}, {Name: "b", Verdict: health.Verdict{}}}, "b"},
+		{"the first condition", []CheckStatus{{Name: "a", Verdict: health.Verdict{State: health.Healthy}, Weight: 1}, {Name: "b", Verdict: health.Verdict{State: health.Healthy}}}, "b"},
+		{"only weights", []CheckStatus{{Name: "a", Verdict: health.Verdict{State: health.Unhealthy}, Weight: 1}, {Name: "b", Verdict: health.Verdict{State: health.Healthy}, Weight: 1}}, "a"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.want, decisive(tt.give).Name) })

@@ -33,18 +33,18 @@ func (a *Set) Handover(ctx context.Context, names []string, to string) error {
 }
 
 // named are the instances of these names; none: all.
-func (a *Set) named(names []string) ([]*instance, error) {
-	all := a.all()
+func (i *instances) named(names []string) ([]*instance, error) {
+	all := i.all()
 	if len(names) == 0 {
 		return all, nil
 	}
 	var out []*instance
 	for _, name := range names {
-		i := slices.IndexFunc(all, func(r *instance) bool { return r.name == name })
-		if i < 0 {
+		at := slices.IndexFunc(all, func(r *instance) bool { return r.name == name })
+		if at < 0 {
 			return nil, fmt.Errorf("%w %q, there are: %s", ErrNoInstance, name, strings.Join(namesOf(all), ", "))
 		}
-		out = append(out, all[i])
+		out = append(out, all[at])
 	}
 	return out, nil
 }

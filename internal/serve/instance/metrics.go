@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/check/health"
 	"github.com/keepvip/keepvip/internal/config"
 )
 
@@ -173,8 +174,8 @@ func collectChecks(ch chan<- prometheus.Metric, s Status) {
 		ch <- prometheus.MustNewConstMetric(d, kind, v, s.Name, check)
 	}
 	for _, k := range s.Checks {
-		if k.State != "unknown" {
-			metric(descHealthy, prometheus.GaugeValue, truth(k.State == "healthy"), k.Name)
+		if k.State != health.Unknown {
+			metric(descHealthy, prometheus.GaugeValue, truth(k.State == health.Healthy), k.Name)
 		}
 		metric(descFalls, prometheus.GaugeValue, float64(k.Falls), k.Name)
 		metric(descWeight, prometheus.GaugeValue, float64(k.Weight), k.Name)
@@ -182,7 +183,7 @@ func collectChecks(ch chan<- prometheus.Metric, s Status) {
 			metric(descLatency, prometheus.GaugeValue, k.Latency, k.Name)
 			metric(descProbed, prometheus.GaugeValue, float64(k.LastProbe.UnixNano())/1e9, k.Name)
 		}
-		if k.Expires != nil {
+		if !k.Expires.IsZero() {
 			metric(descExpires, prometheus.GaugeValue, float64(k.Expires.Unix()), k.Name)
 		}
 		metric(descProbes, prometheus.CounterValue, float64(k.Probes), k.Name)

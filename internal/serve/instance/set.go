@@ -20,9 +20,13 @@ type Set struct {
 	turns turns // of what changes desired states
 
 	drills atomic.Bool // one goes on
+	instances
+}
 
-	mu   sync.Mutex // guards what follows
-	ctx  context.Context
+// instances are those of a Set, and whether they run.
+type instances struct {
+	mu   sync.Mutex      // guards what follows
+	ctx  context.Context // of Run; nil before it
 	list []*instance
 }
 
@@ -32,23 +36,37 @@ func New(log *slog.Logger) *Set { return &Set{log: log} }
 // Run starts what Apply has added, and returns when ctx has ended and every instance has resigned and
 // left nothing of its service behind.
 func (a *Set) Run(ctx context.Context) {
-	a.mu.Lock()
-	a.ctx = ctx
-	for _, r := range a.list {
-		a.start(r)
-	}
-	a.mu.Unlock()
+	a.begin(ctx)
 	<-ctx.Done()
 	for _, r := range a.all() {
 		<-r.stopped
 	}
 }
 
-// start begins an instance's goroutine. The caller holds the lock.
-func (a *Set) start(r *instance) {
-	ctx, cancel := context.WithCancelCause(a.ctx)
-	r.cancel = cancel
-	go r.run(ctx)
+// begin has those that there are run, and later ones as they come.
+func (i *instances) begin(ctx context.Context) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.ctx = ctx
+	for _, r := range i.list {
+		r.start(ctx)
+	}
+}
+
+// start begins the goroutine.
+func (i *instance) start(ctx context.Context) {
+	ctx, i.cancel = context.WithCancelCause(ctx)
+	go i.run(ctx)
+}
+
+// add adds one, which runs if the others do.
+func (i *instances) add(r *instance) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.list = append(i.list, r)
+	if i.ctx != nil {
+		r.start(i.ctx)
+	}
 }
 
 // Delta is a change of the set of instances, by name.
@@ -101,8 +119,6 @@ func (a *Set) Apply(d Delta) {
 		}
 	}
 	a.adjust(d.Adjust)
-	a.mu.Lock()
-	defer a.mu.Unlock()
 	for _, in := range d.Add {
 		r := newInstance(in, a.log)
 		d, again := desired[in.VIP.Name]
@@ -110,10 +126,7 @@ func (a *Set) Apply(d Delta) {
 			d = a.initialDesired(in.VIP.Name)
 		}
 		r.change(func(v *view) { v.desired = d })
-		a.list = append(a.list, r)
-		if a.ctx != nil {
-			a.start(r)
-		}
+		a.add(r)
 	}
 }
 
@@ -151,30 +164,30 @@ func (i *instance) submit(in Config) (wait func()) {
 	}
 }
 
-// take removes instances from the set.
-func (a *Set) take(names []string) []*instance {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// take removes instances.
+func (i *instances) take(names []string) []*instance {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	var taken, kept []*instance
-	for _, r := range a.list {
+	for _, r := range i.list {
 		if slices.Contains(names, r.name) {
 			taken = append(taken, r)
 		} else {
 			kept = append(kept, r)
 		}
 	}
-	a.list = kept
+	i.list = kept
 	return taken
 }
 
-func (a *Set) all() []*instance {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return slices.Clone(a.list)
+func (i *instances) all() []*instance {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.Clone(i.list)
 }
 
-func (a *Set) find(name string) *instance {
-	for _, r := range a.all() {
+func (i *instances) find(name string) *instance {
+	for _, r := range i.all() {
 		if r.name == name {
 			return r
 		}

@@ -54,7 +54,7 @@ type Status struct {
 	Lacking   string               `json:"lacking,omitempty"`        // why addresses of one family are not, or would not be, bound on this node while the others are (KV343)
 	Unrouted  *Unrouted            `json:"unrouted,omitempty"`       // why clients get no answer from this node as the holder (KV342); absent: they do
 	Splits    []election.Split     `json:"splits"`                   // members that hold the address as well as this node, or would
-	Detector  *DetectorStatus      `json:"detector,omitempty"`       // how it would be found out that the holder is gone; absent: by its advertisements
+	Detector  *election.Detector   `json:"detector,omitempty"`       // how it would be found out that the holder is gone; absent: by its advertisements
 	Counters  Counters             `json:"counters"`
 
 	NoCandidate bool `json:"noCandidate,omitempty"` // this node is a member, and never holds the address
@@ -65,35 +65,11 @@ type Status struct {
 	blocked code.Code         // of Blocked
 }
 
-// DetectorStatus is of `vrrp.detector: fast`.
-type DetectorStatus struct {
-	Wait  float64   `json:"waitSeconds"`     // for how long a beat of the holder may be late, before it is looked at
-	Plain string    `json:"plain,omitempty"` // why the advertisements decide all the same
-	Code  code.Code `json:"code,omitempty"`  // of Plain
-}
-
 // CheckStatus is the newest verdict of a health check.
 type CheckStatus struct {
-	Name      string    `json:"name,omitempty"`   // absent for the only one, which has none
-	Weight    int       `json:"weight,omitempty"` // absent for a condition
-	State     string    `json:"state"`            // unknown, healthy or unhealthy
-	Reason    string    `json:"reason"`
-	Hint      string    `json:"hint,omitempty"`
-	Code      code.Code `json:"code,omitempty"` // why it is not healthy
-	Since     time.Time `json:"since"`
-	LastProbe time.Time `json:"lastProbe"`
-	Latency   float64   `json:"latencySeconds"` // of the last probe
-	Probes    uint64    `json:"probes"`
-	Failures  uint64    `json:"failures"`
-	Streak    int       `json:"streak,omitempty"` // last probes in a row that speak against the state
-	Changes   uint64    `json:"changes"`
-	Falls     int       `json:"falls,omitempty"` // how often it became unhealthy lately: it flaps
-	Rise      int       `json:"rise,omitempty"`  // good probes in a row that it takes to become healthy
-	// Lacks is what this host had too little of for the last probe, so that the state is as before; absent when it had all.
-	Lacks   code.Code `json:"lacks,omitempty"`
-	Unasked uint64    `json:"unasked,omitempty"` // probes that could not be made for that
-	// Expires is when the certificate expires that the service showed last; absent where it showed none.
-	Expires *time.Time `json:"certificateExpires,omitempty"`
+	Name   string `json:"name,omitempty"`   // absent for the only one, which has none
+	Weight int    `json:"weight,omitempty"` // absent for a condition
+	health.Verdict
 
 	numbered bool // a condition, whatever its weight
 }
@@ -200,12 +176,7 @@ func (s *Status) add(e election.Status) {
 		s.NoCandidate = s.NoCandidate || m.Self && m.NoCandidate
 		s.Members = append(s.Members, memberStatus(m))
 	}
-	if d := e.Detector; d != nil {
-		s.Detector = &DetectorStatus{Wait: d.Wait.Seconds(), Plain: d.Plain}
-		if d.Plain != "" {
-			s.Detector.Code = code.DetectorPlain
-		}
-	}
+	s.Detector = e.Detector
 	s.Splits, s.Rejected = append(s.Splits, e.Splits...), e.Rejected
 	s.Counters.Counters = e.Counters
 }
@@ -240,21 +211,12 @@ func (v *view) checkStatus(c Check) CheckStatus {
 	} else if said.Lacks != "" {
 		said.Hint = fmt.Sprintf("this host cannot ask now, so this stays as it was: %s %s", said.Lacks, said.Lacks.Name())
 	}
-	var expires *time.Time
-	if !said.Expires.IsZero() {
-		expires = &said.Expires
-	}
-	return CheckStatus{
-		Name: c.Name, Weight: c.Weight, State: said.State.String(), Reason: said.Reason, Hint: said.Hint, Code: said.Code, Since: said.Since, LastProbe: said.LastProbe,
-		Latency: said.LastLatency.Seconds(), Probes: said.Probes, Failures: said.Failures,
-		Streak: said.Streak, Changes: said.Changes, Falls: said.Falls, Rise: said.Rise, Lacks: said.Lacks, Unasked: said.Unasked, Expires: expires,
-		numbered: c.Numbered,
-	}
+	return CheckStatus{Name: c.Name, Weight: c.Weight, Verdict: said, numbered: c.Numbered}
 }
 
 // decisive is the check that an operator wants to see first: a condition that is unhealthy, else one without a result, else the first.
 func decisive(checks []CheckStatus) *CheckStatus {
-	for _, state := range []string{"unhealthy", "unknown", "healthy"} {
+	for _, state := range []health.State{health.Unhealthy, health.Unknown, health.Healthy} {
 		for i := range checks {
 			if (checks[i].Weight == 0 || checks[i].numbered) && checks[i].State == state {
 				return &checks[i]

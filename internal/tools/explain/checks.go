@@ -21,7 +21,7 @@ func (c *chain) checks() {
 		if k.Hint != "" {
 			text += "; " + k.Hint
 		}
-		switch k.State {
+		switch k.State.String() {
 		case unhealthy:
 			c.say(why(k.Code, code.CheckFailed), k.Since, text)
 		case unknown:

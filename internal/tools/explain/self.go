@@ -107,7 +107,7 @@ func (c *chain) unfit() {
 		of = c.Why.Code
 	}
 	for i := range c.Checks {
-		if c.Checks[i].State != "healthy" && c.Checks[i].Weight == 0 {
+		if c.Checks[i].State.String() != "healthy" && c.Checks[i].Weight == 0 {
 			c.fine(time.Time{}, text)
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/base/state"
+	"github.com/keepvip/keepvip/internal/check/health"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
@@ -31,7 +32,7 @@ func standing(changes ...func(*instance.Status)) instance.Status {
 		Name: "apiserver", Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.100/32")}, Interface: "eth0", VRID: 51, Preempt: true,
 		State: backup, Desired: instance.Available, Observed: instance.ObservedStandby, Holder: n1.String(), Since: past(time.Hour),
 		Reason: "higher priority heard", Code: code.HigherPriority, Eligible: true, Priority: 100,
-		Checks: []instance.CheckStatus{{Name: "apiserver", State: "healthy", Reason: "200", Since: past(2 * time.Hour)}},
+		Checks: []instance.CheckStatus{{Name: "apiserver", Verdict: health.Verdict{State: health.Healthy, Reason: "200", Since: past(2 * time.Hour)}}},
 		Fence:  instance.FenceStatus{Standing: true}, Takers: instance.Takers{Count: 2, Nodes: 3},
 		Members: []instance.MemberStatus{
 			{Address: n2, Node: "n2", Self: true, State: backup, Priority: 100, Fit: &yes},
@@ -62,7 +63,7 @@ func unfit(reason string, of code.Code) func(*instance.Status) {
 	return func(s *instance.Status) {
 		s.Observed, s.Eligible, s.Unfit, s.Priority = instance.ObservedIneligible, false, "the check apiserver fails: "+reason, 1
 		s.Why = &instance.Why{Code: of, Reason: s.Unfit}
-		s.Checks[0] = instance.CheckStatus{Name: "apiserver", State: unhealthy, Reason: reason, Code: of, Since: past(5 * time.Second)}
+		s.Checks[0] = instance.CheckStatus{Name: "apiserver", Verdict: health.Verdict{State: health.Unhealthy, Reason: reason, Code: of, Since: past(5 * time.Second)}}
 		s.Members[0].Fit, s.Members[0].Priority = &no, 1
 		s.Takers.Count = 1
 	}
@@ -121,7 +122,7 @@ func states() map[string]instance.Status {
 		"ineligible-check-refused": standing(unfit("connection refused", code.CheckRefused)),
 		"ineligible-check-500":     standing(unfit("500", code.CheckStatus)),
 		"ineligible-check-timeout": standing(unfit("timeout after 600ms in the TLS handshake", code.CheckTimeout)),
-		"ineligible-check-unknown": standing(unfit("", code.CheckUnknown), func(s *instance.Status) { s.Checks[0].State, s.Checks[0].Since = unknown, time.Time{} }),
+		"ineligible-check-unknown": standing(unfit("", code.CheckUnknown), func(s *instance.Status) { s.Checks[0].State, s.Checks[0].Since = health.Unknown, time.Time{} }),
 		"ineligible-bind-refused": standing(func(s *instance.Status) {
 			s.Observed, s.Eligible, s.Why, s.Unfit = instance.ObservedIneligible, false, &bindRefused, bindRefused.Reason
 		}),
@@ -215,5 +216,5 @@ func noQuorum(s *instance.Status) {
 
 func weighed(s *instance.Status) {
 	s.Priority, s.Unfit = 80, "the check disk fails: full"
-	s.Checks = append(s.Checks, instance.CheckStatus{Name: "disk", Weight: -20, State: unhealthy, Reason: "full", Code: code.CheckFailed, Since: past(time.Minute)})
+	s.Checks = append(s.Checks, instance.CheckStatus{Name: "disk", Weight: -20, Verdict: health.Verdict{State: health.Unhealthy, Reason: "full", Code: code.CheckFailed, Since: past(time.Minute)}})
 }

@@ -50,7 +50,7 @@ func Convert(name string, text []byte, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := conversion{name: name, source: src, placeholder: o.Placeholder, told: map[int]bool{}}
+	c := conversion{outcome: outcome{name: name}, source: src, placeholder: o.Placeholder, told: map[int]bool{}}
 	c.refuseSwitches()
 	c.mode()
 	c.addresses()
@@ -69,16 +69,21 @@ func Convert(name string, text []byte, o Options) (*Result, error) {
 
 // conversion is one in progress.
 type conversion struct {
-	name string
 	source
-	options  []option
-	findings []Finding
-	refused  []refusal
-	told     map[int]bool // by the index of the setting: there is a finding
-	first    netip.Addr   // the first address
+	outcome
+	options []option
+	told    map[int]bool // by the index of the setting: there is a finding
+	first   netip.Addr   // the first address
 
 	placeholder netip.Addr
 	variable    string // what it stands for
+}
+
+// outcome is what there is to say of a file.
+type outcome struct {
+	name     string
+	findings []Finding
+	refused  []refusal
 }
 
 type refusal struct {
@@ -86,16 +91,16 @@ type refusal struct {
 	text string
 }
 
-func (c *conversion) refuse(line int, format string, args ...any) {
-	c.refused = append(c.refused, refusal{line, fmt.Sprintf(format, args...)})
+func (o *outcome) refuse(line int, format string, args ...any) {
+	o.refused = append(o.refused, refusal{line, fmt.Sprintf(format, args...)})
 }
 
 // err joins the refusals in the order of the file.
-func (c *conversion) err() error {
-	slices.SortStableFunc(c.refused, func(a, b refusal) int { return cmp.Compare(a.line, b.line) })
+func (o *outcome) err() error {
+	slices.SortStableFunc(o.refused, func(a, b refusal) int { return cmp.Compare(a.line, b.line) })
 	var errs []error
-	for _, r := range c.refused {
-		errs = append(errs, errors.New(place(c.name, r.line)+r.text))
+	for _, r := range o.refused {
+		errs = append(errs, errors.New(place(o.name, r.line)+r.text))
 	}
 	return errors.Join(errs...)
 }
@@ -147,7 +152,7 @@ func (c *conversion) others() {
 		switch {
 		case s.row == nil:
 			c.tell(s, Lost, "kube-vip is not known to read it")
-		case c.overridden(s):
+		case c.settings.overridden(s):
 			c.tell(s, Unneeded, "it is set again, and the other value counts")
 		case !s.given():
 			c.tell(s, Unneeded, "it is empty, and so not set")
@@ -159,14 +164,6 @@ func (c *conversion) others() {
 			c.tell(s, s.row.fate, "%s", s.row.why)
 		}
 	}
-}
-
-func (c *conversion) overridden(s setting) bool {
-	if !s.given() {
-		return false
-	}
-	at, _ := c.settings.get(s.row.env)
-	return at != s
 }
 
 // list is a value of several.

@@ -75,3 +75,12 @@ func (all settings) on(env string) bool {
 	on, err := strconv.ParseBool(s.value)
 	return ok && err == nil && on
 }
+
+// overridden tells whether a setting is given, and another of its name counts.
+func (all settings) overridden(s setting) bool {
+	if !s.given() {
+		return false
+	}
+	at, _ := all.get(s.row.env)
+	return at != s
+}

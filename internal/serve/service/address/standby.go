@@ -47,14 +47,14 @@ func (w *fenceWorker) keepStandby() {
 }
 
 // standbyDue is when the guard of a node on standby is to be renewed; false where there is none.
-func (w *fenceWorker) standbyDue() (time.Time, bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	due := w.good.Add(-standbyReserve)
-	if together := due.Truncate(standbyMeet); together.After(w.armed.Add(standbyMeet)) {
+func (s *fenceState) standbyDue() (time.Time, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	due := s.good.Add(-standbyReserve)
+	if together := due.Truncate(standbyMeet); together.After(s.armed.Add(standbyMeet)) {
 		due = together
 	}
-	return due, w.standing && !w.held
+	return due, s.standing && !s.held
 }
 
 // keepShut leaves the guard of a holder in place, with what is shut of it, until release: it outlasts the addresses.

@@ -221,7 +221,7 @@ func many(from, n int) (list []election.Client) {
 // Short connections, as of kubectl, leave clients behind that are none any more.
 func TestClientsThatAreNoneAnyMoreTakeNoRoomFromThoseOfAnotherMember(t *testing.T) {
 	now := time.Now()
-	r := roster{interval: interval, self: addr(11)}
+	r := roster{pace: pace{interval}, self: addr(11)}
 	n := mostClients/2 - 10
 	r.hear(now, []election.Member{speaks(12, now, interval, many(0, n)...), speaks(13, now, interval, many(n, n)...)})
 	for range int(clientTime/time.Second) + 10 {
@@ -238,7 +238,7 @@ func TestClientsThatAreNoneAnyMoreTakeNoRoomFromThoseOfAnotherMember(t *testing.
 // It had clients, and hours later it dies: nobody is told, and the log does not say so.
 func TestMemberThatSaysNoClientsAnyMoreHasNone(t *testing.T) {
 	now := time.Now()
-	r := roster{interval: interval, self: addr(11)}
+	r := roster{pace: pace{interval}, self: addr(11)}
 	r.hear(now, []election.Member{speaks(12, now, interval, client(1), client(2))})
 	for range int(clientTime/time.Second) + 10 {
 		now = now.Add(time.Second)
@@ -253,7 +253,7 @@ func TestMemberThatSaysNoClientsAnyMoreHasNone(t *testing.T) {
 // Members say HELLO each second, however seldom they advertise. What one of them has said is gone with the next one.
 func TestEachMessageOfAMemberIsLookedAt(t *testing.T) {
 	now := time.Now()
-	r := roster{interval: 10 * time.Second, self: addr(11)}
+	r := roster{pace: pace{10 * time.Second}, self: addr(11)}
 	began := now
 	for now.Sub(began) < time.Minute {
 		n := int(now.Sub(began) / time.Second)
@@ -271,7 +271,7 @@ func TestEachMessageOfAMemberIsLookedAtThoughANodeWakesLate(t *testing.T) {
 		for _, base := range []time.Duration{interval, 10 * interval} {
 			began := time.Now()
 			now, n := began, 0
-			r := roster{interval: base, self: addr(11)}
+			r := roster{pace: pace{base}, self: addr(11)}
 			for n < 300 {
 				n = int(now.Sub(began) / interval)
 				r.hear(now, []election.Member{speaks(12, began.Add(time.Duration(n)*interval), interval, client(n))})
@@ -288,7 +288,7 @@ func TestEachMessageOfAMemberIsLookedAtThoughANodeWakesLate(t *testing.T) {
 func TestMessageThatIsLateIsLookedForTwiceAsOften(t *testing.T) {
 	began := time.Now()
 	now, silent := began, []election.Member{speaks(12, began, interval)}
-	r := roster{interval: interval, self: addr(11)}
+	r := roster{pace: pace{interval}, self: addr(11)}
 	r.hear(now, silent)
 	suspected := began.Add(r.suspicion(r.find(addr(12), false)))
 	for now.Before(suspected) {
@@ -303,7 +303,7 @@ func TestMessageThatIsLateIsLookedForTwiceAsOften(t *testing.T) {
 func TestClientsAreKnownUntilTheirTurnComesAgain(t *testing.T) {
 	for _, every := range []time.Duration{interval, time.Second, 10 * time.Second} {
 		now := time.Now()
-		r := roster{interval: every, self: addr(11)}
+		r := roster{pace: pace{every}, self: addr(11)}
 		all := many(0, election.MostClients)
 		for range 2 {
 			for part := range slices.Chunk(all, 12) {

@@ -43,7 +43,7 @@ func TestRosterIsSureOfADeath(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := time.Now()
-			r := roster{interval: every, self: addr(11)}
+			r := roster{pace: pace{every}, self: addr(11)}
 			r.attach(now.Add(-time.Hour), attachment{2, 0})
 			list := []election.Member{{Address: addr(11), Self: true}, spreads(addr(12))}
 			for _, o := range tt.others {

@@ -34,13 +34,13 @@ const (
 
 // roster is the members beside this node, and what can be expected of each. It is pure: what happens it is told, with the time.
 type roster struct {
-	interval time.Duration
-	each     bool       // as in Config: none of them is the holder
-	self     netip.Addr // which is none of them
-	listed   []netip.Addr
-	begun    time.Time // until then members may still be about to say that they spread
-	all      []*member
-	forgot   time.Time // when clients were forgotten last that nobody says any more
+	pace
+	each   bool       // as in Config: none of them is the holder
+	self   netip.Addr // which is none of them
+	listed []netip.Addr
+	begun  time.Time // until then members may still be about to say that they spread
+	all    []*member
+	forgot time.Time // when clients were forgotten last that nobody says any more
 	hearing
 }
 
@@ -65,17 +65,20 @@ func (r *roster) named(address, serves netip.Addr) netip.Addr {
 	return address
 }
 
+// pace is how fast members speak, and what follows from that. Its interval is that of a member that does not say its own.
+type pace struct{ interval time.Duration }
+
 // every is the time between two messages of a member.
-func (r *roster) every(m *member) time.Duration {
+func (p *pace) every(m *member) time.Duration {
 	if m.spread.Every > 0 {
 		return max(m.spread.Every, leastEvery)
 	}
-	return max(r.interval, leastEvery)
+	return max(p.interval, leastEvery)
 }
 
 // silence is for how long a member may be unheard, and suspicion after how long its host is asked.
-func (r *roster) silence(m *member) time.Duration   { return r.every(m) * silentAfter / 10 }
-func (r *roster) suspicion(m *member) time.Duration { return r.every(m) * suspectAfter / 10 }
+func (p *pace) silence(m *member) time.Duration   { return p.every(m) * silentAfter / 10 }
+func (p *pace) suspicion(m *member) time.Duration { return p.every(m) * suspectAfter / 10 }
 
 // hear takes in what the election knows of the members at now.
 func (r *roster) hear(now time.Time, list []election.Member) {
@@ -247,8 +250,8 @@ func (r *roster) ask(now time.Time) (due []netip.Addr, limit time.Duration) {
 }
 
 // suspected tells that a member is silent, or about to be.
-func (r *roster) suspected(m *member, now time.Time) bool {
-	return !m.silentSince.IsZero() || m.heard && !now.Before(m.last.Add(r.suspicion(m)))
+func (p *pace) suspected(m *member, now time.Time) bool {
+	return !m.silentSince.IsZero() || m.heard && !now.Before(m.last.Add(p.suspicion(m)))
 }
 
 // next is when something is due after now, at the latest in an interval, and when a member is to have said something more: see
@@ -271,8 +274,8 @@ func (r *roster) next(now time.Time) time.Time {
 
 // look is when to look at what that member says next: half-way between the message that is expected and the one after it. A look at the pace of the
 // messages, which is a little late each time, would miss one now and then. While the message does not come, it is looked for twice as often.
-func (r *roster) look(now time.Time, m *member) time.Time {
-	every := r.every(m)
+func (p *pace) look(now time.Time, m *member) time.Time {
+	every := p.every(m)
 	at, soonest := m.last.Add(every+every/2), now.Add(every/2)
 	if at.Before(soonest) {
 		return soonest
@@ -305,7 +308,7 @@ func (r *roster) declareDead() {
 }
 
 // clientTime is for how long a client of that member counts that it says no more.
-func (r *roster) clientTime(m *member) time.Duration { return max(clientTime, clientTurns*r.every(m)) }
+func (p *pace) clientTime(m *member) time.Duration { return max(clientTime, clientTurns*p.every(m)) }
 
 // forgetClients forgets those that no member has said for long: what they leave behind, of all members, is the room of those that there are.
 func (r *roster) forgetClients(now time.Time) {

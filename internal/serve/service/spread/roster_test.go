@@ -19,7 +19,7 @@ func spreads(a netip.Addr) election.Member {
 // By Raft a member says where it is on the link of the addresses. Two rows of one address would be two members with one name.
 func TestRosterLeavesOutWhoClaimsThisNodesAddress(t *testing.T) {
 	now := time.Now()
-	r := roster{interval: interval, self: addr(11)}
+	r := roster{pace: pace{interval}, self: addr(11)}
 	m := spreads(netip.MustParseAddr("10.9.0.12"))
 	m.Spread.Address = addr(11)
 	m.LastHeard = now
@@ -30,7 +30,7 @@ func TestRosterLeavesOutWhoClaimsThisNodesAddress(t *testing.T) {
 // Without a key anybody on the link can invent members, each with an address of its own.
 func TestRosterRemembersSoManyMembers(t *testing.T) {
 	now := time.Now()
-	r := roster{interval: interval, self: addr(11)}
+	r := roster{pace: pace{interval}, self: addr(11)}
 	hear := func(list ...election.Member) {
 		for i := range list {
 			list[i].LastHeard = now
@@ -58,7 +58,7 @@ func TestRosterRemembersSoManyMembers(t *testing.T) {
 // What is listed has a place, however many others there are.
 func TestRosterHasRoomForWhoIsListed(t *testing.T) {
 	now := time.Now()
-	r := roster{interval: interval, self: addr(11)}
+	r := roster{pace: pace{interval}, self: addr(11)}
 	var list []election.Member
 	for i := range mostKnown + 5 {
 		list = append(list, spreads(netip.AddrFrom4([4]byte{10, 77, 1, byte(i)})))
@@ -74,7 +74,7 @@ func TestRosterHasRoomForWhoIsListed(t *testing.T) {
 // A lifetime of next to nothing would have this node look, and ask, all the time.
 func TestRosterLooksNoMoreOftenThanMembersSpeak(t *testing.T) {
 	now := time.Now()
-	r := roster{interval: interval, self: addr(11)}
+	r := roster{pace: pace{interval}, self: addr(11)}
 	m := spreads(addr(12))
 	m.Spread.Every, m.LastHeard = time.Microsecond, now
 	r.hear(now, []election.Member{m})
@@ -84,7 +84,7 @@ func TestRosterLooksNoMoreOftenThanMembersSpeak(t *testing.T) {
 // Members that said so at different moments would send packets of the dead one's connections to each other meanwhile.
 func TestRosterKnowsOfADeadHostWhenItsMemberIsSilent(t *testing.T) {
 	now := time.Now()
-	r := roster{interval: interval, self: addr(11)}
+	r := roster{pace: pace{interval}, self: addr(11)}
 	m := spreads(addr(12))
 	m.Spread.Every, m.LastHeard = interval, now
 	r.hear(now, []election.Member{m})
@@ -110,7 +110,7 @@ func TestRosterKnowsOfADeadHostWhenItsMemberIsSilent(t *testing.T) {
 // A link that is down refuses each question at once.
 func TestRosterAsksNoFasterWhereQuestionsFailAtOnce(t *testing.T) {
 	now := time.Now()
-	r := roster{interval: time.Second, self: addr(11)}
+	r := roster{pace: pace{time.Second}, self: addr(11)}
 	m := spreads(addr(12))
 	m.Spread.Every, m.LastHeard = time.Second, now
 	r.hear(now, []election.Member{m})

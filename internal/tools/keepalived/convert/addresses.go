@@ -21,23 +21,26 @@ type entry struct {
 	scope    string
 }
 
+// binding writes what an instance has bound.
+type binding struct{ *converter }
+
 // addresses are those of an instance: first the advertised ones, whose family carries the election, then the excluded ones.
-func (c *converter) addresses(i *keepalived.Instance) []entry {
+func (b binding) addresses(i *keepalived.Instance) []entry {
 	var out []entry
 	routed := false // said of one address, it is said of all
 	seen := map[netip.Addr]bool{}
 	add := func(a keepalived.Address, excluded bool) {
 		switch {
 		case seen[a.Prefix.Addr()]:
-			c.changed(a.At, fmt.Sprintf("%s is in this instance already: keepvip has it once", a.Prefix.Addr()), "")
+			b.changed(a.At, fmt.Sprintf("%s is in this instance already: keepvip has it once", a.Prefix.Addr()), "")
 			return
-		case !c.bindable(a):
+		case !b.bindable(a):
 			return
 		}
 		seen[a.Prefix.Addr()] = true
-		c.options(a, a.Interface != i.Interface)
+		b.options(a, a.Interface != i.Interface)
 		if !a.Prefix.IsSingleIP() && !routed {
-			c.note(a.At, fmt.Sprintf("/%d: keepvip binds the address as /32, and makes a route for its subnet only where no own address of the host is in it", a.Prefix.Bits()))
+			b.note(a.At, fmt.Sprintf("/%d: keepvip binds the address as /32, and makes a route for its subnet only where no own address of the host is in it", a.Prefix.Bits()))
 			routed = true
 		}
 		text := a.Prefix.String()
@@ -66,35 +69,35 @@ func (c *converter) addresses(i *keepalived.Instance) []entry {
 }
 
 // bindable says whether keepvip can bind an address.
-func (c *converter) bindable(a keepalived.Address) bool {
+func (b binding) bindable(a keepalived.Address) bool {
 	addr := a.Prefix.Addr()
 	if a.Peer.IsValid() {
-		c.refuse(a.At, fmt.Sprintf("%s has a peer address (point to point), which keepvip cannot set", addr), "route to it in the host's network configuration")
+		b.refuse(a.At, fmt.Sprintf("%s has a peer address (point to point), which keepvip cannot set", addr), "route to it in the host's network configuration")
 		return false
 	}
 	if a.VMAC {
-		c.refuse(a.At, fmt.Sprintf("%s on a virtual MAC address: %s", addr, noVMAC), noVMACRemedy)
+		b.refuse(a.At, fmt.Sprintf("%s on a virtual MAC address: %s", addr, noVMAC), noVMACRemedy)
 	}
 	return true
 }
 
 // elsewhere writes which addresses are on another interface.
-func (c *converter) elsewhere(list []entry) {
+func (b binding) elsewhere(list []entry) {
 	first := true
 	for _, e := range list {
 		if e.link == "" {
 			continue
 		}
 		if first {
-			c.out.open("vips[].elsewhere", placed(e.at))
+			b.out.open("vips[].elsewhere", placed(e.at))
 		}
 		first = false
-		c.out.add("vips[].elsewhere", e.addr.String()+"="+e.link, placed(e.at))
+		b.out.add("vips[].elsewhere", e.addr.String()+"="+e.link, placed(e.at))
 	}
 }
 
 // listing writes how the IPv4 addresses are listed: their labels, and their scope where all have the same.
-func (c *converter) listing(list []entry) {
+func (b binding) listing(list []entry) {
 	var labels []string
 	var at, scoped syntax.Origin
 	scope, same := "", true
@@ -114,38 +117,34 @@ func (c *converter) listing(list []entry) {
 		labels = labels[:len(labels)-1]
 	}
 	if len(labels) > 0 {
-		c.out.set("vips[].labels", labels, placed(at))
+		b.out.set("vips[].labels", labels, placed(at))
 	}
 	if same && slices.Contains([]string{"site", "link", "host"}, scope) {
-		c.out.set("vips[].scope", scope, placed(scoped))
+		b.out.set("vips[].scope", scope, placed(scoped))
 		return
 	}
 	for _, e := range list {
 		if e.ipv4 && e.scope != "" && e.scope != "global" {
-			c.changed(e.at, fmt.Sprintf("scope %s: keepvip has global, site, link and host, the same for all IPv4 addresses of an entry: here they are global", e.scope), "")
+			b.changed(e.at, fmt.Sprintf("scope %s: keepvip has global, site, link and host, the same for all IPv4 addresses of an entry: here they are global", e.scope), "")
 		}
 	}
 }
 
 // options says which options of an address keepvip has not.
-func (c *converter) options(a keepalived.Address, elsewhere bool) {
+func (b binding) options(a keepalived.Address, elsewhere bool) {
 	if a.AutoJoin {
-		c.changed(a.At, "autojoin: keepvip joins no multicast groups for an address", "")
+		b.changed(a.At, "autojoin: keepvip joins no multicast groups for an address", "")
 	}
 	if a.Broadcast.IsValid() {
-		c.note(a.At, "brd: keepvip sets no broadcast address; the host's own in that subnet has it")
+		b.note(a.At, "brd: keepvip sets no broadcast address; the host's own in that subnet has it")
 	}
 	if a.Home || a.ManageTemp {
-		c.note(a.At, "home, mngtmpaddr: keepvip does not set them")
+		b.note(a.At, "home, mngtmpaddr: keepvip does not set them")
 	}
 	if a.PreferredLft != "" && a.PreferredLft != "0" {
-		c.note(a.At, "preferred_lft: keepvip's addresses are deprecated, so that the host does not speak from them by itself")
+		b.note(a.At, "preferred_lft: keepvip's addresses are deprecated, so that the host does not speak from them by itself")
 	}
 	if a.NoTrack && elsewhere {
-		c.changed(a.At, fmt.Sprintf("no_track: keepvip leaves the election while %s is down, on which %s is", a.Interface, a.Prefix.Addr()), "")
+		b.changed(a.At, fmt.Sprintf("no_track: keepvip leaves the election while %s is down, on which %s is", a.Interface, a.Prefix.Addr()), "")
 	}
-}
-
-func (c *converter) note(at syntax.Origin, text string) {
-	c.say(keepalived.Note, keepalived.CodeIgnored, at, text, "")
 }

@@ -63,8 +63,11 @@ func (k *check) counts() []field {
 	return k.fields
 }
 
+// checking makes checks of what instances track.
+type checking struct{ *converter }
+
 // checks writes what an instance tracks, itself and by its group.
-func (c *converter) checks(i *keepalived.Instance) {
+func (c checking) checks(i *keepalived.Instance) {
 	all, lost := c.tracked(i)
 	if len(all) == 0 {
 		why := "nothing is tracked"
@@ -107,7 +110,7 @@ func (c *converter) checks(i *keepalived.Instance) {
 }
 
 // tracked are the checks of an instance. lost says that some could not be made.
-func (c *converter) tracked(i *keepalived.Instance) (all []*check, lost bool) {
+func (c checking) tracked(i *keepalived.Instance) (all []*check, lost bool) {
 	seen := map[string]bool{}
 	each := func(kind string, list []keepalived.Tracked, of func(keepalived.Tracked) *check) {
 		for _, t := range list {
@@ -153,7 +156,7 @@ func (c *converter) tracked(i *keepalived.Instance) (all []*check, lost bool) {
 
 // ofGroup is what a group tracks, as far as it is checked in this entry of it. keepvip keeps the entries together by the least fit of them: what
 // takes the group away, or its priority down, is checked in the first entry alone. What raises the priority has to be in all.
-func (c *converter) ofGroup(g *keepalived.SyncGroup, i *keepalived.Instance) keepalived.Tracking {
+func (c checking) ofGroup(g *keepalived.SyncGroup, i *keepalived.Instance) keepalived.Tracking {
 	if !c.leaves(g, i) {
 		return g.Track
 	}
@@ -185,7 +188,7 @@ func (c *converter) firstOf(g *keepalived.SyncGroup) *keepalived.Instance {
 }
 
 // file makes a check of a track_file.
-func (c *converter) file(t keepalived.Tracked) *check {
+func (c checking) file(t keepalived.Tracked) *check {
 	for _, f := range c.cfg.Files {
 		if f.Name != t.Name {
 			continue
@@ -215,7 +218,7 @@ func (c *converter) file(t keepalived.Tracked) *check {
 }
 
 // process makes a check of a vrrp_track_process that only asks whether a program runs.
-func (c *converter) process(t keepalived.Tracked) *check {
+func (c checking) process(t keepalived.Tracked) *check {
 	for _, p := range c.cfg.Processes {
 		if p.Name != t.Name {
 			continue
@@ -236,7 +239,7 @@ func (c *converter) process(t keepalived.Tracked) *check {
 }
 
 // counted writes how many processes keepalived wants, with which parameters, and for how long the number has to last.
-func (c *converter) counted(k *check, p *keepalived.TrackProcess) {
+func (c checking) counted(k *check, p *keepalived.TrackProcess) {
 	at := func(keyword string) source { return given(&p.Block, keyword) }
 	if p.ParamMatch != "" {
 		k.set("arguments", p.Command[1:], placed(p.Where("process")))
@@ -275,7 +278,7 @@ func (c *converter) counted(k *check, p *keepalived.TrackProcess) {
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
 // unused says which scripts and processes nothing tracks.
-func (c *converter) unused() {
+func (c checking) unused() {
 	say := func(kind string, b keepalived.Block) {
 		if !c.used[kind+b.Name] {
 			c.note(b.At, fmt.Sprintf("nothing tracks the %s%s", kind, b.Name))

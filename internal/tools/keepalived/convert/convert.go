@@ -63,7 +63,7 @@ const (
 func Convert(doc *syntax.Document, o Options) Result {
 	c := &converter{
 		opt: o, cfg: keepalived.Model(doc), names: map[string]bool{}, slugs: map[string]string{}, groups: map[string]*keepalived.SyncGroup{},
-		nodes: map[syntax.Origin][]*syntax.Node{}, said: map[keepalived.Finding]bool{}, foundAt: map[syntax.Origin]bool{}, used: map[string]bool{}, secrets: map[string][]byte{},
+		nodes: map[syntax.Origin][]*syntax.Node{}, report: newReport(), used: map[string]bool{}, secrets: map[string][]byte{},
 	}
 	if c.opt.User == "" {
 		c.opt.User = DefaultUser
@@ -76,21 +76,19 @@ func Convert(doc *syntax.Document, o Options) Result {
 }
 
 type converter struct {
-	opt      Options
-	cfg      *keepalived.Config
-	out      page
-	findings []keepalived.Finding
-	said     map[keepalived.Finding]bool
-	foundAt  map[syntax.Origin]bool // lines that have a finding
-	names    map[string]bool        // of entries, that are taken
-	slugs    map[string]string      // the name of each group
-	groups   map[string]*keepalived.SyncGroup
-	used     map[string]bool // scripts and processes that became checks, or were refused; files, and the notify scripts of groups
-	nodes    map[syntax.Origin][]*syntax.Node
-	roots    []*syntax.Node
-	secrets  map[string][]byte
-	virtual  []*virtualServer
-	asRoot   source // why a check runs as root; nowhere: none does
+	report
+	opt     Options
+	cfg     *keepalived.Config
+	out     page
+	names   map[string]bool   // of entries, that are taken
+	slugs   map[string]string // the name of each group
+	groups  map[string]*keepalived.SyncGroup
+	used    map[string]bool // scripts and processes that became checks, or were refused; files, and the notify scripts of groups
+	nodes   map[syntax.Origin][]*syntax.Node
+	roots   []*syntax.Node
+	secrets map[string][]byte
+	virtual []*virtualServer
+	asRoot  source // why a check runs as root; nowhere: none does
 }
 
 func (c *converter) convert(doc *syntax.Document) Result {
@@ -104,7 +102,7 @@ func (c *converter) convert(doc *syntax.Document) Result {
 	if c.out.silent = c.opt.InMemory; !c.out.silent {
 		c.out.kept = remarksOf(doc, c.nodes)
 	}
-	c.virtualServers()
+	spreading{c}.virtualServers()
 	c.head(doc)
 	entries := 0
 	for _, i := range c.cfg.Instances {
@@ -114,7 +112,7 @@ func (c *converter) convert(doc *syntax.Document) Result {
 	}
 	c.leftRemarks()
 	c.rootChecks()
-	c.unused()
+	checking{c}.unused()
 	c.left(doc.Nodes)
 	valid := c.valid(entries, doc)
 	c.cfg.Sort(c.findings)
@@ -153,15 +151,6 @@ func (c *converter) head(doc *syntax.Document) {
 	c.out.open("vips", nowhere)
 }
 
-// say adds a finding, once.
-func (c *converter) say(s keepalived.Severity, code string, at syntax.Origin, text, remedy string) {
-	f := keepalived.Finding{Severity: s, Code: code, Origin: at, Text: plain(text), Remedy: plain(remedy)}
-	if !c.said[f] {
-		c.said[f] = true
-		c.findings, c.foundAt[at] = append(c.findings, f), true
-	}
-}
-
 // leftRemarks writes the comments of lines that leave no trace.
 func (c *converter) leftRemarks() {
 	for i, r := range c.out.kept.rest() {
@@ -172,23 +161,10 @@ func (c *converter) leftRemarks() {
 	}
 }
 
-func (c *converter) refuse(at syntax.Origin, text, remedy string) {
-	c.say(keepalived.Fault, keepalived.CodeUnsupported, at, text, remedy)
-}
-
-func (c *converter) changed(at syntax.Origin, text, remedy string) {
-	c.say(keepalived.Warning, codeChanged, at, text, remedy)
-}
-
 // index notes which keywords are on which line.
 func (c *converter) index(nodes []*syntax.Node) {
 	for _, n := range nodes {
 		c.nodes[n.At] = append(c.nodes[n.At], n)
 		c.index(n.Children)
 	}
-}
-
-// found says whether a line has a finding.
-func (c *converter) found(at syntax.Origin) bool {
-	return c.foundAt[at]
 }

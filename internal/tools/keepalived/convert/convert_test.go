@@ -335,7 +335,7 @@ func TestConvertDropsNothingSilently(t *testing.T) {
 
 // A keyword that the package does not know is found at run time.
 func TestConvertLeftIsAFinding(t *testing.T) {
-	c := &converter{foundAt: map[syntax.Origin]bool{}, said: map[keepalived.Finding]bool{}}
+	c := &converter{report: newReport()}
 	c.left([]*syntax.Node{{At: syntax.Origin{File: "k", Line: 3}, Words: []string{"quite_new"}}})
 	require.Len(t, c.findings, 1)
 	assert.Equal(t, codeLeft, c.findings[0].Code)

@@ -11,51 +11,57 @@ import (
 	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
 )
 
+// candidacy is how one instance takes part in its election.
+type candidacy struct {
+	*converter
+	i *keepalived.Instance
+}
+
 // election says what would change who holds the addresses of an instance.
-func (c *converter) election(i *keepalived.Instance) {
+func (c candidacy) election() {
 	switch {
-	case i.Priority == 255 && !i.Has("priority"):
-		c.say(keepalived.Warning, codeChanged, i.Where("state"), "state MASTER without priority is priority 255, which no check lowers: the node becomes the owner", "write a priority below 255 if that is not meant")
-	case i.StartAsMaster && i.Has("state"):
-		c.say(keepalived.Note, keepalived.CodeIgnored, i.Where("state"), "state MASTER: the priority alone decides, in keepalived too", "")
+	case c.i.Priority == 255 && !c.i.Has("priority"):
+		c.say(keepalived.Warning, codeChanged, c.i.Where("state"), "state MASTER without priority is priority 255, which no check lowers: the node becomes the owner", "write a priority below 255 if that is not meant")
+	case c.i.StartAsMaster && c.i.Has("state"):
+		c.say(keepalived.Note, keepalived.CodeIgnored, c.i.Where("state"), "state MASTER: the priority alone decides, in keepalived too", "")
 	}
-	if i.AdvertInterval > longest {
-		c.refuse(i.Where("advert_int"), fmt.Sprintf("advert_int %v: the longest interval of keepvip is %v", i.AdvertInterval, longest), "take a shorter one on all nodes")
+	if c.i.AdvertInterval > longest {
+		c.refuse(c.i.Where("advert_int"), fmt.Sprintf("advert_int %v: the longest interval of keepvip is %v", c.i.AdvertInterval, longest), "take a shorter one on all nodes")
 	}
 	if d := c.cfg.Global.StartupDelay; d > 1000*time.Second {
 		c.changed(c.cfg.Global.Where("vrrp_startup_delay"), "the longest startupDelay of keepvip is 1000 s", "")
 	}
-	if i.Auth.Type == keepalived.AuthAH {
-		c.refuse(i.Where("auth_type"), "auth_type AH: keepvip has no IPsec header, so nodes with it do not hear keepvip, and both hold the address", "take auth_type PASS on all nodes, or a key of keepvip's (docs/authentication.md)")
+	if c.i.Auth.Type == keepalived.AuthAH {
+		c.refuse(c.i.Where("auth_type"), "auth_type AH: keepvip has no IPsec header, so nodes with it do not hear keepvip, and both hold the address", "take auth_type PASS on all nodes, or a key of keepvip's (docs/authentication.md)")
 	}
-	if i.DontTrack {
-		c.refuse(i.Where("dont_track_primary"), "dont_track_primary: keepvip gives the addresses up while the interface is down, and keepalived would keep them", "remove it if the nodes are joined by a switch; two nodes with a cable between them keep keepalived")
+	if c.i.DontTrack {
+		c.refuse(c.i.Where("dont_track_primary"), "dont_track_primary: keepvip gives the addresses up while the interface is down, and keepalived would keep them", "remove it if the nodes are joined by a switch; two nodes with a cable between them keep keepalived")
 	}
-	c.oldChecksum(i)
-	if i.Multicast() {
-		c.multicast(i)
+	c.oldChecksum()
+	if c.i.Multicast() {
+		c.multicast()
 	} else {
-		c.unicast(i)
+		c.unicast()
 	}
-	if i.Strict {
-		c.say(keepalived.Warning, keepalived.CodeIgnored, c.where(i, "strict_mode", "vrrp_strict"), "strict mode: keepvip has none; what keepalived makes of the other keywords because of it is carried over", "")
+	if c.i.Strict {
+		c.say(keepalived.Warning, keepalived.CodeIgnored, c.where("strict_mode", "vrrp_strict"), "strict mode: keepvip has none; what keepalived makes of the other keywords because of it is carried over", "")
 	}
-	if !i.Accept {
-		c.changed(c.where(i, "no_accept", "vrrp_strict"), i.Name+": keepalived drops packets to the addresses (no_accept, or strict mode), and keepvip's addresses take them", "close the ports in the host's firewall if they must stay closed")
+	if !c.i.Accept {
+		c.changed(c.where("no_accept", "vrrp_strict"), c.i.Name+": keepalived drops packets to the addresses (no_accept, or strict mode), and keepvip's addresses take them", "close the ports in the host's firewall if they must stay closed")
 	}
 }
 
 // checksum writes the form of checksum that v3_checksum_as_v2 of keepalived 2.2.8 and later asks for.
-func (c *converter) checksum(i *keepalived.Instance) {
-	if at, ok := c.newer("v3_checksum_as_v2", i); ok && i.Version == 3 && !i.IPv6 {
+func (c candidacy) checksum() {
+	if at, ok := c.newer("v3_checksum_as_v2"); ok && c.i.Version == 3 && !c.i.IPv6 {
 		c.out.set("vips[].vrrp.checksum", "message-only", placed(at))
 	}
 }
 
 // newer is the line of a keyword that later versions have in global_defs and in an instance. The instance's counts, unless it says no.
-func (c *converter) newer(word string, i *keepalived.Instance) (at syntax.Origin, ok bool) {
+func (c candidacy) newer(word string) (at syntax.Origin, ok bool) {
 	for _, block := range c.roots {
-		own := block.Words[0] == "vrrp_instance" && block.At == i.At
+		own := block.Words[0] == "vrrp_instance" && block.At == c.i.At
 		if !own && block.Words[0] != "global_defs" {
 			continue
 		}
@@ -92,32 +98,32 @@ func (c *converter) bootDelay() (time.Duration, syntax.Origin) {
 }
 
 // oldChecksum is about unicast with keepalived before 1.3.6.
-func (c *converter) oldChecksum(i *keepalived.Instance) {
-	if i.Has("old_unicast_checksum") && i.Version == 3 && !i.IPv6 {
-		c.refuse(i.Where("old_unicast_checksum"), "old_unicast_checksum: keepvip does not make the checksum of keepalived before 1.3.6, whose nodes would hold the address beside it", "update keepalived on all nodes first")
+func (c candidacy) oldChecksum() {
+	if c.i.Has("old_unicast_checksum") && c.i.Version == 3 && !c.i.IPv6 {
+		c.refuse(c.i.Where("old_unicast_checksum"), "old_unicast_checksum: keepvip does not make the checksum of keepalived before 1.3.6, whose nodes would hold the address beside it", "update keepalived on all nodes first")
 	}
 }
 
-func (c *converter) multicast(i *keepalived.Instance) {
-	if i.FaultNoPeer {
-		c.refuse(i.Where("unicast_fault_no_peer"), "unicast_fault_no_peer without peers: this instance never holds the addresses, and keepvip would", "add unicast_peer with the other nodes")
+func (c candidacy) multicast() {
+	if c.i.FaultNoPeer {
+		c.refuse(c.i.Where("unicast_fault_no_peer"), "unicast_fault_no_peer without peers: this instance never holds the addresses, and keepvip would", "add unicast_peer with the other nodes")
 	}
-	if i.Source.IsValid() && !spokenFrom(i) {
-		c.changed(sourceAt(i), fmt.Sprintf("the source %s: keepvip's multicast comes from the link-local address, as RFC 9568 has it; of equal priorities the higher address wins", i.Source),
+	if c.i.Source.IsValid() && !spokenFrom(c.i) {
+		c.changed(sourceAt(c.i), fmt.Sprintf("the source %s: keepvip's multicast comes from the link-local address, as RFC 9568 has it; of equal priorities the higher address wins", c.i.Source),
 			"make the priorities differ if this is another address")
 	}
 }
 
 // multicastGroup is the group, where it is not the usual one, and the line that says so.
-func (c *converter) multicastGroup(i *keepalived.Instance) (netip.Addr, source) {
+func (c candidacy) multicastGroup() (netip.Addr, source) {
 	usual, global := netip.AddrFrom4([4]byte{224, 0, 0, 18}), "vrrp_mcast_group4"
-	if i.IPv6 {
+	if c.i.IPv6 {
 		usual, global = netip.MustParseAddr("ff02::12"), "vrrp_mcast_group6"
 	}
-	if !i.Multicast() || i.Group == usual {
+	if !c.i.Multicast() || c.i.Group == usual {
 		return netip.Addr{}, nowhere
 	}
-	return i.Group, c.of(i, "mcast_dst_ip", global)
+	return c.i.Group, c.of("mcast_dst_ip", global)
 }
 
 // spokenFrom says whether keepvip can advertise from the source that is asked for.
@@ -132,29 +138,29 @@ func sourceAt(i *keepalived.Instance) syntax.Origin {
 }
 
 // unicast says what keepvip hears of its peers.
-func (c *converter) unicast(i *keepalived.Instance) {
-	if least, at := c.leastTTL(i); least < mostTTL {
-		ttl := fmt.Sprint(i.UnicastTTL)
-		if !i.Has("unicast_ttl") && i.IPv6 {
+func (c candidacy) unicast() {
+	if least, at := c.leastTTL(); least < mostTTL {
+		ttl := fmt.Sprint(c.i.UnicastTTL)
+		if !c.i.Has("unicast_ttl") && c.i.IPv6 {
 			ttl = "64, which is keepalived's default by IPv6"
 		}
 		c.changed(at, fmt.Sprintf("hop limit %s: keepvip takes advertisements from %d on, as keepalived does, and so from hosts beyond the link that take a peer's address", ttl, least),
 			"on one link write unicast_ttl 255 on all nodes, and remove minTTL; else use a key (docs/authentication.md)")
 	}
 	global := func(p keepalived.Peer) bool { return p.Address.Is6() && !p.Address.IsLinkLocalUnicast() }
-	if !i.Source.IsValid() && slices.ContainsFunc(i.Unicast, global) {
-		c.refuse(i.Where("unicast_peer"), "unicast by IPv6 without unicast_src_ip: keepalived advertises from its link-local address, which is not among the peers of keepvip, so both would hold the address",
+	if !c.i.Source.IsValid() && slices.ContainsFunc(c.i.Unicast, global) {
+		c.refuse(c.i.Where("unicast_peer"), "unicast by IPv6 without unicast_src_ip: keepalived advertises from its link-local address, which is not among the peers of keepvip, so both would hold the address",
 			"write unicast_src_ip on all nodes, and reload keepalived; then convert")
 	}
-	if !i.CheckSource {
-		c.say(keepalived.Note, codeChanged, i.Where("unicast_peer"), "keepvip hears only its peers: the list has to name all other nodes", "")
+	if !c.i.CheckSource {
+		c.say(keepalived.Note, codeChanged, c.i.Where("unicast_peer"), "keepvip hears only its peers: the list has to name all other nodes", "")
 	}
 	for _, word := range []string{"mcast_dst_ip", "unicast_fault_no_peer"} {
-		if i.Has(word) {
-			c.note(i.Where(word), word+": with peers it means nothing, in keepalived too")
+		if c.i.Has(word) {
+			c.note(c.i.Where(word), word+": with peers it means nothing, in keepalived too")
 		}
 	}
-	for _, p := range i.Unicast {
+	for _, p := range c.i.Unicast {
 		if p.MaxTTL < mostTTL {
 			c.say(keepalived.Note, keepalived.CodeIgnored, p.At, "max_ttl: keepvip takes every hop limit from minTTL on", "")
 		}
@@ -165,16 +171,16 @@ func (c *converter) unicast(i *keepalived.Instance) {
 const mostTTL = 255
 
 // leastTTL is the least hop limit of the peers, and the line that says so: keepalived takes any, where it is not told a least one.
-func (c *converter) leastTTL(i *keepalived.Instance) (int, syntax.Origin) {
+func (c candidacy) leastTTL() (int, syntax.Origin) {
 	least := mostTTL
-	for _, p := range i.Unicast {
+	for _, p := range c.i.Unicast {
 		least = min(least, p.MinTTL)
 	}
 	if least > 0 {
-		return least, i.Where("unicast_peer")
+		return least, c.i.Where("unicast_peer")
 	}
-	if i.UnicastTTL != mostTTL || i.IPv6 && !i.Has("unicast_ttl") {
-		return 1, c.where(i, "unicast_ttl", "")
+	if c.i.UnicastTTL != mostTTL || c.i.IPv6 && !c.i.Has("unicast_ttl") {
+		return 1, c.where("unicast_ttl", "")
 	}
-	return mostTTL, i.Where("unicast_peer")
+	return mostTTL, c.i.Where("unicast_peer")
 }

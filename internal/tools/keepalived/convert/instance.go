@@ -18,8 +18,9 @@ func (c *converter) instance(i *keepalived.Instance) bool {
 	if i.Interface == "" || i.VRID == 0 {
 		return false // the model has said so
 	}
-	c.election(i)
-	list, bare := c.addresses(i), len(i.Addresses)+len(i.Excluded) == 0
+	own := candidacy{c, i}
+	own.election()
+	list, bare := binding{c}.addresses(i), len(i.Addresses)+len(i.Excluded) == 0
 	if len(list) == 0 && !bare {
 		return false
 	}
@@ -34,9 +35,9 @@ func (c *converter) instance(i *keepalived.Instance) bool {
 	for _, a := range list {
 		c.out.add("vips[].addresses", a.text, placed(a.at))
 	}
-	c.listing(list)
+	binding{c}.listing(list)
 	c.out.set("vips[].interface", i.Interface, placed(i.Where("interface")))
-	c.elsewhere(list)
+	binding{c}.elsewhere(list)
 	g := c.group(i)
 	if g != nil {
 		c.out.set("vips[].group", c.slugs[g.Name], source{g.At, "vrrp_sync_group " + g.Name})
@@ -45,21 +46,21 @@ func (c *converter) instance(i *keepalived.Instance) bool {
 	if i.Priority != 255 && i.Priority != 100 {
 		c.out.set("vips[].priority", i.Priority, placed(i.Where("priority")))
 	}
-	c.vrrp(i, list)
-	c.spread(list)
+	own.vrrp(list)
+	spreading{c}.spread(list)
 	if !bare {
-		c.announce(i)
+		own.announce()
 	}
-	c.checks(i)
+	checking{c}.checks(i)
 	notifications{c}.hooks(i, g)
 	return true
 }
 
 // of is the line that gives a value: of the instance, or of global_defs; without either it is keepalived's default.
-func (c *converter) of(i *keepalived.Instance, keyword, global string) source {
+func (c candidacy) of(keyword, global string) source {
 	switch {
-	case i.Has(keyword):
-		return placed(i.Where(keyword))
+	case c.i.Has(keyword):
+		return placed(c.i.Where(keyword))
 	case global != "" && c.cfg.Global.Has(global):
 		return placed(c.cfg.Global.Where(global))
 	}
@@ -101,22 +102,22 @@ func unique(s string, taken map[string]bool) string {
 const longest = 40950 * time.Millisecond
 
 // vrrp writes what only the election by VRRP needs.
-func (c *converter) vrrp(i *keepalived.Instance, list []entry) {
+func (c candidacy) vrrp(list []entry) {
 	const vrrp = "vips[].vrrp."
 	c.out.open("vips[].vrrp", nowhere)
-	c.out.set(vrrp+"id", i.VRID, placed(i.Where("virtual_router_id")))
-	if i.Version == 2 {
-		c.out.set(vrrp+"version", 2, c.of(i, "version", "vrrp_version"))
+	c.out.set(vrrp+"id", c.i.VRID, placed(c.i.Where("virtual_router_id")))
+	if c.i.Version == 2 {
+		c.out.set(vrrp+"version", 2, c.of("version", "vrrp_version"))
 	}
-	c.out.set(vrrp+"advertisementInterval", min(i.AdvertInterval, longest/time.Second*time.Second), c.of(i, "advert_int", ""))
-	if !i.Preempt {
-		c.out.set(vrrp+"preempt", false, c.of(i, "nopreempt", ""))
+	c.out.set(vrrp+"advertisementInterval", min(c.i.AdvertInterval, longest/time.Second*time.Second), c.of("advert_int", ""))
+	if !c.i.Preempt {
+		c.out.set(vrrp+"preempt", false, c.of("nopreempt", ""))
 	}
-	if i.PreemptDelay > 0 {
-		c.out.set(vrrp+"preemptDelay", i.PreemptDelay.Round(time.Millisecond), placed(i.Where("preempt_delay")))
+	if c.i.PreemptDelay > 0 {
+		c.out.set(vrrp+"preemptDelay", c.i.PreemptDelay.Round(time.Millisecond), placed(c.i.Where("preempt_delay")))
 	}
-	if i.DownTimer != 3 {
-		c.out.set(vrrp+"downTimerAdverts", i.DownTimer, c.of(i, "down_timer_adverts", "vrrp_down_timer_adverts"))
+	if c.i.DownTimer != 3 {
+		c.out.set(vrrp+"downTimerAdverts", c.i.DownTimer, c.of("down_timer_adverts", "vrrp_down_timer_adverts"))
 	}
 	if d := c.cfg.Global.StartupDelay; d > 0 {
 		c.out.set(vrrp+"startupDelay", min(d, 1000*time.Second).Round(time.Millisecond), placed(c.cfg.Global.Where("vrrp_startup_delay")))
@@ -124,54 +125,54 @@ func (c *converter) vrrp(i *keepalived.Instance, list []entry) {
 	if d, at := c.bootDelay(); d > 0 {
 		c.out.set(vrrp+"bootDelay", d, placed(at))
 	}
-	if i.Priority == 255 {
-		from := source{i.Where("priority"), "priority 255"}
-		if !i.Has("priority") {
-			from = source{i.Where("state"), "state MASTER without priority is priority 255"}
+	if c.i.Priority == 255 {
+		from := source{c.i.Where("priority"), "priority 255"}
+		if !c.i.Has("priority") {
+			from = source{c.i.Where("state"), "state MASTER without priority is priority 255"}
 		}
 		c.out.set(vrrp+"owner", true, from)
 	}
-	c.checksum(i)
-	c.password(i)
-	c.excluded(i, list)
-	c.peers(i)
-	if least, at := c.leastTTL(i); !i.Multicast() && least < mostTTL {
+	c.checksum()
+	c.password()
+	c.excluded(list)
+	c.peers()
+	if least, at := c.leastTTL(); !c.i.Multicast() && least < mostTTL {
 		c.out.set(vrrp+"minTTL", least, placed(at))
 	}
-	if group, at := c.multicastGroup(i); group.IsValid() {
+	if group, at := c.multicastGroup(); group.IsValid() {
 		c.out.set(vrrp+"multicastGroup", group.String(), at)
 	}
-	if i.Source.IsValid() && (!i.Multicast() || spokenFrom(i)) {
-		c.out.set(vrrp+"source", i.Source.String(), placed(sourceAt(i)))
+	if c.i.Source.IsValid() && (!c.i.Multicast() || spokenFrom(c.i)) {
+		c.out.set(vrrp+"source", c.i.Source.String(), placed(sourceAt(c.i)))
 	}
 }
 
 // excluded writes the addresses that advertisements leave out.
-func (c *converter) excluded(i *keepalived.Instance, list []entry) {
+func (c candidacy) excluded(list []entry) {
 	first := true
 	for _, e := range list {
 		if !e.excluded.IsValid() {
 			continue
 		}
 		if first {
-			c.out.open("vips[].vrrp.excluded", placed(i.Where("virtual_ipaddress_excluded")))
+			c.out.open("vips[].vrrp.excluded", placed(c.i.Where("virtual_ipaddress_excluded")))
 		}
 		first = false
 		c.out.add("vips[].vrrp.excluded", e.excluded.String(), placed(e.at))
 	}
 }
 
-func (c *converter) peers(i *keepalived.Instance) {
-	if i.Multicast() {
+func (c candidacy) peers() {
+	if c.i.Multicast() {
 		return
 	}
-	c.out.open("vips[].vrrp.peers", placed(i.Where("unicast_peer")))
+	c.out.open("vips[].vrrp.peers", placed(c.i.Where("unicast_peer")))
 	var seen []string
-	if i.Source.IsValid() {
-		seen = append(seen, i.Source.String())
-		c.out.add("vips[].vrrp.peers", i.Source.String(), source{sourceAt(i), "this node's own"})
+	if c.i.Source.IsValid() {
+		seen = append(seen, c.i.Source.String())
+		c.out.add("vips[].vrrp.peers", c.i.Source.String(), source{sourceAt(c.i), "this node's own"})
 	}
-	for _, p := range i.Unicast {
+	for _, p := range c.i.Unicast {
 		if text := p.Address.String(); !slices.Contains(seen, text) {
 			seen = append(seen, text)
 			c.out.add("vips[].vrrp.peers", text, placed(p.At))
@@ -180,23 +181,23 @@ func (c *converter) peers(i *keepalived.Instance) {
 }
 
 // password names the file that the password has to be written to.
-func (c *converter) password(i *keepalived.Instance) {
-	if i.Auth.Type != keepalived.AuthPass {
+func (c candidacy) password() {
+	if c.i.Auth.Type != keepalived.AuthPass {
 		return
 	}
-	at := i.Where("auth_pass")
-	if slices.ContainsFunc(i.Auth.Pass, func(b byte) bool { return b <= ' ' || b > '~' }) {
+	at := c.i.Where("auth_pass")
+	if slices.ContainsFunc(c.i.Auth.Pass, func(b byte) bool { return b <= ' ' || b > '~' }) {
 		c.refuse(at, "the password has characters that are not printable ASCII, and keepvip takes no others", "change it on all nodes first: keepalived without it, and with it, do not hear each other")
 		return
 	}
 	if c.opt.InMemory {
-		c.out.set("vips[].vrrp.passwordFile", c.hold("auth_pass of "+plain(i.Name), i.Auth.Pass), placed(at))
+		c.out.set("vips[].vrrp.passwordFile", c.hold("auth_pass of "+plain(c.i.Name), c.i.Auth.Pass), placed(at))
 		return
 	}
-	path := strings.TrimSuffix(c.opt.Secrets, "/") + "/" + unique(slug(i.Name)+".password", c.used)
+	path := strings.TrimSuffix(c.opt.Secrets, "/") + "/" + unique(slug(c.i.Name)+".password", c.used)
 	c.out.set("vips[].vrrp.passwordFile", path, placed(at))
 	c.say(keepalived.Warning, codeSecret, at, fmt.Sprintf("the password is not written here: keepvip reads it from %s", path),
-		fmt.Sprintf("write %s of auth_pass into that file, alone, with mode 0600 and owner root, on each node", firstOf(len(i.Auth.Pass))))
+		fmt.Sprintf("write %s of auth_pass into that file, alone, with mode 0600 and owner root, on each node", firstOf(len(c.i.Auth.Pass))))
 }
 
 func firstOf(n int) string {
@@ -207,12 +208,12 @@ func firstOf(n int) string {
 }
 
 // announce writes when and how often the holder announces.
-func (c *converter) announce(i *keepalived.Instance) {
+func (c candidacy) announce() {
 	const longestRefresh, longestDelay, most, ownRefresh, ownRepeat = 24 * time.Hour, time.Hour, 100, time.Minute, 6 // of keepvip
 	const theirs = 5                                                                                                 // at once, of which keepvip's six are more
-	g := i.Garp
+	g := c.i.Garp
 	if g.Refresh > longestRefresh || g.Delay > longestDelay || g.Repeat > most || g.RefreshRepeat > most {
-		c.changed(c.where(i, "garp_master_refresh", "vrrp_garp_master_refresh"), "keepvip announces at least each 24 hours or never, a second time after an hour at most, and 100 times at most", "")
+		c.changed(c.where("garp_master_refresh", "vrrp_garp_master_refresh"), "keepvip announces at least each 24 hours or never, a second time after an hour at most, and 100 times at most", "")
 	}
 	begun := false
 	set := func(keyword, name string, value any, otherwise string) {
@@ -220,7 +221,7 @@ func (c *converter) announce(i *keepalived.Instance) {
 			begun = true
 			c.out.open("vips[].announce", nowhere)
 		}
-		at := c.of(i, "garp_"+keyword, "vrrp_garp_"+keyword)
+		at := c.of("garp_"+keyword, "vrrp_garp_"+keyword)
 		if at == byDefault && c.cfg.Global.Has("vrrp_min_garp") {
 			at = placed(c.cfg.Global.Where("vrrp_min_garp"))
 		} else if at == byDefault {
@@ -242,9 +243,9 @@ func (c *converter) announce(i *keepalived.Instance) {
 	}
 }
 
-func (c *converter) where(i *keepalived.Instance, keyword, global string) syntax.Origin {
-	if s := c.of(i, keyword, global); s.at.File != "" {
+func (c candidacy) where(keyword, global string) syntax.Origin {
+	if s := c.of(keyword, global); s.at.File != "" {
 		return s.at
 	}
-	return i.At
+	return c.i.At
 }

@@ -10,7 +10,7 @@ import (
 
 // lookedFor makes a pgrep of a pkill that sends signal 0. Both find the same processes by the same words, and pkill takes the right to signal
 // them, which no user but root has; keepvip's root has it not in every unit.
-func (c *converter) lookedFor(args []string, s *keepalived.Script, from source, user string) []string {
+func (c checking) lookedFor(args []string, s *keepalived.Script, from source, user string) []string {
 	at := slices.Index(args, "-0")
 	given, _ := c.cfg.Runner(s.Command.User)
 	if base(args[0]) != "pkill" || at < 0 || given.Name != "" && !given.Root() {

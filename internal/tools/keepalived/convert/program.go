@@ -11,7 +11,7 @@ import (
 )
 
 // command writes what is run, as whom.
-func (c *converter) command(k *check, s *keepalived.Script) bool {
+func (c checking) command(k *check, s *keepalived.Script) bool {
 	args, from, ok := c.program(s)
 	if !ok {
 		return false
@@ -28,7 +28,7 @@ func (c *converter) command(k *check, s *keepalived.Script) bool {
 }
 
 // program is what keepalived calls for a check.
-func (c *converter) program(s *keepalived.Script) (args []string, from source, ok bool) {
+func (c checking) program(s *keepalived.Script) (args []string, from source, ok bool) {
 	args, from, p := c.called(&s.Command, "the script of "+s.Name, placed(s.Where("script")))
 	if name := s.Command.Args[0]; !s.Command.Shell && !filepath.IsAbs(name) && strings.ContainsAny(name, "$`(){};&|") {
 		c.changed(from.at, fmt.Sprintf("%s is not checked, as in keepalived, which calls programs without a shell, and finds none that is called %s", s.Name, name),

@@ -32,7 +32,7 @@ func given(b *keepalived.Block, keyword string) source {
 }
 
 // script makes a check of a vrrp_script.
-func (c *converter) script(t keepalived.Tracked) *check {
+func (c checking) script(t keepalived.Tracked) *check {
 	for _, s := range c.cfg.Scripts {
 		if s.Name != t.Name {
 			continue
@@ -97,7 +97,7 @@ func asksForPort(command keepalived.Command) string {
 var hostName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9:][-A-Za-z0-9.:]*$`) })
 
 // timing writes interval, timeout, rise and fall as keepalived has them, unless keepvip does the same by itself.
-func (c *converter) timing(k *check, s *keepalived.Script, reverse bool) {
+func (c checking) timing(k *check, s *keepalived.Script, reverse bool) {
 	interval := min(s.Interval, longestInterval)
 	timeout, from := s.Timeout, given(&s.Block, "timeout")
 	if timeout == 0 {

@@ -33,7 +33,7 @@ func (c *converter) runner(own keepalived.User, program string, from source) (ke
 }
 
 // user is whom a check runs as. It is not made where keepalived does not make it.
-func (c *converter) user(s *keepalived.Script, program string) (user string, from source, ok bool) {
+func (c checking) user(s *keepalived.Script, program string) (user string, from source, ok bool) {
 	u, from, dropped := c.runner(s.Command.User, program, given(&s.Block, "user"))
 	switch {
 	case dropped.text != "":

@@ -41,15 +41,18 @@ type probe struct {
 	at      syntax.Origin
 }
 
+// spreading makes spread.backends of virtual servers.
+type spreading struct{ *converter }
+
 // virtualServers looks at the virtual servers: what is for TCP at an address that an instance holds is what spread.backends does.
-func (c *converter) virtualServers() {
+func (s spreading) virtualServers() {
 	own := map[netip.Addr]bool{}
-	for _, i := range c.cfg.Instances {
+	for _, i := range s.cfg.Instances {
 		for _, a := range slices.Concat(i.Addresses, i.Excluded) {
 			own[a.Prefix.Addr()] = true
 		}
 	}
-	for _, n := range c.roots {
+	for _, n := range s.roots {
 		if n.Words[0] != "virtual_server" || !n.Block {
 			continue
 		}
@@ -57,17 +60,17 @@ func (c *converter) virtualServers() {
 		switch {
 		case why == "" && !own[v.at.Addr()]:
 			why = "no vrrp_instance here has " + v.at.Addr().String()
-		case why == "" && c.opt.VirtualServers != VirtualServersSpread:
-			c.say(keepalived.Warning, keepalived.CodeUnsupported, n.At, fmt.Sprintf("virtual_server %s: %s and what is asked of them are not carried over; spread.backends of keepvip does the same for TCP at an address that it holds", v.at, count(len(v.servers), "real server")),
+		case why == "" && s.opt.VirtualServers != VirtualServersSpread:
+			s.say(keepalived.Warning, keepalived.CodeUnsupported, n.At, fmt.Sprintf("virtual_server %s: %s and what is asked of them are not carried over; spread.backends of keepvip does the same for TCP at an address that it holds", v.at, count(len(v.servers), "real server")),
 				"give --virtual-servers spread and look at the result, or keep keepalived for the virtual servers, with only these blocks (keepalived --check)")
 			continue
 		}
 		if why != "" {
-			c.say(keepalived.Warning, keepalived.CodeUnsupported, n.At, "virtual_server: it is not carried over: "+why,
+			s.say(keepalived.Warning, keepalived.CodeUnsupported, n.At, "virtual_server: it is not carried over: "+why,
 				"keep keepalived for the virtual servers, with only these blocks (keepalived --check), or put HAProxy in front")
 			continue
 		}
-		c.virtual = append(c.virtual, v)
+		s.virtual = append(s.virtual, v)
 	}
 }
 
@@ -183,10 +186,10 @@ func (p *probe) read(n *syntax.Node, port uint16, v *virtualServer) {
 }
 
 // spread writes what the virtual servers of an entry come to.
-func (c *converter) spread(list []entry) {
+func (s spreading) spread(list []entry) {
 	const most = 7 // backends of an entry
 	var all []*virtualServer
-	for _, v := range c.virtual {
+	for _, v := range s.virtual {
 		if slices.ContainsFunc(list, func(e entry) bool { return e.addr == v.at.Addr() }) {
 			all = append(all, v)
 		}
@@ -196,7 +199,7 @@ func (c *converter) spread(list []entry) {
 	}
 	first := all[0]
 	refuse := func(v *virtualServer, why string) {
-		c.say(keepalived.Warning, keepalived.CodeUnsupported, v.node.At, fmt.Sprintf("virtual_server %s: it is not carried over: %s", v.at, why), "make it one of another entry of vips, or keep it with keepalived")
+		s.say(keepalived.Warning, keepalived.CodeUnsupported, v.node.At, fmt.Sprintf("virtual_server %s: it is not carried over: %s", v.at, why), "make it one of another entry of vips, or keep it with keepalived")
 	}
 	all = slices.DeleteFunc(all, func(v *virtualServer) bool {
 		why := ""
@@ -219,39 +222,39 @@ func (c *converter) spread(list []entry) {
 		return
 	}
 	const spread = "vips[].spread"
-	c.out.open(spread, placed(first.node.At))
-	c.out.set(spread+".via", "masquerade", source{why: "translated here, as lb_kind NAT: servers see this node's address"})
-	c.out.open(spread+".ports", nowhere)
+	s.out.open(spread, placed(first.node.At))
+	s.out.set(spread+".via", "masquerade", source{why: "translated here, as lb_kind NAT: servers see this node's address"})
+	s.out.open(spread+".ports", nowhere)
 	for _, v := range all {
 		port := []field{{name: "port", value: v.at.Port()}}
 		if p := v.servers[0].at.Port(); p != v.at.Port() {
 			port = append(port, field{name: "target", value: p})
 		}
-		c.out.next(spread + ".ports")
-		c.out.flow(spread+".ports[]", placed(v.node.At), port...)
+		s.out.next(spread + ".ports")
+		s.out.flow(spread+".ports[]", placed(v.node.At), port...)
 	}
-	c.backendCheck(first)
-	c.out.open(spread+".backends", nowhere)
+	s.backendCheck(first)
+	s.out.open(spread+".backends", nowhere)
 	for _, r := range first.servers {
-		c.out.next(spread + ".backends")
-		c.out.set(spread+".backends[].addresses", []string{r.at.Addr().String()}, placed(r.node.At))
+		s.out.next(spread + ".backends")
+		s.out.set(spread+".backends[].addresses", []string{r.at.Addr().String()}, placed(r.node.At))
 		if r.weight != 1 {
-			c.out.set(spread+".backends[].weight", r.weight, placed(r.node.At))
+			s.out.set(spread+".backends[].weight", r.weight, placed(r.node.At))
 		}
 		if r.probe.url != first.servers[0].probe.url {
-			c.out.flow(spread+".backends[].check", placed(r.probe.at), field{name: "url", value: r.probe.url})
+			s.out.flow(spread+".backends[].check", placed(r.probe.at), field{name: "url", value: r.probe.url})
 		}
 	}
 	for _, v := range all {
-		c.changed(v.node.At, fmt.Sprintf("virtual_server %s becomes spread.backends: keepvip assigns each connection by its addresses and ports, and translates it", v.at),
+		s.changed(v.node.At, fmt.Sprintf("virtual_server %s becomes spread.backends: keepvip assigns each connection by its addresses and ports, and translates it", v.at),
 			"take the address off the servers' loopback devices, where lb_kind was DR, and the virtual_server out of keepalived's file")
 		for _, r := range v.servers {
 			if r.probe.at == r.node.At && !slices.ContainsFunc(r.node.Children, func(n *syntax.Node) bool { return n.Words[0] == "MISC_CHECK" }) {
-				c.changed(r.node.At, fmt.Sprintf("real_server %s has no check, so keepalived sends to it always: keepvip connects to it, and leaves it out while that fails", r.at), "")
+				s.changed(r.node.At, fmt.Sprintf("real_server %s has no check, so keepalived sends to it always: keepvip connects to it, and leaves it out while that fails", r.at), "")
 			}
 		}
 		for _, n := range v.leftovers {
-			c.leftover(n)
+			s.leftover(n)
 		}
 	}
 }
@@ -268,21 +271,21 @@ func twice(servers []realServer) bool {
 }
 
 // backendCheck writes how the servers are asked, by the first of them.
-func (c *converter) backendCheck(v *virtualServer) {
+func (s spreading) backendCheck(v *virtualServer) {
 	p := v.servers[0].probe
 	const check = "vips[].spread.backendCheck"
-	c.out.open(check, placed(p.at))
-	c.out.set(check+".url", p.url, placed(p.at))
+	s.out.open(check, placed(p.at))
+	s.out.set(check+".url", p.url, placed(p.at))
 	if v.interval > 0 {
-		c.out.set(check+".interval", min(max(v.interval, 10*time.Millisecond), longestInterval), source{v.node.At, "delay_loop"})
+		s.out.set(check+".interval", min(max(v.interval, 10*time.Millisecond), longestInterval), source{v.node.At, "delay_loop"})
 	}
-	c.out.set(check+".timeout", min(p.timeout, longestTimeout), source{p.at, "connect_timeout"})
-	c.out.set(check+".rise", 1, source{why: "keepalived takes a server back after one good check"})
-	c.out.set(check+".fall", min(p.fall, mostResults), source{p.at, "retry"})
+	s.out.set(check+".timeout", min(p.timeout, longestTimeout), source{p.at, "connect_timeout"})
+	s.out.set(check+".rise", 1, source{why: "keepalived takes a server back after one good check"})
+	s.out.set(check+".fall", min(p.fall, mostResults), source{p.at, "retry"})
 }
 
 // leftover names a line of a virtual server that has no counterpart, and what takes its place.
-func (c *converter) leftover(n *syntax.Node) {
+func (s spreading) leftover(n *syntax.Node) {
 	word := n.Words[0]
 	text, remedy := "it is not carried over", ""
 	switch word {
@@ -301,5 +304,5 @@ func (c *converter) leftover(n *syntax.Node) {
 	case "digest", "status_code":
 		text = "keepvip takes an answer of 200 as good"
 	}
-	c.say(keepalived.Warning, codeChanged, n.At, fmt.Sprintf("%s: %s", plain(word), text), remedy)
+	s.say(keepalived.Warning, codeChanged, n.At, fmt.Sprintf("%s: %s", plain(word), text), remedy)
 }
