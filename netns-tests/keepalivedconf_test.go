@@ -5,6 +5,7 @@ package netnstests
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -80,6 +81,30 @@ func TestKeepalivedConfIsReadAsKeepalivedReadsIt(t *testing.T) {
 	assert.Greater(t, compared, 55) // 81 with the samples
 }
 
+// The path of a track_file is one word, whatever blanks it has. A relative one begins where the configuration is.
+func TestTrackFilesAreThoseOfKeepalived(t *testing.T) {
+	t.Parallel()
+	n := withLinks(t)
+	const instance = "vrrp_instance V {\n interface eth0\n virtual_router_id 7\n virtual_ipaddress {\n  10.77.0.100\n }\n track_file {\n  tf\n }\n}\n"
+	for _, word := range []string{
+		`"/run/a b"`, `" run/a"`, `"/run /a"`, `"a b"`, "a", "../a", "nodir/a", "/nodir/a", "'/run/a b'", `"/run/a "`, `""`, "/run/a/",
+	} {
+		path, err := n.WriteFile("track.conf", secured+"track_file tf {\n file "+word+"\n}\n"+instance, 0o644)
+		require.NoError(t, err)
+		data, log, err := trial.KeepalivedData(n, path)
+		require.NoError(t, err)
+		require.NotEmpty(t, data, log)
+		theirs, ours := facts(t, path, data)
+		assert.Equal(t, theirs, ours, word)
+		cfg, err := keepalived.Read(path, syntax.Options{ID: trial.KeepalivedID, Files: syntax.Disk{}})
+		require.NoError(t, err)
+		require.Len(t, cfg.Files, 1)
+		if at := regexp.MustCompile(`(?m)^   File = (.*)$`).FindStringSubmatch(data); at != nil {
+			assert.Equal(t, filepath.Clean(at[1]), cfg.Files[0].Path, word)
+		}
+	}
+}
+
 // facts leaves out the scripts that keepalived has dropped, because they are not on this host.
 func facts(t *testing.T, path, data string) (theirs, ours []string) {
 	t.Helper()
@@ -93,6 +118,11 @@ func facts(t *testing.T, path, data string) (theirs, ours []string) {
 			ours = slices.DeleteFunc(ours, func(fact string) bool {
 				return strings.HasPrefix(fact, "script "+s.Name+": ") || strings.Contains(fact, ": script "+s.Name+" ")
 			})
+		}
+	}
+	for _, f := range cfg.Files { // keepalived drops one whose directory is not on this host
+		if _, err := os.Stat(filepath.Dir(f.Path)); err != nil {
+			ours = slices.DeleteFunc(ours, func(fact string) bool { return strings.Contains(fact, ": file "+f.Name+",") })
 		}
 	}
 	global := dump.GlobalFacts(cfg)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -124,7 +125,7 @@ func codeOf(findings []keepalived.Finding, scripts, all bool) int {
 	return code
 }
 
-// here is what this host lacks for the file: programs, users and interfaces.
+// here is what this host lacks for the file: programs, users, interfaces and directories.
 func (k *keepalivedConf) here() (lines []string, code int) {
 	cfg, err := config.Load(config.Input{Conf: k.path, Convert: k.read, Env: os.Environ()})
 	if err != nil {
@@ -134,6 +135,11 @@ func (k *keepalivedConf) here() (lines []string, code int) {
 		if v.Interface != "" && !config.HasInterface(v.Interface) {
 			lines = append(lines, fmt.Sprintf("%v: there is no interface %s here", cfg.Origin(fmt.Sprintf("vips[%d].interface", i)), v.Interface))
 			code = testErrors
+		}
+		for j, c := range v.Checks {
+			if dir := filepath.Dir(c.Path); c.Number && !hasDirectory(dir) { // keepalived -t says it, and ends well
+				lines = append(lines, fmt.Sprintf("%v: there is no directory %s here: keepalived drops the track_file when it starts", cfg.Origin(fmt.Sprintf("vips[%d].checks[%d].path", i, j)), dir))
+			}
 		}
 	}
 	return lines, code

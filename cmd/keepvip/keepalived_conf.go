@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"os"
 	"slices"
 
 	"github.com/keepvip/keepvip/internal/config"
@@ -42,12 +43,17 @@ func (k *keepalivedConf) read(path string) (config.Converted, error) {
 // onThisHost is o with what keepalived asks of the host: where programs are, and whether there is a user for scripts.
 func onThisHost(o convert.Options) convert.Options {
 	o.Find, o.ReadSecret = findProgram, config.ReadSecret
-	o.Host = convert.Host{HasUser: config.UserExists, Unsafe: config.SafeForRoot}
+	o.Host = convert.Host{HasUser: config.UserExists, Unsafe: config.SafeForRoot, HasDirectory: hasDirectory}
 	o.Root = o.Root || o.InMemory
 	if script := "keepalived_script"; o.Default == "" && config.UserExists(script) {
 		o.Default = script
 	}
 	return o
+}
+
+func hasDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 func faults(all []keepalived.Finding, besides func(keepalived.Finding) bool) error {

@@ -157,3 +157,19 @@ func TestRecipeOfTheImageSaysWhatItsFileDoes(t *testing.T) {
 	b.VRRP.PasswordFile, b.Name, b.KeepalivedName, b.Announce = a.VRRP.PasswordFile, a.Name, a.KeepalivedName, a.Announce
 	assert.Equal(t, a, b)
 }
+
+// keepalived drops a track_file whose directory is not there, and finds nothing wrong with the configuration.
+func TestKeepalivedTestTellsOfTheDirectoryOfATrackFile(t *testing.T) {
+	dir := t.TempDir()
+	for word, missing := range map[string]string{
+		`"` + dir + `/a b"`: "", "here": "", `"` + dir + `/no /a"`: dir + "/no ", "none/a": dir + "/none",
+	} {
+		file := filepath.Join(dir, "keepalived.conf")
+		require.NoError(t, os.WriteFile(file, []byte("track_file tf {\n file "+word+"\n}\nvrrp_instance V {\n interface eth0\n virtual_router_id 7\n virtual_ipaddress {\n  198.51.100.9\n }\n track_file {\n  tf\n }\n}\n"), 0o600))
+		_, _, errs := keepvip(t, "keepalived", "-t", "-f", file)
+		assert.Equal(t, missing != "", strings.Contains(errs, "there is no directory "), errs)
+		if missing != "" {
+			assert.Contains(t, errs, file+":2: there is no directory "+missing+" here: keepalived drops the track_file")
+		}
+	}
+}

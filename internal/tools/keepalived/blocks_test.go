@@ -2,6 +2,7 @@ package keepalived
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -205,6 +206,18 @@ vrrp_instance P {
 	assert.Equal(t, "{Command=haproxy,-f,x ParamMatch=initial Weight={Value=5} Quorum=2 QuorumMax=3 ForkDelay=500ms TerminateDelay=2s FullCommand=true}", short(reflect.ValueOf(got.Processes)))
 	assert.Equal(t, "{Files={Name=f1 Weight={Value=1}},{Name=f2 Weight={Value=10 Reverse=true} Own=true} Processes={Name=p1 Weight={Value=-3} Own=true}}", short(reflect.ValueOf(got.Instances[0].Track)))
 	assert.Equal(t, []string{"9 missing", "10 value"}, faults(got))
+}
+
+// A relative path of a track_file begins where the configuration is, which is /k.conf.
+func TestTrackFileBesideTheConfiguration(t *testing.T) {
+	for word, want := range map[string]string{
+		"run/load": "/run/load", `"../a b"`: "/a b", `" run/a"`: "/ run/a", `""`: "/", `"/run/a b"`: "/run/a b", "'/run/a": "/'/run/a",
+	} {
+		cfg := model(t, "track_file f {\n file "+word+"\n}\n")
+		require.Len(t, cfg.Files, 1, word)
+		assert.Equal(t, want, cfg.Files[0].Path)
+		assert.Equal(t, word == `""`, slices.Contains(faults(cfg), "2 value"), word)
+	}
 }
 
 const members = `vrrp_instance A {

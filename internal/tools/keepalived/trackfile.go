@@ -3,6 +3,7 @@ package keepalived
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -21,7 +22,12 @@ func (r *reader) readFile(n *syntax.Node) {
 				r.fault(CodeDuplicate, n.At, "a second file in one track_file: keepalived drops it", "remove one of them")
 				return
 			}
-			f.Path = n.Words[1]
+			if f.Path = n.Words[1]; f.Path == "" {
+				r.fault(CodeValue, n.At, "file of "+f.Name+" is empty: keepalived tracks the directory of the configuration", "write the path of a file")
+			}
+			if !filepath.IsAbs(f.Path) && filepath.IsAbs(n.At.File) { // where keepalived is while it reads
+				f.Path = filepath.Join(filepath.Dir(n.At.File), f.Path)
+			}
 		}},
 		"weight": {words: 2, read: func(r *reader, f *trackFile, n *syntax.Node) {
 			if v, ok := r.weight(n, f.Name, n.Words[1], mostFileWeight, false); ok {

@@ -202,6 +202,10 @@ func (c checking) file(t keepalived.Tracked) *check {
 			c.refuse(f.Where("init_file"), fmt.Sprintf("init_file overwrite of %s: keepvip writes no files, and would go by what is in it", f.Name), "have something else write it before keepvip starts (tmpfiles.d: F PATH 0644 root root - NUMBER), and remove overwrite")
 			return nil
 		}
+		if dir := filepath.Dir(f.Path); c.opt.Host.HasDirectory != nil && !c.opt.Host.HasDirectory(dir) {
+			c.changed(at, fmt.Sprintf("there is no directory %s on this host: keepalived drops the track_file %s when it starts, and keepvip counts 0 until the file is there", dir, f.Name),
+				"make the directory before keepvip starts, or correct the path")
+		}
 		k := &check{kind: "file", name: f.Name, nameAt: f.At, weightAt: given(&f.Block, "weight"), numbered: true}
 		k.set("path", f.Path, placed(at))
 		k.set("number", true, placed(f.At))

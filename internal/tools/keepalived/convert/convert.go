@@ -32,6 +32,8 @@ type Options struct {
 type Host struct {
 	HasUser func(user string) bool           // with a group behind a colon, or without
 	Unsafe  func(program string) (why error) // how others than root could put another program in its place
+	// HasDirectory tells of the directory of a track_file.
+	HasDirectory func(path string) bool
 }
 
 // The defaults of [Options].

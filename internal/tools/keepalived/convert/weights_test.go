@@ -75,7 +75,13 @@ func TestConvertTrackFile(t *testing.T) {
 		assert.Equal(t, want == "", r.Text != nil)
 	}
 	r := converted(t, "track_file f {\n file run/load\n}\n"+fmt.Sprintf(base1, "track_file {\n f\n}"), Options{})
-	assert.Contains(t, shown(r), "no whole path")
+	assert.Contains(t, shown(r), "no whole path", "and the configuration has none")
+	for path, there := range map[string]bool{`"/run/a b/load"`: false, `"/run/load"`: true} {
+		host := Host{HasDirectory: func(path string) bool { return path == "/run" }}
+		r := converted(t, "track_file f {\n file "+path+"\n}\n"+fmt.Sprintf(base1, "track_file {\n f\n}"), Options{Host: host})
+		assert.NotNil(t, r.Text, path)
+		assert.Equal(t, !there, strings.Contains(shown(r), "there is no directory /run/a b on this host"), shown(r))
+	}
 }
 
 // A vrrp_track_process that asks for more than one name is counted; its delays are probes in a row.
