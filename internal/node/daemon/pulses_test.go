@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"net/netip"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,11 +17,14 @@ import (
 // TestGatewayIsFollowed: another one counts within seconds, of two the better route's, and none where there is no route or none can be listed.
 func TestGatewayIsFollowed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
+		var mu sync.Mutex // guards what follows
 		var routers []netip.Addr
 		var refused error
 		s := &memberSockets{routers: func(index int, v6 bool) ([]netip.Addr, error) {
 			assert.Equal(t, 7, index)
 			assert.False(t, v6)
+			mu.Lock()
+			defer mu.Unlock()
 			return routers, refused
 		}}
 		place := instance.Place{Index: 7, Source: netip.MustParseAddr("10.77.0.11")}
@@ -40,10 +44,12 @@ func TestGatewayIsFollowed(t *testing.T) {
 			{nil, errors.New("refused"), ""},
 			{[]string{"10.77.0.3"}, nil, "10.77.0.3"},
 		} {
+			mu.Lock()
 			routers, refused = nil, step.refused
 			for _, a := range step.routers {
 				routers = append(routers, netip.MustParseAddr(a))
 			}
+			mu.Unlock()
 			time.Sleep(routeAge + time.Millisecond)
 			synctest.Wait()
 			want, _ := netip.ParseAddr(step.want)
