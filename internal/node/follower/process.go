@@ -28,8 +28,12 @@ import (
 // endTime is how long a keepvip that ran here before may take to end: a pod that is replaced can overlap with the next one.
 const endTime = 3 * time.Second
 
-// startTime is how long a start takes, at most, on an ordinary machine.
-const startTime = 2 * time.Second
+const (
+	// startTime is how long a start takes, at most, on an ordinary machine.
+	startTime = 2 * time.Second
+	// lateStart is how long it takes on a machine that is busy, with all that is done for the first time.
+	lateStart = 20 * time.Second
+)
 
 // gcPercent trades processor time, of which there is hardly any, for memory, which every node gives up.
 const gcPercent = 40
@@ -81,6 +85,7 @@ func (p Process) Run(ctx context.Context) (err error) {
 	wg.Go(func() { shown.metrics.Run(outer) })
 	wg.Go(func() { p.notify(ctx, outer, &shown) })
 	defer time.AfterFunc(startTime, p.afterStart).Stop()
+	defer time.AfterFunc(lateStart, p.afterStart).Stop()
 	return p.follow(ctx, hangups, &shown)
 }
 
