@@ -97,8 +97,9 @@ func (c *InitConfig) Outside(vips []netip.Addr) error {
 	if c.cluster == nil || yamledit.TextAt(c.cluster, "networking", "serviceSubnet") != "" {
 		return errors.Join(errs...)
 	}
+	subnet := netip.MustParsePrefix(defaultServices)
 	for _, a := range vips {
-		if subnet := netip.MustParsePrefix(defaultServices); subnet.Contains(a) {
+		if subnet.Contains(a) {
 			errs = append(errs, c.text.Errorf(lineOf(yamledit.At(c.cluster, "networking"), c.cluster), "no networking.serviceSubnet, so that kubeadm takes %s, "+
 				"which contains the virtual address %s, want an address of the nodes' own subnet, or another serviceSubnet", subnet, a))
 		}

@@ -12,8 +12,9 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/keepvip/keepvip/internal/base/sockaddr"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/base/sockaddr"
 )
 
 const (

@@ -12,8 +12,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/keepvip/keepvip/internal/base/sockaddr"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/base/sockaddr"
 )
 
 // ConnConfig describes a [Conn].

@@ -8,9 +8,10 @@ import (
 	"net/netip"
 	"os"
 
-	"github.com/keepvip/keepvip/internal/base/sockaddr"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/base/sockaddr"
 )
 
 const (

@@ -41,7 +41,7 @@ func TestLoadRefusesADetectorThatCannotWork(t *testing.T) {
 		},
 		{
 			"the virtual address as a witness", "vips: [{addresses: [10.77.0.1], vrrp: {detector: fast, detectorWitness: 10.77.0.1}}]\n",
-			"vips[0].vrrp.detectorWitness: 10.77.0.1 is a virtual address, want a host that is there whoever holds it, such as the gateway",
+			"vips[0].vrrp.detectorWitness: 10.77.0.1 is a virtual address, want a host that does not move, such as the gateway",
 		},
 		{
 			"a node as a witness", "vips: [{addresses: [10.77.0.1], vrrp: {detector: fast, peers: [10.77.0.11, 10.77.0.12], detectorWitness: 10.77.0.12}}]\n",

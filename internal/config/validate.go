@@ -187,7 +187,7 @@ func (k vipValidator) detector() {
 		case len(k.v.Addresses) > 0 && host.Is4() != k.v.First().Is4():
 			k.fail("vrrp.detectorWitness", "%s, want the family of the first address %s", host, k.v.First())
 		case k.c.isVirtual(host):
-			k.fail("vrrp.detectorWitness", "%s is a virtual address, want a host that is there whoever holds it, such as the gateway", host)
+			k.fail("vrrp.detectorWitness", "%s is a virtual address, want a host that does not move, such as the gateway", host)
 		case slices.Contains(r.Peers, host):
 			k.fail("vrrp.detectorWitness", "%s is in vrrp.peers, want a host beside the nodes, such as the gateway", host)
 		}

@@ -220,6 +220,15 @@ func (p *Process) RSS() (int64, error) {
 	return rss, nil
 }
 
+// Own is the part of the resident set that is no page of a file, in bytes.
+func (p *Process) Own() (int64, error) {
+	own, ok := memoryOf(p.PID(), "RssAnon:")
+	if !ok {
+		return 0, fmt.Errorf("lab: %s has no RssAnon", p.Name)
+	}
+	return own, nil
+}
+
 // PeakRSS is the largest resident set that the process ever had, in bytes.
 func (p *Process) PeakRSS() (int64, error) {
 	rss, ok := memoryOf(p.PID(), "VmHWM:")

@@ -47,7 +47,7 @@ func holdWatched() []Entry {
 			"Renew it: `kubeadm certs renew all`, and restart apiserver, controller-manager, scheduler and etcd. k3s and RKE2 renew theirs when they are started again.",
 		},
 		{
-			CertificateExpired, "certificate-expired", "A certificate of this node has expired: whoever verifies it refuses the service that shows it, or the client.",
+			CertificateExpired, "certificate-expired", "A certificate of this node has expired: clients that verify it refuse the service that shows it, or a service refuses the client.",
 			"Look at `kubeadm certs check-expiration`, and at the clock of this node.",
 			"Renew it: `kubeadm certs renew all`, and restart apiserver, controller-manager, scheduler and etcd. k3s and RKE2 renew theirs when they are started again.",
 		},

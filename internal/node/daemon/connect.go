@@ -8,8 +8,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/keepvip/keepvip/internal/base/sockaddr"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/base/sockaddr"
 )
 
 // connectOnce connects from an own address, or from the kernel's choice, and ends the connection by a reset, so that nothing waits afterwards, here or

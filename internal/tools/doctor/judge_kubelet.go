@@ -14,7 +14,7 @@ import (
 
 // Kubelet is that of this host.
 type Kubelet struct {
-	From     string       // where its flags were read: "its command line", or a file
+	From     string       // where its flags were read: "by its command line", "by FILE"
 	NodeIPs  []netip.Addr // those of --node-ip that are addresses of a host; none: it looks for one
 	Name     string       // of the node
 	Resolves []netip.Addr // what that name stands for here
@@ -92,7 +92,7 @@ func judgeKubelet(out *findings, f Facts) {
 	case named >= 0:
 		say(Error, "the kubelet has no --node-ip (%s), and the name %s of this node stands for %s, a virtual address", k.From, k.Name, k.Resolves[named])
 	case len(own) > 0 && own[0].Is6() && slices.ContainsFunc(f.virtual(), netip.Addr.Is4):
-		say(Warning, "the kubelet has no --node-ip (%s), the first address of this host is of IPv6 (%s), and the only ones of IPv4 would be virtual: it prefers IPv4", k.From, own[0])
+		say(Warning, "the kubelet has no --node-ip (%s), and prefers IPv4: this host has addresses of its own in IPv6 alone (%s), so the kubelet takes a virtual one while this node holds it", k.From, own[0])
 	case len(f.Default4) == 0 && slices.ContainsFunc(own, netip.Addr.Is4) && slices.ContainsFunc(own, netip.Addr.Is6):
 		say(Warning, "the kubelet has no --node-ip (%s), and this host has no default route of IPv4: it goes by that of IPv6", k.From)
 	default:

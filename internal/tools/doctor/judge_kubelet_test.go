@@ -29,7 +29,7 @@ func TestJudgeKubelet(t *testing.T) {
 		}},
 		"that name, and a node IP": {Kubelet{Name: "n1", Resolves: []netip.Addr{vip}, NodeIPs: []netip.Addr{own}}, nil, nil},
 		"IPv6 first": {Kubelet{From: "by f"}, only6, []string{
-			"warning the kubelet has no --node-ip (by f), the first address of this host is of IPv6 (fd77::11), and the only ones of IPv4 would be virtual: it prefers IPv4",
+			"warning the kubelet has no --node-ip (by f), and prefers IPv4: this host has addresses of its own in IPv6 alone (fd77::11), so the kubelet takes a virtual one while this node holds it",
 		}},
 		"IPv6 first, and a node IP": {Kubelet{NodeIPs: []netip.Addr{own6}}, only6, nil},
 		"IPv4 first, and only IPv6 has a default route": {Kubelet{From: "by f"}, func(f *Facts) {
