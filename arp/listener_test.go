@@ -3,6 +3,7 @@ package arp
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -50,6 +51,46 @@ func TestListenerTellsWatchersApart(t *testing.T) {
 	assert.Empty(t, say(a))
 	watch("late", a)
 	assert.Empty(t, l.sockets, "closed")
+}
+
+func TestListenerReportsOnlyChangesToThoseWhoAskForThem(t *testing.T) {
+	l, _ := deaf(t)
+	a, b := netip.MustParseAddr("10.9.0.1"), netip.MustParseAddr("10.9.0.2")
+	other := net.HardwareAddr{2, 0, 0, 0, 0, 8}
+	var heard []string
+	busy := map[string]bool{}
+	watch := func(name string, addrs ...netip.Addr) func() {
+		return l.WatchChanges(addrs, func(c Claim) bool {
+			if !busy[name] {
+				heard = append(heard, name+" "+c.Addr.String()+" "+c.MAC.String())
+			}
+			return !busy[name]
+		})
+	}
+	say := func(a netip.Addr, mac net.HardwareAddr) []string {
+		heard = nil
+		l.dispatch(Claim{a, slices.Clone(mac)})
+		return heard
+	}
+	stop := watch("one", a)
+	every := l.Watch([]netip.Addr{a}, func(Claim) { heard = append(heard, "every") })
+	assert.Equal(t, []string{"every", "one 10.9.0.1 " + foreign.String()}, say(a, foreign))
+	assert.Equal(t, []string{"every"}, say(a, foreign))
+	every()
+	watch("two", a, b)
+	assert.Equal(t, []string{"two 10.9.0.1 " + foreign.String()}, say(a, foreign), "new to whom has come since")
+	assert.Empty(t, say(a, foreign))
+	busy["two"] = true
+	assert.Equal(t, []string{"one 10.9.0.1 " + other.String()}, say(a, other))
+	busy["two"] = false
+	assert.Equal(t, []string{"two 10.9.0.1 " + other.String()}, say(a, other), "what was not taken is new still")
+	assert.Empty(t, say(a, other))
+	assert.Len(t, say(a, foreign), 2, "back again")
+	assert.Equal(t, []string{"two 10.9.0.2 " + foreign.String()}, say(b, foreign), "each address has a MAC of its own")
+	stop()
+	assert.Len(t, say(a, other), 1)
+	l.Close()
+	assert.Empty(t, say(a, foreign))
 }
 
 func TestListenerSaysWhyNothingIsHeard(t *testing.T) {

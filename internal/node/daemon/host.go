@@ -154,12 +154,20 @@ func (h *host) Announce(p instance.Place, addresses []netip.Addr) error {
 // Listen implements address.Host.
 func (h *host) Listen(p instance.Place, addresses []netip.Addr, report func(address.Claim)) func() {
 	return h.arp.listener(p).Watch(addresses, func(c arp.Claim) {
-		if h.seen.ownMAC(c.MAC) {
-			return
+		if !h.seen.ownMAC(c.MAC) {
+			report(claimOf(c))
 		}
-		vrid, _ := c.VRID()
-		report(address.Claim{Address: c.Addr, MAC: c.MAC.String(), VRID: vrid})
 	})
+}
+
+// ListenChanges implements address.Host.
+func (h *host) ListenChanges(p instance.Place, addresses []netip.Addr, report func(address.Claim) bool) func() {
+	return h.arp.listener(p).WatchChanges(addresses, func(c arp.Claim) bool { return h.seen.ownMAC(c.MAC) || report(claimOf(c)) })
+}
+
+func claimOf(c arp.Claim) address.Claim {
+	vrid, _ := c.VRID()
+	return address.Claim{Address: c.Addr, MAC: c.MAC.String(), VRID: vrid}
 }
 
 // Probe implements address.Host.

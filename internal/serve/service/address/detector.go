@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -104,28 +103,9 @@ func (d *detector) listen(li *listener, addresses []netip.Addr) {
 		}
 	}
 	if li == &d.members {
-		report = changes(report)
-	}
-	stop := d.host.Listen(d.place, addresses, func(c Claim) { report(c) })
-	*li = listener{addresses: addresses, stop: stop}
-}
-
-// changes reports only what a claim to a member's own address tells anew, its MAC: many instances hear every answer to any of
-// them. What could not be reported is new still.
-func changes(report func(Claim) bool) func(Claim) bool {
-	var mu sync.Mutex
-	last := map[netip.Addr]string{} // no more than there are members
-	return func(c Claim) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		if last[c.Address] == c.MAC {
-			return true
-		}
-		if !report(c) {
-			return false
-		}
-		last[c.Address] = c.MAC
-		return true
+		*li = listener{addresses, d.host.ListenChanges(d.place, addresses, report)}
+	} else {
+		*li = listener{addresses, d.host.Listen(d.place, addresses, func(c Claim) { report(c) })}
 	}
 }
 

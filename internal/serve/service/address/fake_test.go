@@ -77,6 +77,15 @@ func (h *fakeHost) Listen(_ instance.Place, addresses []netip.Addr, report func(
 	return stop
 }
 
+func (h *fakeHost) ListenChanges(p instance.Place, addresses []netip.Addr, report func(Claim) bool) func() {
+	last := map[netip.Addr]string{}
+	return h.Listen(p, addresses, func(c Claim) {
+		if last[c.Address] != c.MAC && report(c) {
+			last[c.Address] = c.MAC
+		}
+	})
+}
+
 func (h *fakeHost) say(ctx context.Context, c Claim) {
 	select {
 	case h.claims <- c:

@@ -206,26 +206,6 @@ func TestForeignHostsAreDefendedAgainstOncePerInterval(t *testing.T) {
 	assert.True(t, s.defend(now.Add(defendEvery)))
 }
 
-func TestClaimsThatTellNothingNewAreNotReported(t *testing.T) {
-	var got []Claim
-	full := true
-	report := changes(func(c Claim) bool {
-		if !full {
-			got = append(got, c)
-		}
-		return !full
-	})
-	first, moved := Claim{Address: nodeB, MAC: memberMAC}, Claim{Address: nodeB, MAC: foreignMAC}
-	assert.False(t, report(first), "nobody took it")
-	full = false
-	for range 3 {
-		report(first)
-	}
-	report(moved)
-	report(first)
-	assert.Equal(t, []Claim{first, moved, first}, got)
-}
-
 func TestClaimsOfTheFirstLeaseWaitUntilEveryMemberIsHeard(t *testing.T) {
 	start := time.Now()
 	s := newForeignHosts(51, start.Add(3*time.Second), outlives)

@@ -39,6 +39,9 @@ type Host interface {
 	// Listen reports what other machines say at p about any of the addresses, until stop has returned. report
 	// must not block.
 	Listen(p instance.Place, addresses []netip.Addr, report func(Claim)) (stop func())
+	// ListenChanges is Listen for members' own addresses, of which only a MAC that is new tells anything. A claim that report does not take is
+	// new still.
+	ListenChanges(p instance.Place, addresses []netip.Addr, report func(Claim) bool) (stop func())
 	// Probe asks once, at p, who has the addresses, without claiming any. Answers reach Listen.
 	Probe(p instance.Place, addresses []netip.Addr) error
 	// Overhear returns what the host of that MAC, which claims the address, says by VRRP at p: nil if that is nothing for longer than

@@ -80,6 +80,11 @@ type unwatched struct{ Host }
 // Listen implements Host.
 func (unwatched) Listen(instance.Place, []netip.Addr, func(Claim)) (stop func()) { return func() {} }
 
+// ListenChanges implements Host.
+func (unwatched) ListenChanges(instance.Place, []netip.Addr, func(Claim) bool) (stop func()) {
+	return func() {}
+}
+
 // Probe implements Host.
 func (unwatched) Probe(instance.Place, []netip.Addr) error { return nil }
 
