@@ -92,8 +92,13 @@ func (q Question) None() bool { return len(q.To) == 0 && !q.Named }
 func (h *Hearing) Hear(from netip.Addr, at time.Time, answer bool) {
 	h.Sound(at)
 	h.Know(from)
-	if w := h.find(from); w != nil && answer && !w.asked.IsZero() {
-		w.answered, w.missed = later(w.answered, at), 0
+	w := h.find(from)
+	if w == nil || !answer || w.asked.IsZero() {
+		return
+	}
+	w.answered = later(w.answered, at)
+	if at.After(w.asked) {
+		w.missed = 0
 	}
 }
 
@@ -105,6 +110,16 @@ func (h *Hearing) Sound(at time.Time) {
 	}
 	if h.deaf && h.since.IsZero() {
 		h.since = at
+	}
+}
+
+// Heard is when anything has arrived last; zero: never.
+func (h *Hearing) Heard() time.Time { return h.heard }
+
+// Share takes in that something has arrived for another Virtual Router of this node, on the same link.
+func (h *Hearing) Share(at time.Time) {
+	if at.After(h.heard) {
+		h.Sound(at)
 	}
 }
 
@@ -217,7 +232,7 @@ func (h *Hearing) silent() bool { return h.rounds > 0 && h.heard.Equal(h.last) }
 // Undecided tells that nothing has arrived from that time on, though hosts that answer as a rule were asked: this node may be deaf, and the next questions
 // tell. It is over after deafRounds of them.
 func (h *Hearing) Undecided(since time.Time) bool {
-	return h.silent() && !h.deaf && !h.unsure && h.heard.Before(since) && len(h.witnesses()) >= leastWitnesses
+	return h.silent() && !h.deaf && !h.unsure && h.heard.Before(since) && !h.few()
 }
 
 // well is a Step of a node that hears something. A deaf one goes on asking until it has heard for a while: by then it has heard of another
@@ -258,34 +273,46 @@ func (h *Hearing) drop() {
 
 // upkeep asks one of the hosts whose answer is long ago. With none there may be routers.
 func (h *Hearing) upkeep(now time.Time) Question {
-	again := witnessAgain
-	if len(h.witnesses()) < leastWitnesses {
+	if h.few() {
 		if q := h.meet(now); !q.None() {
 			return q
 		}
-		again = witnessSoon
 	}
-	if now.Sub(h.asked) < witnessPause {
+	due := h.due(now)
+	if due == nil && (len(h.hosts) > 0 || now.Sub(h.asked) < witnessSoon) {
 		return Question{}
 	}
-	var due *witness
+	h.asked = now
+	if due == nil {
+		return Question{Named: true}
+	}
+	q := h.ask(now, false, due.address)
+	q.Named = true
+	return q
+}
+
+// Due tells that Step would ask a host whose last word is long ago. It need not where the host has answered somebody else on this node meanwhile.
+func (h *Hearing) Due(now time.Time) bool { return h.due(now) != nil }
+
+// due is the host that neither was asked nor has answered for the longest time; nil if that is not long.
+func (h *Hearing) due(now time.Time) (due *witness) {
+	if now.Sub(h.asked) < witnessPause {
+		return nil
+	}
+	again := witnessAgain
+	if h.few() {
+		again = witnessSoon
+	}
 	for i := range h.hosts {
-		w := &h.hosts[i]
-		if now.Sub(w.asked) >= again && (due == nil || w.asked.Before(due.asked)) {
+		if w := &h.hosts[i]; now.Sub(w.spoken()) >= again && (due == nil || w.spoken().Before(due.spoken())) {
 			due = w
 		}
 	}
-	switch {
-	case due != nil:
-		q := h.ask(now, false, due.address)
-		q.Named = true
-		return q
-	case now.Sub(h.asked) >= again:
-		h.asked = now
-		return Question{Named: true}
-	}
-	return Question{}
+	return due
 }
+
+// spoken is when the host was asked, or answered, last.
+func (w *witness) spoken() time.Time { return later(w.asked, w.answered) }
 
 // meet asks the hosts that were never asked, while there are too few witnesses: a node that becomes deaf before two have answered does not find out.
 func (h *Hearing) meet(now time.Time) Question {
@@ -322,12 +349,27 @@ func (h *Hearing) gap() time.Duration {
 
 // witnesses are the hosts that answered as long as anything was heard.
 func (h *Hearing) witnesses() (list []netip.Addr) {
-	for _, w := range h.hosts {
-		if !w.answered.IsZero() && h.heard.Sub(w.answered) < witnessFor {
-			list = append(list, w.address)
+	for i := range h.hosts {
+		if h.trusts(&h.hosts[i]) {
+			list = append(list, h.hosts[i].address)
 		}
 	}
 	return list
+}
+
+// few tells that there are too few witnesses. It is asked at each step of each Virtual Router.
+func (h *Hearing) few() bool {
+	n := 0
+	for i := range h.hosts {
+		if h.trusts(&h.hosts[i]) {
+			n++
+		}
+	}
+	return n < leastWitnesses
+}
+
+func (h *Hearing) trusts(w *witness) bool {
+	return !w.answered.IsZero() && h.heard.Sub(w.answered) < witnessFor
 }
 
 // Deadline is when Step has something to find out; zero for never.
@@ -343,7 +385,7 @@ func (h *Hearing) silenceDue(p Pace) time.Time {
 	switch {
 	case h.heard.IsZero() && h.rounds > 0 && h.rounds < startRounds:
 		return h.asked.Add(startGap)
-	case h.heard.IsZero(), h.unsure, len(h.witnesses()) < leastWitnesses && len(h.early()) == 0:
+	case h.heard.IsZero(), h.unsure, h.few() && len(h.early()) == 0:
 		return time.Time{}
 	case p.Usual && h.rounds == 0:
 		return time.Time{}

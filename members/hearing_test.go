@@ -179,3 +179,68 @@ func TestHearingIsUnsureWhenTheFirstMomentsWereTheLast(t *testing.T) {
 	l.run(10 * time.Millisecond)
 	assert.False(t, l.h.Unsure())
 }
+
+// Many Virtual Routers of a node have a Hearing each. What one of them hears, or is answered, the others need not ask for.
+func TestHearingsOfOneLinkAskLittleMoreThanOne(t *testing.T) {
+	hosts := []netip.Addr{netip.MustParseAddr("10.77.0.12"), netip.MustParseAddr("10.77.0.13")}
+	asked := func(n int) (questions int) {
+		all, sound, answered := make([]Hearing, n), time.Time{}, map[netip.Addr]time.Time{}
+		pace := Pace{Quiet: time.Second, Usual: true, Settle: 5 * time.Second}
+		start := time.Unix(1000, 0)
+		for i := range all {
+			for _, a := range hosts {
+				all[i].Know(a)
+				all[i].Hear(a, start, false)
+			}
+		}
+		for now := start; now.Before(start.Add(time.Minute)); now = now.Add(10 * time.Millisecond) {
+			for i := range all {
+				h := &all[i]
+				if now.Sub(start)/(10*time.Millisecond)%100 != time.Duration(i*100/n) {
+					continue // each is stepped once a second, in its own moment
+				}
+				h.Share(sound)
+				if h.Due(now) || now.Sub(h.Asked()) < 2*time.Second {
+					for a, at := range answered {
+						h.Hear(a, at, true)
+					}
+				}
+				q := h.Step(now, pace)
+				if now.Sub(start) > 5*time.Second {
+					questions += len(q.To)
+				}
+				for _, a := range q.To {
+					answered[a], sound = now.Add(time.Millisecond), now.Add(time.Millisecond)
+				}
+				if heard := h.Heard(); heard.After(sound) {
+					sound = heard
+				}
+				assert.False(t, h.Deaf())
+			}
+		}
+		return questions
+	}
+	one := asked(1)
+	assert.Greater(t, one, 5)
+	assert.LessOrEqual(t, asked(100), 4*one, "and not a hundred times as much")
+}
+
+func TestHearingIsDeafOnlyWhenTheOthersOfItsLinkHearNothingEither(t *testing.T) {
+	l := newHearingLink("10.77.0.12", "10.77.0.13")
+	l.run(20 * time.Second)
+	l.hosts = nil
+	for range 20 {
+		l.run(100 * time.Millisecond)
+		l.h.Share(l.now)
+	}
+	assert.False(t, l.h.Deaf(), "another one hears")
+	heard := l.h.Heard()
+	l.h.Share(heard.Add(-time.Second))
+	assert.Equal(t, heard, l.h.Heard(), "an older sound tells nothing")
+	l.run(700 * time.Millisecond)
+	assert.True(t, l.h.Deaf())
+	l.h.Share(heard)
+	assert.True(t, l.h.Deaf(), "nor to a deaf one")
+	l.run(time.Second)
+	assert.True(t, l.h.Deaf())
+}

@@ -60,6 +60,8 @@ func (e *lanEars) Heard(dst []Voice, since time.Time) []Voice {
 	return dst
 }
 
+func (e *lanEars) Sound(own time.Time) time.Time { return own }
+
 // noArrivals lets nothing arrive at a node any more, or everything again.
 func (l *lan) noArrivals(node netip.Addr, deaf bool) {
 	l.mu.Lock()

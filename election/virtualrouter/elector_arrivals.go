@@ -47,18 +47,25 @@ func (e *Elector) adverts() []Arrival {
 	return out
 }
 
-// listen takes what hosts of the link have said, where somebody was asked: this process does not wake up for it.
+// listen takes what hosts of the link have said, where somebody was asked or is to be asked: this process does not wake up for it.
 func (e *Elector) listen() []Voice {
 	if e.cfg.Ears == nil {
 		return nil
 	}
+	now := time.Now()
 	e.mu.Lock()
-	since := e.machine.hearing.Asked()
+	hearing := &e.machine.hearing
+	hearing.Share(e.cfg.Ears.Sound(hearing.Heard()))
+	asked, due := hearing.Asked(), hearing.Due(now)
 	e.mu.Unlock()
-	if since.IsZero() || time.Since(since) > listenFor {
-		return nil
+	since := e.listened
+	if !due {
+		if asked.IsZero() || now.Sub(asked) > listenFor {
+			return nil
+		}
+		since = later(since, asked)
 	}
-	e.voices = e.cfg.Ears.Heard(e.voices[:0], later(e.listened, since))
+	e.voices = e.cfg.Ears.Heard(e.voices[:0], since)
 	for _, v := range e.voices {
 		e.listened = later(e.listened, v.At)
 	}

@@ -20,6 +20,9 @@ type Ears interface {
 	Ask(q members.Question)
 	// Heard appends who has said something since then.
 	Heard(dst []Voice, since time.Time) []Voice
+	// Sound tells when something has arrived here for this Virtual Router last, and returns when it has for any on the link: one that hears
+	// nothing need not ask while another does.
+	Sound(own time.Time) (last time.Time)
 }
 
 // Voice is a host that was heard by ARP or neighbour discovery.

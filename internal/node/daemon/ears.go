@@ -58,6 +58,7 @@ type ears struct {
 	busy    bool       // beside
 	routers []netip.Addr
 	sought  time.Time // when the routers were
+	sound   time.Time // the last one of any instance
 }
 
 // Ask implements virtualrouter.Ears.
@@ -97,6 +98,16 @@ func (e *ears) look(q members.Question) {
 func (e *ears) Heard(dst []virtualrouter.Voice, since time.Time) []virtualrouter.Voice {
 	e.arp.Heard(since, func(host netip.Addr, at time.Time) { dst = append(dst, virtualrouter.Voice{From: host, At: at}) })
 	return dst
+}
+
+// Sound implements virtualrouter.Ears.
+func (e *ears) Sound(own time.Time) time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if own.After(e.sound) {
+		e.sound = own
+	}
+	return e.sound
 }
 
 // Close ends it.
