@@ -1,9 +1,8 @@
 package daemon
 
 import (
-	"net/netip"
-
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/kernel/link"
 	"github.com/keepvip/keepvip/internal/node/replies"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
@@ -11,15 +10,14 @@ import (
 // unrouted says why replies from an address of v do not leave this host as they should.
 func (h *host) unrouted(v config.VIP, looker *replies.Looker) func() instance.Unrouted {
 	return func() instance.Unrouted {
-		_, links := h.seen.last()
-		lost, _ := looker.Of(v, links, h.seen.allVirtual())
+		lost, _ := looker.Of(v, h.seen.owned(), h.seen.has)
 		return instance.Unrouted{Reason: lost.Reason, Remedy: lost.Remedy}
 	}
 }
 
-// allVirtual are the virtual addresses of the configuration in force.
-func (s *seen) allVirtual() []netip.Addr {
+// owned are the links with the node's own addresses alone. Nobody may change them.
+func (s *seen) owned() []link.Link {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.virtual
+	return s.own
 }
