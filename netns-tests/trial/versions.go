@@ -72,7 +72,7 @@ func BuildVersion(dir, version string, edits []Edit) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "keepvip-"+version)
-	cmd := exec.Command("nice", "-n", "19", "go", "build", "-trimpath", "-overlay", overlay, "-ldflags", "-s -w -X main.version="+version, "-o", path, "./cmd/keepvip")
+	cmd := exec.Command("nice", "-n", "19", "go", "build", "-trimpath", "-gcflags=all=-l", "-gcflags=runtime/...=", "-overlay", overlay, "-ldflags", "-s -w -X main.version="+version, "-o", path, "./cmd/keepvip")
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	err = lab.Idle(func() error {
 		out, err := cmd.CombinedOutput()
