@@ -53,3 +53,23 @@ func at(as []Address, i int) (netip.Addr, bool) {
 	}
 	return as[i].Prefix.Addr(), true
 }
+
+// Without are the links without those addresses: what is left is the host's own.
+func Without(links []Link, addrs []netip.Addr) []Link {
+	drop := map[netip.Addr]bool{}
+	for _, a := range addrs {
+		drop[a] = true
+	}
+	out := slices.Clone(links)
+	for i := range out {
+		out[i].Addresses = slices.DeleteFunc(slices.Clone(out[i].Addresses), func(a Address) bool { return drop[a.Prefix.Addr()] })
+	}
+	return out
+}
+
+// Have tells whether an address is on any of the links.
+func Have(links []Link, addr netip.Addr) bool {
+	return slices.ContainsFunc(links, func(l Link) bool {
+		return slices.ContainsFunc(l.Addresses, func(a Address) bool { return a.Prefix.Addr() == addr })
+	})
+}

@@ -37,7 +37,7 @@ func (s *seen) keep(links []link.Link, generation uint64) bool {
 	if s.generation != generation {
 		return false
 	}
-	s.snapshot, s.own = links, ownOf(links, s.virtual)
+	s.snapshot, s.own = links, link.Without(links, s.virtual)
 	return true
 }
 
@@ -46,7 +46,7 @@ func (s *seen) setVirtual(addrs []netip.Addr) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.virtual = addrs
-	s.own = ownOf(s.snapshot, addrs)
+	s.own = link.Without(s.snapshot, addrs)
 }
 
 func (s *seen) setSubnets(subnets map[netip.Addr]netip.Prefix) {
@@ -59,9 +59,7 @@ func (s *seen) setSubnets(subnets map[netip.Addr]netip.Prefix) {
 func (s *seen) has(addr netip.Addr) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.snapshot, func(l link.Link) bool {
-		return slices.ContainsFunc(l.Addresses, func(a link.Address) bool { return a.Prefix.Addr() == addr.WithZone("") })
-	})
+	return link.Have(s.snapshot, addr.WithZone(""))
 }
 
 // isVirtual tells whether the configuration in force has an address as a virtual one.
@@ -69,18 +67,6 @@ func (s *seen) isVirtual(a netip.Addr) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Contains(s.virtual, a)
-}
-
-func ownOf(links []link.Link, virtual []netip.Addr) []link.Link {
-	drop := map[netip.Addr]bool{}
-	for _, a := range virtual {
-		drop[a] = true
-	}
-	out := slices.Clone(links)
-	for i := range out {
-		out[i].Addresses = slices.DeleteFunc(slices.Clone(out[i].Addresses), func(a link.Address) bool { return drop[a.Prefix.Addr()] })
-	}
-	return out
 }
 
 func sameLink(a, b link.Link) bool {
