@@ -25,9 +25,10 @@ const idleEnv = "KEEPVIP_LAB_IDLE"
 
 // idleConfig is what a helper process does until its standard input ends.
 type idleConfig struct {
-	Listen netip.AddrPort // takes connections there, and says nothing
-	Target netip.AddrPort // or connects to there, and says nothing
+	Listen netip.AddrPort // takes connections there, and never answers
+	Target netip.AddrPort // or connects to there
 	Count  int
+	Every  time.Duration // each of Count says something so often; 0: never
 }
 
 // IdleConns are connections on which nobody says anything, as those of watches without events. Clients and servers are processes of their own.
@@ -103,15 +104,15 @@ func (s *IdleServers) Kill9() error {
 	return errors.Join(errs...)
 }
 
-// HoldIdle opens connections, and returns when all are open.
-func (l *Lab) HoldIdle(from *Namespace, target netip.AddrPort, count int) (*IdleConns, error) {
+// HoldIdle opens connections, and returns when all are open. On each the client says something so often; 0: never.
+func (l *Lab) HoldIdle(from *Namespace, target netip.AddrPort, count int, every time.Duration) (*IdleConns, error) {
 	idle := &IdleConns{lab: l, Count: count}
 	// Ports of connections that a moment ago were ended may be in use still: there are more than twice as many as are wanted.
 	if _, err := from.Run("sysctl", "-qw", "net.ipv4.ip_local_port_range=1024 65000"); err != nil {
 		return nil, err
 	}
 	for left := count; left > 0; left -= perIdleProcess {
-		p, err := from.startIdle(idleConfig{Target: target, Count: min(left, perIdleProcess)})
+		p, err := from.startIdle(idleConfig{Target: target, Count: min(left, perIdleProcess), Every: every})
 		if err != nil {
 			return nil, err
 		}
@@ -238,10 +239,18 @@ func (c idleConfig) serve(poll *poller, in, ready *os.File) error {
 					_ = poll.watch(conn, false)
 				}
 			default:
-				poll.shut(int(e.Fd))
+				if !heard(int(e.Fd)) {
+					poll.shut(int(e.Fd))
+				}
 			}
 		}
 	}
+}
+
+// heard reads what a client has said, and reports false where it has ended.
+func heard(fd int) bool {
+	n, err := unix.Read(fd, make([]byte, 64))
+	return n > 0 || err == unix.EAGAIN || err == unix.EINTR
 }
 
 // connect goes on where a signal has interrupted it: with a timeout the kernel does not.
@@ -260,6 +269,7 @@ func connect(fd int, to unix.Sockaddr) error {
 // listen connects, and notes until the input ends when each connection does.
 func (c idleConfig) listen(poll *poller, in, ready *os.File, out io.Writer) error {
 	ends, at := make(IdleReport, c.Count), map[int32]int{}
+	speak := turns{every: c.Every}
 	family := unix.AF_INET
 	if c.Target.Addr().Is6() {
 		family = unix.AF_INET6
@@ -279,18 +289,43 @@ func (c idleConfig) listen(poll *poller, in, ready *os.File, out io.Writer) erro
 			return fmt.Errorf("connection %d: %w", i+1, err)
 		}
 		at[int32(fd)] = i
+		speak.fds = append(speak.fds, fd)
 	}
 	if err := poll.watch(int(in.Fd()), false); err != nil {
 		return err
 	}
 	tellReady(ready)
+	speak.began = time.Now()
 	for {
-		for _, e := range poll.wait(time.Second) {
+		for _, e := range poll.wait(speak.say()) {
 			if int(e.Fd) == int(in.Fd()) {
 				return json.NewEncoder(out).Encode(ends)
 			}
-			ends[at[e.Fd]] = IdleEnd{At: monotonic(), Reset: socketError(int(e.Fd)) != nil}
+			i := at[e.Fd]
+			ends[i], speak.fds[i] = IdleEnd{At: monotonic(), Reset: socketError(int(e.Fd)) != nil}, -1
 			poll.shut(int(e.Fd))
 		}
 	}
+}
+
+// turns says something on each of its sockets in turn.
+type turns struct {
+	every time.Duration // 0: never
+	fds   []int         // -1: ended
+	began time.Time
+	said  int // since then
+}
+
+// say says what is due, and returns how long nothing is.
+func (t *turns) say() time.Duration {
+	if t.every == 0 {
+		return time.Second
+	}
+	gap := t.every / time.Duration(len(t.fds))
+	for due := int(time.Since(t.began) / gap); t.said < due; t.said++ {
+		if fd := t.fds[t.said%len(t.fds)]; fd >= 0 {
+			_ = unix.Sendto(fd, []byte{0}, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, nil) // epoll tells of what has ended
+		}
+	}
+	return max(gap, 10*time.Millisecond)
 }

@@ -18,7 +18,7 @@ const (
 	perPort = 15000
 )
 
-// Connections is what became of idle connections to the holder while a fault was measured.
+// Connections is what became of open connections to the holder while a fault was measured.
 type Connections struct {
 	*Result
 	Ends  lab.IdleReport
@@ -29,8 +29,8 @@ type Connections struct {
 // ConnectionFault is a fault of a holder whose servers are known.
 type ConnectionFault func(servers func(*lab.Node) []*lab.IdleServers) Fault
 
-// WithConnections measures a fault while a client holds so many idle connections to each address.
-func WithConnections(g *Group, count int, fault ConnectionFault) (*Connections, error) {
+// WithConnections measures a fault while a client holds so many connections to each address. On each it says something so often; 0: never.
+func WithConnections(g *Group, count int, every time.Duration, fault ConnectionFault) (*Connections, error) {
 	holder, err := g.Settle()
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func WithConnections(g *Group, count int, fault ConnectionFault) (*Connections, 
 			servers[n] = append(servers[n], s)
 		}
 		for _, a := range g.Addresses {
-			idle, err := g.Lab.HoldIdle(g.Lab.Client.Namespace, netip.AddrPortFrom(a, port), part)
+			idle, err := g.Lab.HoldIdle(g.Lab.Client.Namespace, netip.AddrPortFrom(a, port), part, every)
 			if err != nil {
 				return nil, err
 			}
@@ -159,29 +159,52 @@ func goesOn(name string, after time.Duration, end func(*lab.Process) error, agai
 	}
 }
 
-// idleConnections measures whether all clients that only listen are told, and how soon.
-func idleConnections(host *lab.Host) (found Findings, err error) {
-	for _, vip := range []netip.Addr{lab.VIP4, lab.VIP6} {
-		g, err := Prepare(host, Config{Addresses: []netip.Addr{vip}, API: true})
-		if err == nil {
-			err = g.StartAll()
-		}
-		if err != nil {
-			return found, err
-		}
-		for _, count := range []int{1000, 17000, 60000} {
-			for name, fault := range ConnectionFaults() {
-				c, err := WithConnections(g, count, fault)
-				if err != nil {
-					g.Close()
-					return found, fmt.Errorf("trial: %s, %d connections to %s: %w", name, count, vip, err)
-				}
-				found = append(found, c.findings(fmt.Sprintf("%s, %d connections to %s", name, count, vip))...)
+// connectionCases are what openConnections goes through.
+type connectionCases struct {
+	config    Config
+	addresses []netip.Addr
+	counts    []int
+	every     time.Duration // each client says something so often; 0: never
+}
+
+// openConnections measures whether all clients are told, and how soon.
+func openConnections(all connectionCases) func(*lab.Host) (Findings, error) {
+	return func(host *lab.Host) (found Findings, err error) {
+		for _, vip := range all.addresses {
+			cfg := all.config
+			cfg.Addresses, cfg.API = []netip.Addr{vip}, true
+			g, err := Prepare(host, cfg)
+			if err == nil {
+				err = g.StartAll()
 			}
+			if err != nil {
+				return found, err
+			}
+			for _, count := range all.counts {
+				for name, fault := range ConnectionFaults() {
+					c, err := WithConnections(g, count, all.every, fault)
+					if err != nil {
+						g.Close()
+						return found, fmt.Errorf("trial: %s, %d connections to %s: %w", name, count, vip, err)
+					}
+					found = append(found, c.findings(fmt.Sprintf("%s, %d connections to %s", name, count, vip))...)
+				}
+			}
+			g.Close()
 		}
-		g.Close()
+		return found, nil
 	}
-	return found, nil
+}
+
+// connectionShows are of clients that only listen, in several numbers, of clients that speak, and of Raft.
+func connectionShows() []Show {
+	both := []netip.Addr{lab.VIP4, lab.VIP6}
+	return []Show{
+		measured("idle connections, some", openConnections(connectionCases{addresses: both, counts: []int{1000, 17000}})),
+		measured("idle connections, many", openConnections(connectionCases{addresses: both, counts: []int{60000}})),
+		measured("busy connections", openConnections(connectionCases{addresses: both, counts: []int{1000, 17000}, every: time.Second})),
+		measured("idle connections, raft", openConnections(connectionCases{config: RaftConfig(Raft{}), addresses: both[:1], counts: []int{1000, 17000}})),
+	}
 }
 
 // perConnection is what each of some ten thousand may take on a machine that has client and servers, too.

@@ -137,7 +137,7 @@ func openGrow(host *lab.Host, count int) (out Grown, err error) {
 		{handedOver, func(c *Connections) { out.Handover = c.After }},
 		{NodeDeath, func(c *Connections) { out.Failover = c.Outage }},
 	} {
-		c, err := WithConnections(g, count, plain(step.fault))
+		c, err := WithConnections(g, count, 0, plain(step.fault))
 		if err != nil {
 			return out, err
 		}

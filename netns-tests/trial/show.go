@@ -86,7 +86,7 @@ func (o Findings) String() string {
 
 // Shows are all there are.
 func Shows() []Show {
-	return []Show{
+	return append(connectionShows(), []Show{
 		{Name: "address deleted by hand", Run: addressDeleted},
 		{Name: "a thousand IPv4 addresses", Run: thousand(false), Measured: true},
 		{Name: "a thousand IPv6 addresses", Run: thousand(true), Measured: true},
@@ -101,7 +101,6 @@ func Shows() []Show {
 		measured("fifty checks", fiftyChecks),
 		{Name: "long-lived connection", Run: longConnection},
 		ofCases("routes", routeCases()),
-		measured("idle connections", idleConnections),
 		measured("three hundred clusters on a link", manyClusters),
 		{Name: "no trace on the host", Run: noTrace},
 		{Name: "never the node's identity", Run: identity},
@@ -117,7 +116,7 @@ func Shows() []Show {
 		{Name: "raft: damaged stores", Run: raftDamaged},
 		measured("raft: idle", raftIdle),
 		measured("address events", addressEvents),
-	}
+	}...)
 }
 
 // measured is a show for the bench alone.

@@ -73,7 +73,7 @@ func (s *Spreading) holdIdle(count int) (held []*lab.IdleConns, err error) {
 		if err := from.Sysctl("net/ipv4/ip_local_port_range", "1024 65535"); err != nil {
 			return nil, err
 		}
-		h, err := s.Lab.HoldIdle(from, netip.AddrPortFrom(s.Addresses[0], DownloadPort), count/len(clients))
+		h, err := s.Lab.HoldIdle(from, netip.AddrPortFrom(s.Addresses[0], DownloadPort), count/len(clients), 0)
 		if err != nil {
 			return nil, err
 		}
