@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/base/arrival"
 )
 
 const (
@@ -30,11 +32,13 @@ type Ears struct {
 	ifi  net.Interface
 	from netip.Addr
 
-	mu     sync.Mutex // guards what follows
-	fd     int        // -1: closed
-	voices map[netip.Addr]voice
-	asked  map[netip.Addr]time.Time
-	buf    []byte
+	mu      sync.Mutex // guards what follows
+	fd      int        // -1: closed
+	voices  map[netip.Addr]voice
+	asked   map[netip.Addr]time.Time
+	emptied time.Time // when the socket was last seen empty
+	buf     []byte
+	oob     [64]byte
 }
 
 // voice is a host that was heard.
@@ -50,7 +54,8 @@ func OpenEars(ifi *net.Interface, from netip.Addr) (*Ears, error) {
 		return nil, fmt.Errorf("arp: listen on %s: %w", ifi.Name, privilege(err))
 	}
 	return &Ears{
-		ifi: *ifi, from: from.WithZone(""), fd: fd, voices: map[netip.Addr]voice{}, asked: map[netip.Addr]time.Time{}, buf: make([]byte, frameLen),
+		ifi: *ifi, from: from.WithZone(""), fd: fd, voices: map[netip.Addr]voice{}, asked: map[netip.Addr]time.Time{}, emptied: time.Now(),
+		buf: make([]byte, frameLen),
 	}, nil
 }
 
@@ -68,6 +73,7 @@ func openEars(index int, from netip.Addr) (fd int, err error) {
 	err = os.NewSyscallError("setsockopt", errors.Join(
 		unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, prog),
 		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, earsBuffer),
+		arrival.Enable(fd),
 	))
 	if err == nil {
 		err = os.NewSyscallError("bind", unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: index, Protocol: networkOrder(uint16(f))}))
@@ -155,7 +161,8 @@ func (e *Ears) mac() (net.HardwareAddr, bool) {
 	return net.HardwareAddr(ll.Addr[:6]), true
 }
 
-// Heard calls fn for each host that has spoken since then, and when: at the latest then.
+// Heard calls fn for each host whose word has arrived since then, and when its last one did. A word that waited in the socket is as old as it is: it
+// says nothing of what arrives now.
 func (e *Ears) Heard(since time.Time, fn func(host netip.Addr, at time.Time)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -173,15 +180,17 @@ func (e *Ears) read() {
 		return
 	}
 	for range mostRead {
-		n, _, err := unix.Recvfrom(e.fd, e.buf, unix.MSG_DONTWAIT)
+		n, oobn, _, _, err := unix.Recvmsg(e.fd, e.buf, e.oob[:], unix.MSG_DONTWAIT)
+		now := time.Now()
 		if err != nil {
 			if errors.Is(err, unix.EINTR) || errors.Is(err, unix.ENETDOWN) {
 				continue
 			}
+			e.emptied = now
 			return
 		}
 		if c, ok := parseClaim(e.buf[:n]); ok {
-			e.note(c)
+			e.note(c, now.Add(-arrival.Age(arrival.Stamp(e.oob[:oobn]), now, e.emptied)))
 		}
 	}
 }
@@ -230,12 +239,12 @@ func (e *Ears) descriptor() int32 {
 	return int32(e.fd)
 }
 
-// begin takes in what has come in until now, and is when that was.
+// begin takes in what has come in until now, and is when that was. What comes in later is never dated before it, whatever the clock does.
 func (e *Ears) begin() time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.read()
-	return time.Now()
+	return e.emptied
 }
 
 // askAgain asks once, whenever that was done last, and tells whether the question has left.
@@ -255,11 +264,11 @@ func (e *Ears) heardSince(a netip.Addr, began time.Time) bool {
 	defer e.mu.Unlock()
 	e.read()
 	v, known := e.voices[a]
-	return known && v.at.After(began)
+	return known && !v.at.Before(began)
 }
 
 // note keeps who was heard. With the list full, the one that was heard longest ago makes room.
-func (e *Ears) note(c Claim) {
+func (e *Ears) note(c Claim, at time.Time) {
 	if _, known := e.voices[c.Addr]; !known && len(e.voices) >= mostVoices {
 		var oldest netip.Addr
 		for a, v := range e.voices {
@@ -269,7 +278,7 @@ func (e *Ears) note(c Claim) {
 		}
 		delete(e.voices, oldest)
 	}
-	e.voices[c.Addr] = voice{mac: c.MAC, at: time.Now()}
+	e.voices[c.Addr] = voice{mac: c.MAC, at: at}
 }
 
 // Close ends it.

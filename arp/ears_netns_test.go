@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/base/netnstest"
 )
@@ -35,6 +36,45 @@ func TestEarsTellWhetherAnybodyAnswers(t *testing.T) {
 			assert.True(t, answers(a.otherFamily), "it cannot be asked for")
 			n.In(func() { require.NoError(t, netlink.LinkSetDown(n.Link("eth0"))) })
 			assert.True(t, answers(a.nobody), "no question leaves")
+		})
+	}
+}
+
+// A word that came in while nobody looked is as old as it is. A node that has become deaf, and asks for the first time, must not take what was said before
+// for a sound.
+func TestEarsHearWhenAWordArrivedAndNotWhenItWasRead(t *testing.T) {
+	for name, a := range map[string]struct{ own, speaker, nobody string }{
+		"IPv4": {"10.9.0.11", "10.9.0.12", "10.9.0.77"},
+		"IPv6": {"fd09::11", "fd09::12", "fd09::77"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLAN(t)
+			n, speaker := &l.nodes[0], netip.MustParseAddr(a.speaker)
+			var e *Ears
+			n.In(func() {
+				var err error
+				e, err = OpenEars(&n.ifi, netip.MustParseAddr(a.own))
+				require.NoError(t, err)
+			})
+			t.Cleanup(func() { _ = e.Close() })
+			opened := time.Now()
+			c := l.open(&l.nodes[1])
+			wait := unix.NsecToTimespec(int64(netnstest.Patience))
+			require.NoError(t, c.Announce(speaker))
+			waiting, err := unix.Ppoll([]unix.PollFd{{Fd: e.descriptor(), Events: unix.POLLIN}}, &wait, nil)
+			require.NoError(t, err)
+			require.Equal(t, 1, waiting, "the word is in the socket")
+
+			asked := time.Now()
+			e.Ask([]netip.Addr{netip.MustParseAddr(a.nobody)}, true)
+			var at time.Time
+			e.Heard(opened, func(host netip.Addr, when time.Time) {
+				if host == speaker {
+					at = when
+				}
+			})
+			assert.True(t, at.After(opened), "it is heard")
+			assert.False(t, at.After(asked), "it came before the question, and is read after it")
 		})
 	}
 }

@@ -46,6 +46,9 @@ func withstood(t *testing.T, f trial.Flood, rss int64) trial.Flooded {
 	assert.Equal(t, found.Asked, found.Served, "others who ask meanwhile")
 	assert.LessOrEqual(t, found.Lines, 120)
 	assert.LessOrEqual(t, found.RSS, rss)
+	if t.Failed() {
+		t.Log(found.Logs)
+	}
 	return found
 }
 

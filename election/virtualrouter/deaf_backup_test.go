@@ -13,6 +13,8 @@ import (
 	"github.com/keepvip/keepvip/vrrp"
 )
 
+var clientAddr = netip.MustParseAddr("10.77.0.200")
+
 // released tells how often a node has let go of the address.
 func (l *lan) released(node netip.Addr) (n int) {
 	for _, what := range l.what(node) {
@@ -28,9 +30,11 @@ func (l *lan) released(node netip.Addr) (n int) {
 func TestBackupThatBecomesDeafMovesNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		plain  bool
+		client bool // asks by ARP all the time
 		change func(*vrrp.Config)
 	}{
 		"":                               {},
+		"beside a client":                {client: true},
 		"without preemption":             {change: withoutPreemption},
 		"in plain VRRP":                  {plain: true},
 		"advertisements every 40 ms":     {change: func(c *vrrp.Config) { c.Interval = 40 * time.Millisecond }},
@@ -44,6 +48,12 @@ func TestBackupThatBecomesDeafMovesNothing(t *testing.T) {
 					l.ask, l.talk = true, !c.plain
 					all := l.startThree(t, nodeA, c.change)
 					random := rand.New(rand.NewPCG(seed, 4))
+					if c.client {
+						for range 100 {
+							time.Sleep(100 * time.Millisecond)
+							l.asks(clientAddr)
+						}
+					}
 					time.Sleep(time.Duration(random.IntN(2_000_000)) * time.Microsecond)
 					l.noArrivals(nodeC, true)
 					w := l.watch(8*time.Second, all[nodeA], all[nodeB], all[nodeC])

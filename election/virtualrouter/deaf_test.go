@@ -18,7 +18,7 @@ import (
 
 var gatewayAddr = netip.MustParseAddr("10.77.0.1")
 
-// lanEars are Ears on a lan, whose hosts answer within a millisecond.
+// lanEars are Ears on a lan, whose hosts answer within a millisecond. As in a kernel, what has arrived waits until somebody looks, and is as old as it is.
 type lanEars struct {
 	lan  *lan
 	self netip.Addr
@@ -53,7 +53,7 @@ func (e *lanEars) Heard(dst []Voice, since time.Time) []Voice {
 	e.lan.mu.Lock()
 	defer e.lan.mu.Unlock()
 	for _, v := range e.list {
-		if v.At.After(since) && !v.At.After(time.Now()) && e.lan.arrives(v.From, e.self) {
+		if v.At.After(since) && !v.At.After(time.Now()) {
 			dst = append(dst, v)
 		}
 	}
@@ -61,6 +61,17 @@ func (e *lanEars) Heard(dst []Voice, since time.Time) []Voice {
 }
 
 func (e *lanEars) Sound(own time.Time) time.Time { return own }
+
+// asks has a host ask for something by ARP, which all nodes hear that it reaches.
+func (l *lan) asks(host netip.Addr) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.ears {
+		if l.arrives(host, e.self) {
+			e.list = append(e.list, Voice{host, time.Now()})
+		}
+	}
+}
 
 // noArrivals lets nothing arrive at a node any more, or everything again.
 func (l *lan) noArrivals(node netip.Addr, deaf bool) {

@@ -178,23 +178,9 @@ func (e *EchoSocket) Answers(fn func(Echoed)) {
 		if !ok {
 			continue
 		}
-		at := now.Add(-arrival.Age(timestamp(e.oob[:oobn]), now, e.emptied))
+		at := now.Add(-arrival.Age(arrival.Stamp(e.oob[:oobn]), now, e.emptied))
 		fn(Echoed{From: addressOf(from), At: at, Took: max(at.Sub(e.opened)-sent, 0)})
 	}
-}
-
-func timestamp(oob []byte) (at time.Time) {
-	for len(oob) > 0 {
-		header, data, rest, err := unix.ParseOneSocketControlMessage(oob)
-		if err != nil {
-			break
-		}
-		oob = rest
-		if t, ok := arrival.Timestamp(int(header.Level), int(header.Type), data); ok {
-			at = t
-		}
-	}
-	return at
 }
 
 func addressOf(from unix.Sockaddr) netip.Addr {

@@ -211,6 +211,9 @@ func TestMoveBySilenceIsOneAfterThreeIntervals(t *testing.T) {
 		"too early":                  {[]Advert{said(0, 1, 100), said(299*ms, 2, 100)}, 0},
 		"when it is due":             {[]Advert{said(0, 1, 100), said(300*ms, 2, 100)}, 1},
 		"a farewell is none":         {[]Advert{said(0, 1, 100), said(250*ms, 1, 0), said(300*ms, 2, 100)}, 1},
+		"a late one crosses it":      {[]Advert{said(0, 1, 100), said(298*ms, 1, 100), said(301*ms, 2, 100)}, 1},
+		"too early for that":         {[]Advert{said(0, 1, 100), said(298*ms, 1, 100), said(299*ms, 2, 100)}, 0},
+		"a late one was heard":       {[]Advert{said(0, 1, 100), said(298*ms, 1, 100), said(320*ms, 2, 100)}, 0},
 		"there, and back soon":       {[]Advert{said(0, 1, 100), said(300*ms, 2, 100), said(310*ms, 1, 100)}, 1},
 		"there, and back by another": {[]Advert{said(0, 1, 100), said(300*ms, 2, 100), said(700*ms, 1, 100)}, 2},
 	} {

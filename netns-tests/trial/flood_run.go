@@ -64,6 +64,7 @@ func (f Flood) Run(host *lab.Host, length time.Duration) (Flooded, error) {
 		}
 		found.RSS = max(found.RSS, peak)
 	}
+	found.Logs = g.Logs()
 	for i, after := range g.said() {
 		found.Lines = max(found.Lines, after.lines-before[i].lines)
 		found.Transitions += after.changes - before[i].changes

@@ -23,6 +23,21 @@ func Timestamp(level, typ int, data []byte) (time.Time, bool) {
 	return time.Unix(int64(sec), int64(nsec)), true
 }
 
+// Stamp is the time in the control messages that came with a packet; zero if there is none.
+func Stamp(control []byte) time.Time {
+	for len(control) > 0 {
+		header, data, rest, err := unix.ParseOneSocketControlMessage(control)
+		if err != nil {
+			break
+		}
+		if at, ok := Timestamp(int(header.Level), int(header.Type), data); ok {
+			return at
+		}
+		control = rest
+	}
+	return time.Time{}
+}
+
 // Age is how long a packet has waited: by the wall clock, which may have been stepped since, within what the monotonic clock knows:
 // not negative, and no longer than since the queue was last seen empty. Without a timestamp it is 0.
 func Age(timestamp, now, emptied time.Time) time.Duration {
