@@ -11,7 +11,8 @@ import (
 //
 // Silence alone proves nothing: a first node, and one whose others are dead, hear nobody either. A node counts as deaf when hosts of the link
 // that answer its questions as a rule, two at least, all stop at the same time, and nothing else arrives. That is no proof: both may have died.
-// So a deaf node comes last in the election, and goes on where nobody else serves.
+// So a deaf node comes last in the election, and a holder goes on where nobody else serves. A Backup takes nothing as long as nothing at all
+// arrives ([Hearing.Cut]): who asks for the address, as a client does, is heard.
 //
 // A node that was deaf before it knew two such hosts cannot find out. It counts as unsure: nothing was ever heard, or nothing after its first
 // moments, and no host that was heard then answers any more. It says so, and those that hear each other judge ([PeerState], HearsNobody). As an
@@ -234,6 +235,9 @@ func (h *Hearing) silent() bool { return h.rounds > 0 && h.heard.Equal(h.last) }
 func (h *Hearing) Undecided(since time.Time) bool {
 	return h.silent() && !h.deaf && !h.unsure && h.heard.Before(since) && !h.few()
 }
+
+// Cut tells that this node is deaf, and that nothing at all has arrived since it asked for the first time.
+func (h *Hearing) Cut() bool { return h.deaf && h.silent() }
 
 // well is a Step of a node that hears something. A deaf one goes on asking until it has heard for a while: by then it has heard of another
 // holder, too.

@@ -86,11 +86,14 @@ type watched struct {
 	two     time.Duration // with more than one node that answers
 }
 
-// watch looks for so long who answers: whoever holds the address and hears the question.
+// watch looks for so long who answers: whoever holds the address and hears the question. A client asks the link each 100 ms.
 func (l *lan) watch(d time.Duration, nodes ...*member) (w watched) {
 	const step = time.Millisecond
 	var none time.Duration
-	for range d / step {
+	for at := range d / step {
+		if at%100 == 0 {
+			l.asks(clientAddr)
+		}
 		n := 0
 		for _, o := range nodes {
 			l.mu.Lock()

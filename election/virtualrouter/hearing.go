@@ -123,16 +123,22 @@ func join(list []netip.Addr) string {
 	return strings.Join(out, ", ")
 }
 
-// undecided tells that this Backup has heard nothing since the first advertisement that it has missed, and has not found out yet whether it hears at all.
-// It takes over when it has, and comes last if it is deaf. Whoever hears another node, or a router, is never undecided when its Active is down: the questions
-// begin after one and a half intervals.
+// deafWait is for how long a deaf Backup takes nothing after the last advertisement, however silent the link is.
+const deafWait = 30 * time.Second
+
+// undecided tells that this Backup has heard nothing since the first advertisement that it has missed, and has not found out yet whether it hears at all,
+// or that it is deaf: what it would bind and announce would only take clients from the holder. Whoever hears another node, a router, or a question of a client
+// is never undecided when its Active is down: the questions begin after one and a half intervals.
 func (m *machine) undecided() bool {
 	if m.cfg.Ears == nil || m.state != election.Backup {
 		return false
 	}
 	s := m.router.Snapshot()
 	h := m.heard.findPlain(s.Followed)
-	return h != nil && m.hearing.Undecided(h.at.Add(s.ActiveAdverInterval))
+	if h == nil {
+		return false
+	}
+	return m.hearing.Undecided(h.at.Add(s.ActiveAdverInterval)) || m.hearing.Cut() && m.now.Sub(h.at) < deafWait
 }
 
 // hearingDue is when judgeHearing has something to find out; zero for never.
