@@ -64,6 +64,7 @@ func TestEarsHearWhenAWordArrivedAndNotWhenItWasRead(t *testing.T) {
 			waiting, err := unix.Ppoll([]unix.PollFd{{Fd: e.descriptor(), Events: unix.POLLIN}}, &wait, nil)
 			require.NoError(t, err)
 			require.Equal(t, 1, waiting, "the word is in the socket")
+			time.Sleep(50 * time.Millisecond) // and stays there for a while, all of it
 
 			asked := time.Now()
 			e.Ask([]netip.Addr{netip.MustParseAddr(a.nobody)}, true)

@@ -34,7 +34,7 @@ func TestBackupThatBecomesDeafMovesNothing(t *testing.T) {
 		change func(*vrrp.Config)
 	}{
 		"":                               {},
-		"after a client's question":       {client: true},
+		"after a client's question":      {client: true},
 		"without preemption":             {change: withoutPreemption},
 		"in plain VRRP":                  {plain: true},
 		"advertisements every 40 ms":     {change: func(c *vrrp.Config) { c.Interval = 40 * time.Millisecond }},
