@@ -57,8 +57,9 @@ func TestEarsHearWhenAWordArrivedAndNotWhenItWasRead(t *testing.T) {
 				require.NoError(t, err)
 			})
 			t.Cleanup(func() { _ = e.Close() })
-			opened := time.Now()
 			c := l.open(&l.nodes[1])
+			time.Sleep(100 * time.Millisecond) // a kernel begins to date frames soon after the first socket of the host wants it
+			opened := time.Now()
 			wait := unix.NsecToTimespec(int64(netnstest.Patience))
 			require.NoError(t, c.Announce(speaker))
 			waiting, err := unix.Ppoll([]unix.PollFd{{Fd: e.descriptor(), Events: unix.POLLIN}}, &wait, nil)
