@@ -58,6 +58,7 @@ type station struct {
 	served []time.Time
 	fit    election.Fitness
 
+	heard       map[netip.Addr]time.Time // when the newest advertisement left that has arrived here and is no worse than what this node would say
 	bound, shut bool
 	preempts    bool // it took the address by plain VRRP from one of lower priority, which it did not know yet
 	lease       time.Time
@@ -138,7 +139,7 @@ func (s *station) start() {
 		NoCandidate: s.none,
 	})
 	require.NoError(s.l.t, err)
-	s.m, s.inbox, s.queue, s.waits, s.frozen = m, arrived{}, nil, false, time.Time{}
+	s.m, s.inbox, s.queue, s.waits, s.frozen, s.heard = m, arrived{}, nil, false, time.Time{}, map[netip.Addr]time.Time{}
 	s.life++
 	s.l.note("%s starts", s.self)
 	s.step(begin{s.fit})
@@ -254,7 +255,11 @@ func (s *station) carryOut(a action) (response, bool) {
 			s.lease = s.l.now.Add(a.lease)
 		}
 		s.l.note("%s advertises %d", s.self, a.Priority)
+		sent := s.l.now
 		s.toAll(func(o *station) {
+			if a.Priority > 0 && a.Priority >= o.m.router.Snapshot().Priority {
+				o.heard[s.self] = sent
+			}
 			o.inbox.Adverts = append(slices.DeleteFunc(o.inbox.Adverts, func(b Arrival) bool { return b.Source == s.self }),
 				Arrival{Source: s.self, Advertisement: a.Advertisement, At: s.l.now})
 		})
@@ -289,8 +294,21 @@ func (s *station) inject(ev event) {
 	s.soon(time.Millisecond, func() { s.inject(ev) })
 }
 
+// silent tells whether nobody who may hold the address was heard for three intervals.
+func (s *station) silent(a apply) bool {
+	for _, at := range s.heard {
+		if a.At.Sub(at) < 3*linkInterval && !at.After(a.At) {
+			return false
+		}
+	}
+	return true
+}
+
 func (s *station) apply(a apply) bool {
 	s.l.note("%s: role %d: %s", s.self, a.Role, a.Reason)
+	if a.Role == election.Serve && a.Reason == string(vrrp.ReasonSilence) && s.l.now.Equal(a.At) {
+		require.True(s.l.t, s.silent(a), "it takes over from a holder that was not silent\n%s", strings.Join(s.l.trace[max(0, len(s.l.trace)-40):], "\n"))
+	}
 	switch {
 	case a.Rival:
 		return false
@@ -375,7 +393,8 @@ func (l *link) fault() {
 	}
 }
 
-// However processes die, stand still and change their minds, at most one node answers; and when it is quiet one does.
+// However processes die, stand still and change their minds, at most one node answers; and when it is quiet one does. No node takes over by silence before it
+// was silent for three intervals.
 func TestMachinesOneAnswersAtMost(t *testing.T) {
 	seeds := 30
 	if n, err := strconv.Atoi(os.Getenv("MACHINE_SEEDS")); err == nil {
