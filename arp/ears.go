@@ -174,6 +174,19 @@ func (e *Ears) Heard(since time.Time, fn func(host netip.Addr, at time.Time)) {
 	}
 }
 
+// HostOf is an own address of the host of that MAC, of those for which ok says true, as hosts have said; the zero Addr where there is none.
+func (e *Ears) HostOf(mac string, ok func(netip.Addr) bool) netip.Addr {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.read()
+	for a, v := range e.voices {
+		if v.mac.String() == mac && ok(a) {
+			return a
+		}
+	}
+	return netip.Addr{}
+}
+
 // read takes in what has come in. The caller holds the lock.
 func (e *Ears) read() {
 	if e.fd < 0 {

@@ -154,7 +154,7 @@ func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {
 		fmt.Fprintf(b, "  UNROUTED  %s\n            %s\n", coded(u.Reason, code.RepliesLost), u.Remedy)
 	}
 	for _, c := range v.Conflicts {
-		fmt.Fprintf(b, "  CONFLICT  %s\n", coded(conflictText(c, now), code.DuplicateAddress))
+		fmt.Fprintf(b, "  CONFLICT  %s\n", coded(conflictText(c, now), cmp.Or(c.Code, code.DuplicateAddress)))
 	}
 	for _, n := range newcomersOf(v) {
 		fmt.Fprintf(b, "  CONFLICT  %s\n", coded(newcomerText(n, now), code.NewMember))

@@ -30,7 +30,7 @@ func wireHosts() []Entry {
 		{
 			DuplicateAddress, "duplicate-address", "A host outside the election answers for the address, or claims it.",
 			"Look at CONFLICT in the status: it has the MAC address of that host, and what it sends by VRRP.",
-			"Take the address off that host, or stop its keepalived or kube-vip.",
+			"Take the address off that host, or stop its keepalived or kube-vip. The host of an FRR that is Backup answers, too, unless net.ipv4.conf.IFACE.arp_ignore is 1 there.",
 		},
 		{
 			Split, "split", "A member says that it holds the address, and none of its advertisements arrives here.",

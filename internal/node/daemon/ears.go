@@ -46,6 +46,18 @@ func (s *earSockets) at(p instance.Place) (virtualrouter.Ears, func()) {
 	return e, release
 }
 
+// hostOf is an own address of the host of that MAC, of those for which ok says true: as the kernel knows it, or as the host has said when it was asked. A router
+// that advertises, and nothing else, is in no neighbour table.
+func (s *earSockets) hostOf(p instance.Place, mac string, ok func(netip.Addr) bool) netip.Addr {
+	if a := link.HostOf(p.Index, mac, ok); a.IsValid() {
+		return a
+	}
+	if e, open := s.all.peek(earsKey{p.Index, p.Source}); open {
+		return e.arp.HostOf(mac, ok)
+	}
+	return netip.Addr{}
+}
+
 // ears are virtualrouter.Ears. What takes the kernel a while is done beside.
 type ears struct {
 	arp   *arp.Ears

@@ -10,7 +10,6 @@ import (
 	"github.com/keepvip/keepvip/election/virtualrouter"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/fence"
-	"github.com/keepvip/keepvip/internal/kernel/link"
 	"github.com/keepvip/keepvip/internal/node/coverage"
 	"github.com/keepvip/keepvip/internal/node/history"
 	"github.com/keepvip/keepvip/internal/node/hook"
@@ -50,9 +49,7 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 		Place:  func() (instance.Place, error) { return b.host.placeOf(v) },
 		Report: func(r instance.Report) { b.hooks.Report(v.Name, changeOf(v, r)) },
 		Moved:  b.past.Add,
-		HostOf: func(p instance.Place, mac string, ok func(netip.Addr) bool) netip.Addr {
-			return link.HostOf(p.Index, mac, ok)
-		},
+		HostOf: b.earSockets.hostOf,
 		TookOver: b.timings.takeover,
 		Away:     b.timings.away,
 	}

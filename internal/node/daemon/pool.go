@@ -35,6 +35,16 @@ func (p *pool[K, V]) get(key K, open func() (V, error)) (v V, release func(), er
 	return e.value, sync.OnceFunc(func() { p.leave(key, e) }), nil
 }
 
+// peek is the value of key, if somebody has it.
+func (p *pool[K, V]) peek(key K) (v V, open bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if e := p.open[key]; e != nil {
+		return e.value, true
+	}
+	return v, false
+}
+
 func (p *pool[K, V]) leave(key K, e *pooled[V]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/code"
 )
 
 // A host that claims the address may be a member's or a listed peer's, as where FRR runs beside keepvip: status says whose.
@@ -31,5 +32,6 @@ func TestStatusNamesTheMemberWhoseHostClaimsTheAddress(t *testing.T) {
 		list := b.Status()[0].Conflicts
 		require.Len(t, list, 3)
 		assert.Equal(t, []netip.Addr{nodeB, nodeC, {}}, []netip.Addr{list[0].Member, list[1].Member, list[2].Member})
+		assert.Equal(t, []code.Code{code.MemberClaims, code.MemberClaims, code.DuplicateAddress}, []code.Code{list[0].Code, list[1].Code, list[2].Code})
 	})
 }

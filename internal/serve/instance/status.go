@@ -247,7 +247,10 @@ func (v *view) nameClaimants(s *Status) {
 		return slices.ContainsFunc(v.cfg.VIP.VRRP.Peers, is) || slices.ContainsFunc(s.Members, func(m MemberStatus) bool { return !m.Self && is(m.Address) })
 	}
 	for i := range s.Conflicts {
-		s.Conflicts[i].Member = v.cfg.HostOf(v.place, s.Conflicts[i].MAC, known)
+		c := &s.Conflicts[i]
+		if c.Member = v.cfg.HostOf(v.place, c.MAC, known); c.Member.IsValid() {
+			c.Code = code.MemberClaims
+		}
 	}
 }
 

@@ -122,7 +122,7 @@ func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 	f.Unreached = unreached(running)
 	f.Uncovered = uncovered(running, o.Config, link.Listeners)
 	for i, p := range places {
-		nameClaimants(&f.Wires[i], p.link.Index, o.Config)
+		nameClaimants(&f.Wires[i], p.link.Index, o.Config, running)
 	}
 	return f, nil
 }
