@@ -16,8 +16,15 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
-// The holder answers no question for the address: ARP is off, or neighbour solicitations for it do not come in.
+// The holder answers no question for the address: ARP is off, or neighbour discovery of it is dropped, on its way in or out.
 func TestHolderThatAnswersNoQuestionGivesTheAddressAway(t *testing.T) {
+	dropped := func(hook, kind string) func(*lab.Node) error {
+		return func(n *lab.Node) error {
+			target := lab.VIP6.As16()
+			_, err := n.RunInput(fmt.Sprintf("table ip6 firewall { chain c { type filter hook %s priority 0; icmpv6 type %s @th,64,128 0x%x drop; }; }", hook, kind, target[:]), "nft", "-f", "-")
+			return err
+		}
+	}
 	for name, c := range map[string]struct {
 		vip   netip.Addr
 		fault func(*lab.Node) error
@@ -26,11 +33,8 @@ func TestHolderThatAnswersNoQuestionGivesTheAddressAway(t *testing.T) {
 			_, err := n.Run("ip", "link", "set", n.NICs[0].Name, "arp", "off")
 			return err
 		}},
-		"IPv6": {lab.VIP6, func(n *lab.Node) error {
-			target := lab.VIP6.As16()
-			_, err := n.RunInput(fmt.Sprintf("table ip6 firewall { chain in { type filter hook input priority 0; icmpv6 type nd-neighbor-solicit @th,64,128 0x%x drop; }; }", target[:]), "nft", "-f", "-")
-			return err
-		}},
+		"IPv6, questions": {lab.VIP6, dropped("input", "nd-neighbor-solicit")},
+		"IPv6, answers":   {lab.VIP6, dropped("output", "nd-neighbor-advert")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // seconds of waiting for questions
@@ -48,19 +52,23 @@ func TestHolderThatAnswersNoQuestionGivesTheAddressAway(t *testing.T) {
 }
 
 func TestHolderWithAnotherMACIsNoStranger(t *testing.T) {
-	t.Parallel() // seconds of waiting for questions
-	g := open(t, trial.Config{Addresses: dualStack(), Product: trial.Keepvip{Args: []string{"--on-conflict", "yield"}}})
-	holder := settled(t, g)
-	settleFor(2 * time.Second)
-	require.NoError(t, holder.ChangeMAC(net.HardwareAddr{0x02, 0x98, 0, 0, 1, 0x77}))
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); settleFor(200 * time.Millisecond) { // more than one question
-		for _, n := range g.Lab.Nodes {
-			s := statusOf(t, n)
-			require.Empty(t, s.VIPs[0].Conflicts, "%s", n.Name)
-			require.True(t, s.VIPs[0].Eligible, "%s: %s", n.Name, s.VIPs[0].Unfit)
-		}
+	for name, vips := range map[string][]netip.Addr{"both families": dualStack(), "IPv6": {lab.VIP6}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // seconds of waiting for questions
+			g := open(t, trial.Config{Addresses: vips, Product: trial.Keepvip{Args: []string{"--on-conflict", "yield"}}})
+			holder := settled(t, g)
+			settleFor(2 * time.Second)
+			require.NoError(t, holder.ChangeMAC(net.HardwareAddr{0x02, 0x98, 0, 0, 1, 0x77}))
+			for end := time.Now().Add(20 * time.Second); time.Now().Before(end); settleFor(200 * time.Millisecond) { // more than one question
+				for _, n := range g.Lab.Nodes {
+					s := statusOf(t, n)
+					require.Empty(t, s.VIPs[0].Conflicts, "%s", n.Name)
+					require.True(t, s.VIPs[0].Eligible, "%s: %s", n.Name, s.VIPs[0].Unfit)
+				}
+			}
+			reached(t, g)
+		})
 	}
-	reached(t, g)
 }
 
 // activeBut tells whether another node than that holds the address.
