@@ -23,6 +23,7 @@ func TestDeafNodeNeitherTakesNorKeepsTheAddress(t *testing.T) {
 		v6     bool
 	}{
 		"backup with the highest address": {},
+		"such a backup, by IPv6":          {v6: true},
 		"holder, by IPv6":                 {holder: true, v6: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -42,6 +43,9 @@ func TestDeafNodeNeitherTakesNorKeepsTheAddress(t *testing.T) {
 				}
 			}
 			settleFor(15 * time.Second) // the nodes get to know each other by ARP or neighbour discovery
+			m, err := g.Lab.Measure(lab.MeasureConfig{NoDirect: true, Targets: g.Addresses})
+			require.NoError(t, err)
+			said := g.Daemon(holder).Log()
 			require.NoError(t, deaf.LoseAll(lab.In, ""))
 			eventually(t, 10*time.Second, "it finds out", func() bool { return namesDeaf(deaf, true) })
 			answers := func() bool { return g.Lab.Reaches(g.Lab.Client.Namespace, vip, 100*time.Millisecond) }
@@ -67,6 +71,9 @@ func TestDeafNodeNeitherTakesNorKeepsTheAddress(t *testing.T) {
 				return bound == 1
 			})
 			assert.True(t, answers())
+			if r := m.Stop(); deaf != holder && r.BySilence(0) == 0 {
+				assert.NotContains(t, strings.TrimPrefix(g.Daemon(holder).Log(), said), "from=active", "a deaf backup moves nothing")
+			}
 		})
 	}
 }

@@ -8,8 +8,8 @@ import (
 
 const (
 	// unheard is how long an address may be silent that a deaf node holds: it asks after 400 ms, for 160 ms (docs/protocol.md), and a takeover
-	// follows. A deaf Backup asks sooner, and may become Active before it knows: then the holder yields to it until it says so. The page of failure
-	// modes measures both.
+	// follows. A Backup that is deaf from its first moments on may become Active before it knows: then the holder yields to it until it says so. The page of
+	// failure modes measures what comes later.
 	unheard = time.Second
 	// unbound is how long the other family may be away with a node that has lost it: it is passed on, after the daemon has been told.
 	unbound = takeover
