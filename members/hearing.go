@@ -53,6 +53,8 @@ type Hearing struct {
 
 	rounds int       // how often questions were asked since then
 	last   time.Time // what heard was at the first of them
+	began  time.Time // when the first of them was asked
+	back   time.Time // when the first sound came after that, while deaf; zero: none has
 	asked  time.Time // when the last one was
 	turn   int       // of the hosts
 	deaf   bool
@@ -111,6 +113,9 @@ func (h *Hearing) Sound(at time.Time) {
 	}
 	if h.deaf && h.since.IsZero() {
 		h.since = at
+	}
+	if h.deaf && h.back.IsZero() && at.After(h.began) {
+		h.back = at
 	}
 }
 
@@ -201,7 +206,7 @@ func (h *Hearing) step(now time.Time, p Pace) Question {
 		return h.upkeep(now)
 	}
 	if h.rounds == 0 {
-		h.last = h.heard
+		h.last, h.began, h.back = h.heard, now, time.Time{}
 	}
 	h.rounds++
 	if h.rounds == 1 && p.Usual { // as a rule it answers
@@ -236,8 +241,11 @@ func (h *Hearing) Undecided(since time.Time) bool {
 	return h.silent() && !h.deaf && !h.unsure && h.heard.Before(since) && !h.few()
 }
 
-// Cut tells that this node is deaf, and that nothing at all has arrived since it asked for the first time.
-func (h *Hearing) Cut() bool { return h.deaf && h.silent() }
+// Cut tells that this node is deaf, and that nothing at all has arrived since it asked for the first time, or so lately that it may not have heard of
+// another holder yet.
+func (h *Hearing) Cut(now time.Time, p Pace) bool {
+	return h.deaf && (h.back.IsZero() || now.Sub(h.back) < p.Meet)
+}
 
 // well is a Step of a node that hears something. A deaf one goes on asking until it has heard for a while: by then it has heard of another
 // holder, too.

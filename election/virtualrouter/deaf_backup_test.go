@@ -72,6 +72,27 @@ func TestBackupThatBecomesDeafMovesNothing(t *testing.T) {
 	}
 }
 
+// However short it is deaf: when something arrives again, it hears of the holder before it takes the address.
+func TestBackupThatWasDeafForAMomentMovesNothing(t *testing.T) {
+	for length := 300 * time.Millisecond; length < time.Second; length += 11 * time.Millisecond {
+		bubble.Test(t, func(t *testing.T) {
+			l := newLAN()
+			l.ask, l.talk = true, true
+			all := l.startThree(t, nodeA, nil)
+			l.noArrivals(nodeC, true)
+			time.Sleep(length)
+			l.noArrivals(nodeC, false)
+			l.asks(clientAddr)
+			w := l.watch(2*time.Second, all[nodeA], all[nodeB], all[nodeC])
+			assert.Zero(t, w.longest, "deaf for %v", length)
+			assert.Zero(t, w.two, "deaf for %v", length)
+			assert.Zero(t, l.released(nodeA), "deaf for %v", length)
+			assert.NotContains(t, l.what(nodeC), "bind", "deaf for %v", length)
+			stopAll(t, all[nodeA], all[nodeB], all[nodeC])
+		})
+	}
+}
+
 // afterDeath is how long after the last advertisement of the holder, A, which dies, another node has bound the address. dead are the nodes that die with it.
 // A client asks for the address from asks on, each 100 ms.
 func afterDeath(t *testing.T, seed uint64, ears bool, asks time.Duration, nodes, hosts []netip.Addr, dead ...netip.Addr) (took time.Duration) {

@@ -138,7 +138,7 @@ func (m *machine) undecided() bool {
 	if h == nil {
 		return false
 	}
-	return m.hearing.Undecided(h.at.Add(s.ActiveAdverInterval)) || m.hearing.Cut() && m.now.Sub(h.at) < deafWait
+	return m.hearing.Undecided(h.at.Add(s.ActiveAdverInterval)) || m.hearing.Cut(m.now, m.pace()) && m.now.Sub(h.at) < deafWait
 }
 
 // hearingDue is when judgeHearing has something to find out; zero for never.
