@@ -46,10 +46,10 @@ type builder struct {
 func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config, error) {
 	in := instance.Config{
 		VIP: v, Whole: whole, Maker: b,
-		Place:  func() (instance.Place, error) { return b.host.placeOf(v) },
-		Report: func(r instance.Report) { b.hooks.Report(v.Name, changeOf(v, r)) },
-		Moved:  b.past.Add,
-		HostOf: b.earSockets.hostOf,
+		Place:    func() (instance.Place, error) { return b.host.placeOf(v) },
+		Report:   func(r instance.Report) { b.hooks.Report(v.Name, changeOf(v, r)) },
+		Moved:    b.past.Add,
+		HostOf:   b.earSockets.hostOf,
 		TookOver: b.timings.takeover,
 		Away:     b.timings.away,
 	}
