@@ -26,7 +26,7 @@ const (
 // listen accepts the lines of members until all ends.
 func (l *Lines) listen() {
 	said := false
-	for {
+	for l.ctx.Err() == nil {
 		listener, err := l.cfg.bind()
 		if err == nil {
 			wakes := context.AfterFunc(l.ctx, func() { _ = listener.Close() })
@@ -38,9 +38,7 @@ func (l *Lines) listen() {
 				"code", string(code.NoLifeline))
 		}
 		said = err != nil
-		if !l.pause(listenPause, nil) {
-			return
-		}
+		l.pause(listenPause, nil)
 	}
 }
 

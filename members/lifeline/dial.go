@@ -15,14 +15,18 @@ import (
 const (
 	// greetTime bounds how long it may take until both ends know each other.
 	greetTime = 2 * time.Second
+	// dialTime bounds how long a connection is waited for. The kernel of a member that does not listen refuses it with a TTL that is not 255, so nobody hears
+	// that, and one that has begun to listen meanwhile is to be dialled anew.
+	dialTime = 500 * time.Millisecond
 	// sayEvery is the time between two signs of life: they keep filters on the way from forgetting the line, and show that the other end is gone.
 	sayEvery = 10 * time.Second
 	// unarmedPause is when the fence is looked at again, before this node is armed.
 	unarmedPause = 500 * time.Millisecond
 	// sayAfter is how often a member has to be dialled in vain before that is said: one that has just started does not know this node yet.
-	sayAfter = 4
-	// The pause before a member is dialled again grows from the first to the last.
-	firstPause, lastPause = time.Second, 30 * time.Second
+	sayAfter = 6
+	// The pause before a member is dialled again grows from the first to the last. It begins anew with a member that begins anew: until it knows this node,
+	// which is within a second or two, it refuses the line, and meanwhile it does not hear of this node's end.
+	firstPause, lastPause = 250 * time.Millisecond, 30 * time.Second
 )
 
 // end is either end of a line.
@@ -35,7 +39,14 @@ type end interface {
 // keep has a line to a member, as long as that is heard.
 func (l *Lines) keep(to netip.Addr, m *member) {
 	pause, failed := time.Duration(0), 0
-	for l.pause(pause, m.fresh) {
+	for {
+		anew := l.pause(pause, m.fresh)
+		if l.ctx.Err() != nil {
+			return
+		}
+		if anew {
+			pause, failed = 0, 0
+		}
 		if l.forgotten(to, m, time.Now()) {
 			return
 		}
@@ -61,16 +72,17 @@ func (l *Lines) keep(to netip.Addr, m *member) {
 	}
 }
 
-// pause waits, and no longer than until a member has begun anew; it is false when all ends.
-func (l *Lines) pause(d time.Duration, fresh <-chan struct{}) bool {
+// pause waits, and no longer than until a member has begun anew, which it tells, or all ends.
+func (l *Lines) pause(d time.Duration, fresh <-chan struct{}) (anew bool) {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-t.C:
 	case <-fresh:
+		return true
 	case <-l.ctx.Done():
 	}
-	return l.ctx.Err() == nil
+	return false
 }
 
 // hold makes a line and returns when it has ended. The error is why there was none.

@@ -219,6 +219,27 @@ func TestNoLineBeforeTheFenceEndsWithIt(t *testing.T) {
 	p.joined()
 }
 
+// TestMemberThatBeginsAnewHearsOfEndsSoon: how long it was gone says nothing about when it answers. At first it refuses the line, as it has not heard of
+// the other yet.
+func TestMemberThatBeginsAnewHearsOfEndsSoon(t *testing.T) {
+	p := newPair(t, addrs("10.77.0.11", "10.77.0.12"), [2]prover{})
+	p.meet()
+	p.joined()
+	require.NoError(t, p.lines[1].Close())
+	time.Sleep(4 * time.Second) // dialled in vain meanwhile
+	p.spaces[1].Enter()
+	p.lines[1] = Open(p.lines[1].cfg)
+	p.lines[1].Speak(72)
+	p.spaces[0].Enter()
+	_ = p.call("10.77.0.11").Close() // it listens
+	p.lines[0].Heard(p.own[1], 72, false)
+	time.Sleep(200 * time.Millisecond)
+	began := time.Now()
+	p.lines[1].Heard(p.own[0], 70, false)
+	p.spaces[1].Eventually(func() bool { return len(p.lines[1].Held()) == 1 }, "the line of the one that has stayed")
+	assert.Less(t, time.Since(began), 3*time.Second)
+}
+
 // TestLineIsAboveEverythingElse: the kernel closes the files of a process that has ended from the highest number down, and the line is not to wait
 // for the others.
 func TestLineIsAboveEverythingElse(t *testing.T) {

@@ -32,7 +32,7 @@ func (c *Config) bind() (s net.Listener, err error) {
 // dial connects from the own address, by the interface: the leases that end with the line are those of this interface.
 func (c *Config) dial(ctx context.Context, to netip.Addr) (*os.File, error) {
 	// Keepalive of the kernel is off: when it gives a line up, it resets it, and that packet would bear the mark.
-	d := net.Dialer{Timeout: greetTime, KeepAlive: -1, Control: c.control(func(fd int) error {
+	d := net.Dialer{Timeout: dialTime, KeepAlive: -1, Control: c.control(func(fd int) error {
 		return unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, unheardFor)
 	})}
 	own := c.zoned(c.Source)
