@@ -1,6 +1,7 @@
 package members
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -19,10 +20,11 @@ import (
 // Active it comes last; nothing else changes for a node that is really alone.
 
 const (
-	// roundGap is the time between two questions to the same host while nothing is heard, and for how long an answer is waited for.
+	// roundGap is the time between two questions to the same host while nothing is heard, and for how long an answer is waited for. See Pace.Gap.
 	roundGap = 40 * time.Millisecond
-	// deafRounds is how many questions each witness leaves unanswered: packets are lost, and a taker must not be.
-	deafRounds = 4
+	// deafTime is how long each witness leaves questions unanswered, four of them or, with a shorter Pace.Gap, more: packets are lost, and a taker must
+	// not be.
+	deafTime = 4 * roundGap
 	// startRounds is how often a node that hears nobody says at its start that it is there, and startGap the time in between.
 	startRounds, startGap = 5, 70 * time.Millisecond
 	// askDeafEvery is the time between two questions of a node that is deaf.
@@ -76,6 +78,7 @@ type witness struct {
 type Pace struct {
 	Quiet  time.Duration // after so long without a sound the node asks whether it hears
 	Usual  bool          // such a silence is nothing unusual: one question will do at first, and may wait for the next Step
+	Gap    time.Duration // between two questions to the same host while nothing is heard; 0: 40 ms
 	Settle time.Duration // for how long a node that was deaf has to hear before it is not deaf any more
 	Meet   time.Duration // within which a node that hears for the first time hears of another holder
 }
@@ -187,7 +190,7 @@ func (h *Hearing) step(now time.Time, p Pace) Question {
 		return h.well(now, p)
 	}
 	h.since = time.Time{}
-	if now.Sub(h.asked) < h.gap() {
+	if now.Sub(h.asked) < h.gap(p) {
 		return Question{}
 	}
 	witnesses := h.witnesses()
@@ -199,7 +202,7 @@ func (h *Hearing) step(now time.Time, p Pace) Question {
 		h.rounds = 0
 		return h.upkeep(now)
 	}
-	if h.rounds >= deafRounds {
+	if h.rounds >= int(deafTime/p.gap()) {
 		h.deaf, h.unsure = !few, few
 	}
 	if h.unsure {
@@ -236,7 +239,7 @@ func (h *Hearing) begin(now time.Time) Question {
 func (h *Hearing) silent() bool { return h.rounds > 0 && h.heard.Equal(h.last) }
 
 // Undecided tells that nothing has arrived from that time on, though hosts that answer as a rule were asked: this node may be deaf, and the next questions
-// tell. It is over after deafRounds of them.
+// tell. It is over after deafTime.
 func (h *Hearing) Undecided(since time.Time) bool {
 	return h.silent() && !h.deaf && !h.unsure && h.heard.Before(since) && !h.few()
 }
@@ -352,12 +355,14 @@ func (h *Hearing) ask(now time.Time, wide bool, to ...netip.Addr) Question {
 	return Question{To: to, Wide: wide}
 }
 
-func (h *Hearing) gap() time.Duration {
+func (h *Hearing) gap(p Pace) time.Duration {
 	if h.deaf {
 		return askDeafEvery
 	}
-	return roundGap
+	return p.gap()
 }
+
+func (p Pace) gap() time.Duration { return cmp.Or(p.Gap, roundGap) }
 
 // witnesses are the hosts that answered as long as anything was heard.
 func (h *Hearing) witnesses() (list []netip.Addr) {
@@ -404,5 +409,5 @@ func (h *Hearing) silenceDue(p Pace) time.Time {
 	case h.deaf && !h.since.IsZero():
 		return sooner(h.since.Add(p.Settle), h.asked.Add(askDeafEvery))
 	}
-	return later(h.heard.Add(p.Quiet), h.asked.Add(h.gap()))
+	return later(h.heard.Add(p.Quiet), h.asked.Add(h.gap(p)))
 }

@@ -190,6 +190,26 @@ func TestDeafNodeNeitherTakesNorKeepsTheAddress(t *testing.T) {
 	}
 }
 
+// TestDeafHolderThatBeatsIsTakenOverSoon: its beats keep the fast detector of the others quiet, so it has to find out itself, and does so sooner.
+func TestDeafHolderThatBeatsIsTakenOverSoon(t *testing.T) {
+	for after := time.Duration(0); after < time.Second; after += 70 * time.Millisecond {
+		bubble.Test(t, func(t *testing.T) {
+			l := newLAN()
+			l.ask, l.talk, l.felt = true, true, map[netip.Addr]*lanPulse{}
+			all := l.startThree(t, nodeC, nil)
+			for _, p := range l.felt {
+				p.alwaysBeats()
+			}
+			time.Sleep(after)
+			l.noArrivals(nodeC, true)
+			w := l.watch(5*time.Second, all[nodeA], all[nodeB], all[nodeC])
+			assert.Less(t, w.longest, 450*time.Millisecond, "deaf %v later", after)
+			assert.Zero(t, w.two)
+			stopAll(t, all[nodeA], all[nodeB], all[nodeC])
+		})
+	}
+}
+
 func TestNodeThatIsAloneIsNotDeaf(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		l := newLAN()

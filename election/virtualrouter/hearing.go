@@ -34,6 +34,9 @@ type Voice struct {
 const (
 	// quietHolder is after how long without a sound a holder asks whether it hears. Backups say nothing but a HELLO each second.
 	quietHolder = 400 * time.Millisecond
+	// quietBeating is that of a holder whose beats keep the others from taking over. It asks a host four times a second more, and then as often as any, but
+	// beatingGap apart.
+	quietBeating, beatingGap = 150 * time.Millisecond, 20 * time.Millisecond
 	// quietLeast is the least such time of a Backup: advertisements may be late.
 	quietLeast = 50 * time.Millisecond
 	// quietOut is that of a node that takes no part.
@@ -44,10 +47,12 @@ const (
 func (m *machine) pace() members.Pace {
 	interval := m.router.Snapshot().ActiveAdverInterval
 	p := members.Pace{Settle: 5 * interval, Meet: interval * 3 / 2}
-	switch m.state {
-	case election.Active:
+	switch {
+	case m.state == election.Active && m.cfg.Members != nil && m.cfg.Members.Pulse != nil:
+		p.Quiet, p.Usual, p.Gap = max(quietBeating, interval), true, beatingGap
+	case m.state == election.Active:
 		p.Quiet, p.Usual = max(quietHolder, interval), true
-	case election.Backup:
+	case m.state == election.Backup:
 		p.Quiet = max(interval*3/2, quietLeast)
 	default:
 		p.Quiet, p.Usual = quietOut, true
