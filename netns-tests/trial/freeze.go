@@ -1,7 +1,9 @@
 package trial
 
 import (
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
@@ -58,6 +60,42 @@ func Silenced(name string, stop Stop, length time.Duration) Fault {
 // off it; then the daemon is started again.
 func KilledForGood(g *Group) (*Result, error) {
 	return killed("daemon killed for good", func(*lab.Node) error { return nil })(g)
+}
+
+// dropEnds lets no end of a lifeline out.
+const dropEnds = "table inet unheard { chain out { type filter hook output priority 0; tcp dport 9646 tcp flags & (fin|rst) != 0 drop; }; }"
+
+// KilledUnheard is KilledForGood of a holder whose ends of lifelines do not leave it: the others hear of it by its silence alone.
+func KilledUnheard(g *Group) (res *Result, err error) {
+	var on *lab.Node
+	res, err = killed("daemon killed, its lifelines' ends lost", func(holder *lab.Node) error {
+		on = holder
+		_, err := holder.RunInput(dropEnds, "nft", "-f", "-")
+		return err
+	})(g)
+	if on != nil {
+		_, undone := on.Run("nft", "delete", "table", "inet", "unheard")
+		err = errors.Join(err, undone)
+	}
+	return res, err
+}
+
+// KilledPassingOn is KilledForGood in the midst of a handover, a little later in each run: the command needs some 20 ms until it asks.
+func KilledPassingOn() Fault {
+	const first, most, step = 10 * time.Millisecond, 60 * time.Millisecond, 3 * time.Millisecond
+	after := first
+	return func(g *Group) (*Result, error) {
+		var wait sync.WaitGroup
+		defer wait.Wait()
+		return killed("daemon killed during a handover", func(holder *lab.Node) error {
+			wait.Go(func() { _, _, _ = Keepvip{}.Command(holder, "handover", "--socket", Socket(holder)) }) // it fails where the daemon is gone
+			time.Sleep(after)
+			if after += step; after > most {
+				after = first
+			}
+			return nil
+		})(g)
+	}
 }
 
 // killed is KilledForGood after something else has happened to the holder.
