@@ -214,7 +214,7 @@ func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) 
 // look takes in everything that has arrived, and then does what is due.
 func (e *Elector) look(probes *probes) {
 	e.wire.Drain(e.due)
-	e.step(probes, expired{arrived{Messages: e.messages(), Adverts: e.adverts()}, e.beats()})
+	e.step(probes, expired{arrived{Messages: e.messages(), Adverts: e.adverts()}, e.beat()})
 }
 
 // arm sets the one timer to the next thing to do.

@@ -58,6 +58,8 @@ type lan struct {
 	bound  int          // addresses that the nodes that start bind; 0: those that they advertise
 	logger *slog.Logger // of the nodes that start; nil: quiet
 	none   bool         // the nodes that start are no candidates
+
+	loses func() bool // an advertisement on its way to one node; nil: none
 }
 
 // entry is one thing that happened, in order.
@@ -130,7 +132,7 @@ func (w *lanWire) Send(adv vrrp.Advertisement) error {
 		return nil
 	}
 	for _, o := range w.lan.wires {
-		if o != w && !w.lan.cut[o.self] && !w.lan.nothing[o.self] && !w.lan.mute[[2]netip.Addr{w.self, o.self}] {
+		if o != w && !w.lan.cut[o.self] && !w.lan.nothing[o.self] && !w.lan.mute[[2]netip.Addr{w.self, o.self}] && (w.lan.loses == nil || !w.lan.loses()) {
 			o.way = append(o.way, Arrival{Source: w.self, Advertisement: adv})
 			time.AfterFunc(time.Millisecond, o.arrive)
 		}

@@ -40,8 +40,8 @@ type machine struct {
 	quiet  bool   // the host passes the address on, and has not let go of it
 	ending ending // whose process has ended, while that is judged
 
-	beats   bool      // the Active that is followed was heard by a beat lately, as of the last expired
-	patient time.Time // a Backup that misses advertisements of an Active that beats looks again then
+	beat    time.Time // when the Active that is followed was heard by a beat last, as of the last expired
+	patient time.Time // a Backup that misses advertisements of an Active that beats waits until then
 
 	stop  *stop // why this node stops; nil: it does not
 	ended bool
@@ -97,7 +97,7 @@ func (m *machine) handle(ev event) func() {
 		case arrived:
 			m.agenda.first(m.take(ev))
 		case expired:
-			m.beats = ev.Beats
+			m.beat = ev.Beat
 			m.agenda.first(m.take(ev.arrived), m.judgeHearing, m.expire)
 		case voices:
 			m.listen(ev.Voices)
@@ -180,10 +180,11 @@ type event interface{ event() }
 
 type (
 	begin struct{ election.Fitness } // comes first
-	// expired says that the Deadline has passed; everything that has arrived comes with it, and whether the Active beats.
+	// expired says that the Deadline has passed; everything that has arrived comes with it, and when the Active that is followed was heard by a
+	// beat last.
 	expired struct {
 		arrived
-		Beats bool
+		Beat time.Time
 	}
 	arrived struct {
 		Messages []members.Received

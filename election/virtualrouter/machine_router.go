@@ -8,7 +8,6 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
-	"github.com/keepvip/keepvip/members/pulse"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -174,15 +173,7 @@ func (m *machine) expire() {
 	if m.fitness.backoff.Due(m.now) {
 		work = append(work, m.fit)
 	}
-	m.agenda.first(append(work, m.judgeEnding, func() {
-		if m.beating() {
-			m.patient = m.now.Add(pulse.Every)
-			return
-		}
-		if !m.waiting() && !m.undecided() {
-			m.stepRouter(vrrp.Expired{})
-		}
-	}, m.noteHolder, m.x.expire)...)
+	m.agenda.first(append(work, m.judgeEnding, m.judgeSilence, m.noteHolder, m.x.expire)...)
 }
 
 // tieBreak tells the router how ties are broken, now that more is known about the others.

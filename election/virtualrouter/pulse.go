@@ -20,8 +20,8 @@ type Pulse interface {
 	Tell(holds bool, follows netip.Addr)
 	// Heard tells whether the node, or its kernel, was heard since then.
 	Heard(source netip.Addr, since time.Time) bool
-	// Beats tells whether a beat of the node was heard since then.
-	Beats(source netip.Addr, since time.Time) bool
+	// Beat is when a beat of the node was heard last; zero: never, or it does not beat any more.
+	Beat(source netip.Addr) time.Time
 	// State is for how long a beat may be late, and why an Active would not be found to be gone; empty if it would.
 	State(active netip.Addr) (wait time.Duration, why string)
 }
@@ -67,40 +67,64 @@ func (m *machine) evidence(g *pulse.Gone) string {
 }
 
 const (
-	// beatLately is the age of a beat that shows that the Active advertises, and that the advertisements are lost: one in many beats arrives on any
-	// network that is of use. A process that stands still, or ends, has sent none for longer when its advertisements are missed. It is two intervals at most.
-	beatLately = 6 * pulse.Every
-	// mostMissed is how many advertisements may be missed while beats come. An Active whose beats alone arrive is followed no longer.
+	// mostMissed is how many advertisements may be missed while something shows that they are lost. An Active whose beats alone arrive is followed no longer.
 	mostMissed = 10
 	// leastMissed is how many are missed when they are lost: a Backup whose turn comes sooner has another reason.
 	leastMissed = 2
 )
 
-// beating tells that the Active, whose advertisements this Backup misses, beats: then they were lost, and not missed.
-func (m *machine) beating() bool {
+// judgeSilence lets the router go on whose timer has expired. A Backup that misses advertisements of an Active that beats waits until the lease of the last one
+// is over that may have been lost. Then it asks for the address: a kernel that answers has a lease, and that began with an advertisement which was lost, too.
+func (m *machine) judgeSilence() {
+	if m.waiting() || m.undecided() {
+		return
+	}
+	bridged := m.bridged()
+	switch m.patient = bridged; {
+	case bridged.IsZero():
+		m.stepRouter(vrrp.Expired{})
+	case !bridged.After(m.now):
+		m.agenda.ask(question{m.cfg.Router.Addresses[0], ending{source: m.router.Snapshot().Followed, at: m.now}}, func(r response) {
+			if r.answered {
+				m.patient = m.now.Add(pulse.Every)
+				return
+			}
+			m.stepRouter(vrrp.Expired{})
+		})
+	}
+}
+
+// bridged is until when the beats of the Active show that its advertisements were lost, and not missed: those that were due by its last beat have left, and a
+// lease began with each. It is in the past where none was, and zero for a Backup that has no reason to doubt that its Active is silent.
+func (m *machine) bridged() (until time.Time) {
 	due, armed := m.router.Deadline()
-	if !m.beats || !armed || due.After(m.now) || m.state != election.Backup || m.strangers() != "" {
-		return false
+	if m.beat.IsZero() || !armed || due.After(m.now) || m.state != election.Backup || m.strangers() != "" {
+		return time.Time{}
 	}
 	s := m.router.Snapshot()
 	h := m.heard.findPlain(s.Followed)
 	if h == nil || h.resigned || m.x.isDeaf(s.Followed) {
-		return false // it gives the address up, or has to
+		return time.Time{} // it gives the address up, or has to
 	}
-	silent := m.now.Sub(h.at)
-	return silent >= leastMissed*s.ActiveAdverInterval && silent < mostMissed*s.ActiveAdverInterval
+	if silent := m.now.Sub(h.at); silent < leastMissed*s.ActiveAdverInterval || silent >= mostMissed*s.ActiveAdverInterval {
+		return time.Time{}
+	}
+	lost := (m.beat.Sub(h.at) - pulse.LeastWait) / s.ActiveAdverInterval // an advertisement may be a little late itself
+	return due.Add(max(0, min(lost, mostMissed-3)) * s.ActiveAdverInterval)
 }
 
-// beats tells whether the Active that is followed was heard by a beat lately.
-func (e *Elector) beats() bool {
+// beat is when the Active that is followed was heard by a beat last; zero for never.
+func (e *Elector) beat() time.Time {
 	if e.cfg.Members == nil || e.cfg.Members.Pulse == nil {
-		return false
+		return time.Time{}
 	}
 	e.mu.Lock()
 	s := e.machine.router.Snapshot()
 	e.mu.Unlock()
-	lately := min(beatLately, 2*s.ActiveAdverInterval)
-	return s.State == vrrp.Backup && s.Followed.IsValid() && e.cfg.Members.Pulse.Beats(s.Followed, time.Now().Add(-lately))
+	if s.State != vrrp.Backup || !s.Followed.IsValid() {
+		return time.Time{}
+	}
+	return e.cfg.Members.Pulse.Beat(s.Followed)
 }
 
 // strangers is why this group is no group of members alone; empty if it is. With other routers the advertisements alone decide who takes over, and when.

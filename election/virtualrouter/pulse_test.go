@@ -1,6 +1,7 @@
 package virtualrouter
 
 import (
+	"math/rand/v2"
 	"net/netip"
 	"sync"
 	"testing"
@@ -22,13 +23,16 @@ type lanPulse struct {
 	holds   bool
 	follows netip.Addr
 	heard   bool
-	beats   func(since time.Time) bool // nil: no beat arrives
+	beat    func() time.Time // nil: no beat arrives
 }
 
-func (p *lanPulse) Beats(_ netip.Addr, since time.Time) bool {
+func (p *lanPulse) Beat(netip.Addr) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.beats != nil && p.beats(since)
+	if p.beat == nil {
+		return time.Time{}
+	}
+	return p.beat()
 }
 
 func (p *lanPulse) Tell(holds bool, follows netip.Addr) {
@@ -52,7 +56,7 @@ func (p *lanPulse) Heard(netip.Addr, time.Time) bool {
 func (p *lanPulse) alwaysBeats() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.beats = func(time.Time) bool { return true }
+	p.beat = time.Now
 }
 
 func (p *lanPulse) State(netip.Addr) (time.Duration, string) { return pulse.LeastWait, "" }
@@ -226,10 +230,12 @@ func (l *lan) losesWhatHolds(on bool) {
 func TestLostAdvertisementsMoveNothingWhileBeatsCome(t *testing.T) {
 	for name, tt := range map[string]struct {
 		beats         bool // of the Active, all the time
+		silent        bool // nobody answers for the address
 		least, before time.Duration
 	}{
-		"beats come":         {true, 9 * interval, 12 * interval},
-		"beats stop as well": {false, 2 * interval, 4 * interval},
+		"beats come":                            {true, true, 9 * interval, 12 * interval},
+		"beats stop as well":                    {false, true, 2 * interval, 4 * interval},
+		"beats stop, and the address is served": {false, false, 9 * interval, 12 * interval},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
@@ -237,10 +243,18 @@ func TestLostAdvertisementsMoveNothingWhileBeatsCome(t *testing.T) {
 				time.Sleep(interval / 2)
 				lost := time.Now()
 				l.losesWhatHolds(true)
+				if tt.silent {
+					l.losesAnswers()
+				}
 				for _, a := range []netip.Addr{nodeB, nodeC} {
 					p := l.felt[a]
 					p.mu.Lock()
-					p.beats = func(since time.Time) bool { return tt.beats || !lost.Before(since) }
+					p.beat = func() time.Time {
+						if tt.beats {
+							return time.Now()
+						}
+						return lost
+					}
 					p.mu.Unlock()
 				}
 				time.Sleep(tt.least)
@@ -271,4 +285,72 @@ func TestActiveWhoseAdvertisementsComeAgainIsFollowedOn(t *testing.T) {
 		assert.NotContains(t, l.what(nodeC), "bind")
 		stopAll(t, all...)
 	})
+}
+
+// beatsBadly has the first node beat: of what it says a fifth is lost on the way to each other, its advertisements as well. It stands still now and then,
+// for less than its lease lasts.
+func (l *lan) beatsBadly(seed uint64, length time.Duration, holder *member) {
+	rng := rand.New(rand.NewPCG(seed, 43))
+	var mu sync.Mutex // guards rng and last
+	loses := func() bool { return rng.Float64() < 0.2 }
+	last := map[netip.Addr]time.Time{}
+	for _, a := range []netip.Addr{nodeB, nodeC} {
+		p := l.felt[a]
+		p.mu.Lock()
+		p.beat = func() time.Time {
+			mu.Lock()
+			defer mu.Unlock()
+			return last[a]
+		}
+		p.mu.Unlock()
+	}
+	l.mu.Lock()
+	l.loses = func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return loses()
+	}
+	l.mu.Unlock()
+	beat := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, a := range []netip.Addr{nodeB, nodeC} {
+			if !loses() {
+				last[a] = time.Now()
+			}
+		}
+	}
+	stall := func() (d time.Duration, now bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		return time.Duration(rng.Int64N(int64(2*interval - 20*time.Millisecond))), rng.IntN(30) == 0
+	}
+	for end := time.Now().Add(length); time.Now().Before(end); time.Sleep(pulse.Every) {
+		beat()
+		if d, now := stall(); now {
+			thaw := holder.wire.freeze()
+			time.Sleep(d)
+			thaw()
+		}
+	}
+}
+
+// TestLossBesideAHolderThatIsLateMovesNothing: it advertises within its lease, and so much of that arrives that the others know.
+func TestLossBesideAHolderThatIsLateMovesNothing(t *testing.T) {
+	for seed := range uint64(3) {
+		bubble.Test(t, func(t *testing.T) {
+			l, all := withPulse(t, [3]uint8{100, 100, 100})
+			l.beatsBadly(seed, 5*time.Minute, all[0])
+			n := 0
+			for _, a := range []netip.Addr{nodeB, nodeC} {
+				for _, what := range l.what(a) {
+					if what == "bind" {
+						n++
+					}
+				}
+			}
+			assert.Zero(t, n, "takeovers with seed %d", seed)
+			stopAll(t, all...)
+		})
+	}
 }

@@ -277,10 +277,12 @@ func (m *Machine) Heard(a netip.Addr, since time.Time) bool {
 	return p != nil && (!p.beat.Before(since) || !p.answered.Before(since))
 }
 
-// Beats tells whether a beat of a node was heard since then.
-func (m *Machine) Beats(a netip.Addr, since time.Time) bool {
-	p := m.find(a.WithZone(""))
-	return p != nil && p.beating() && !p.beat.Before(since)
+// Beat is when a beat of a node was heard last; zero: never, or it does not beat any more.
+func (m *Machine) Beat(a netip.Addr) time.Time {
+	if p := m.find(a.WithZone("")); p != nil {
+		return p.beat
+	}
+	return time.Time{}
 }
 
 // Why is why the node of a holder that is watched would not be found to be gone; empty if it would.

@@ -201,11 +201,11 @@ func (u *User) Heard(source netip.Addr, since time.Time) bool {
 	return u.p.machine.Heard(source, since)
 }
 
-// Beats tells whether a beat of a node was heard since then.
-func (u *User) Beats(source netip.Addr, since time.Time) bool {
+// Beat is when a beat of a node was heard last; zero: never, or it does not beat any more.
+func (u *User) Beat(source netip.Addr) time.Time {
 	u.p.mu.Lock()
 	defer u.p.mu.Unlock()
-	return u.p.machine.Beats(source, since)
+	return u.p.machine.Beat(source)
 }
 
 // State is for how long a beat may be late, and why the node of a holder would not be found to be gone; empty if it would.
