@@ -77,7 +77,7 @@ type PassOn struct{}
 type Granted struct{}
 
 // Gone says that the process of the Active of that address has ended, and that its kernel answers for the addresses no more. A Backup that follows
-// it becomes Active at once, unless it is Grouped. It does nothing in other states.
+// it becomes Active at once or, Grouped, is ready to. It does nothing in other states.
 type Gone struct {
 	Source netip.Addr
 	Node   bool // not its process alone: nothing of its node answers

@@ -22,6 +22,11 @@ func TestMachineGone(t *testing.T) {
 			name:  "nobody is followed: nothing",
 			steps: asBackup(step{time.Second, Gone{}, ""}), state: Backup, deadline: down,
 		},
+		{
+			name: "a Grouped Backup waits for the others", change: grouped,
+			steps: asBackup(step{time.Second, heard(above, 200), ""}, step{1100 * ms, Gone{Source: above}, ""}, step{1101 * ms, TakeOver{}, took}),
+			state: Active, deadline: 2101 * ms,
+		},
 		{name: "an Active: nothing", steps: asActive(step{3700 * ms, Gone{Source: above}, ""}), state: Active, deadline: down + time.Second},
 	})
 }

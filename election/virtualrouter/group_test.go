@@ -7,6 +7,8 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/bubble"
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/members/lifeline"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -75,6 +77,48 @@ func TestGroupMovesTogetherWhenItsHolderDies(t *testing.T) {
 		}
 		assert.Equal(t, both, b.holds())
 	})
+}
+
+// TestGroupMovesTogetherWhenItsHolderIsKilled: its lines end on both links, and so do its leases. Where one end is not heard, the others wait for its lease.
+func TestGroupMovesTogetherWhenItsHolderIsKilled(t *testing.T) {
+	for name, tt := range map[string]struct {
+		hears       bool // on the right link
+		least, most time.Duration
+	}{
+		"both ends are heard": {true, 0, 10 * time.Millisecond},
+		"one end is not":      {false, Lease(vrrp.Config{Interval: interval}) - interval, 450 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				b2 := bench2{newLAN(), newLAN()}
+				for _, l := range []*lan{b2.left, b2.rite} {
+					l.talk, l.lines = true, true
+				}
+				a, b := b2.start(t, nodeA, 200), b2.start(t, nodeB, 100)
+				time.Sleep(5 * time.Second)
+				require.Equal(t, both, a.holds())
+
+				began := time.Now()
+				b2.left.dies(nodeA, nodeB)
+				b2.rite.dies(nodeA)
+				if tt.hears {
+					b2.rite.lineEnds(nodeB, nodeA, lifeline.Ended)
+				}
+				for b.holds() != both {
+					time.Sleep(time.Millisecond / 4)
+					require.Less(t, time.Since(began), time.Second, "the group does not move")
+				}
+				assert.GreaterOrEqual(t, time.Since(began), tt.least)
+				assert.LessOrEqual(t, time.Since(began), tt.most)
+				time.Sleep(time.Second)
+				assert.Equal(t, both, b.holds())
+				assert.Equal(t, uint64(2), b.takeovers())
+				assert.Equal(t, code.ProcessEnded, b.left.last().Code)
+				a.stop(t)
+				b.stop(t)
+			})
+		})
+	}
 }
 
 func TestGroupGivesUpTogether(t *testing.T) {

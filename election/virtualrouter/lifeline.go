@@ -52,7 +52,7 @@ func (m *machine) lineEnded(r members.Received) {
 
 // follows tells whether the process that has ended is that of the Active that this node follows, and nothing was heard of it since.
 func (m *machine) follows(e ending) bool {
-	if m.cfg.Lifeline == nil || m.cfg.GroupMember != nil || m.state != election.Backup || m.quiet || m.waiting() || m.fitness.noCandidate {
+	if m.cfg.Lifeline == nil || m.state != election.Backup || m.quiet || m.waiting() || m.fitness.noCandidate {
 		return false
 	}
 	h := m.heard.findPlain(e.source)
