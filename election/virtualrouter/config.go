@@ -24,6 +24,8 @@ type Config struct {
 	Ears Ears
 	// Lifeline tells in the moment in which the process of a member ends; nil: its silence alone does.
 	Lifeline Lifeline
+	// Entries is how many virtual routers this node may have to take over at the same moment; 0 and 1 are one.
+	Entries int
 	// NoCandidate keeps the node from ever holding the addresses, until SetCandidate says otherwise: it is a member, and no more.
 	NoCandidate bool
 }

@@ -19,9 +19,19 @@ type Lifeline interface {
 	Held() []netip.Addr
 }
 
-// rankGap is the time between two members that would take over: all hear of an end in the same moment, and the first of them then says that it is
-// the Active.
-const rankGap = 8 * time.Millisecond
+const (
+	// rankGap is the time between two members that would take over: all hear of an end in the same moment, and the first of them then says that it is
+	// the Active.
+	rankGap = 8 * time.Millisecond
+	// entryTakes is what a takeover costs a processor, at most as a rule: who takes over many entries says so later for the last of them.
+	entryTakes = time.Millisecond
+)
+
+// turn is after how long it is this node's turn to take over from a node that has ended, where each member has so long.
+func (m *machine) turn(from netip.Addr, each time.Duration) time.Duration {
+	before, _ := m.takers(from)
+	return time.Duration(before) * min(each+time.Duration(max(m.cfg.Entries-1, 0))*entryTakes, max(each, m.cfg.Router.Interval))
+}
 
 // ending is the Active that this Backup followed, and whose process has ended, or whose node is gone; the zero ending is none.
 type ending struct {
@@ -42,8 +52,7 @@ func (m *machine) lineEnded(r members.Received) {
 	if h := m.heard.findPlain(source); h != nil {
 		h.ended = r.At
 	}
-	before, _ := m.takers(source)
-	e := ending{source: source, at: r.At, due: m.now.Add(time.Duration(before) * rankGap)}
+	e := ending{source: source, at: r.At, due: m.now.Add(m.turn(source, rankGap))}
 	if m.follows(e) {
 		m.ending = e
 		m.judgeEnding()

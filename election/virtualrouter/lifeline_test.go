@@ -77,6 +77,32 @@ func withLines(t *testing.T, priorities [3]uint8) (*lan, []*member) {
 	return l, all
 }
 
+// TestNextMemberWaitsLongerWhereManyEntriesMove: the first one says that it is the Active when it has taken over those before.
+func TestNextMemberWaitsLongerWhereManyEntriesMove(t *testing.T) {
+	const entries = 25
+	bubble.Test(t, func(t *testing.T) {
+		l := newLAN()
+		l.talk, l.lines, l.entries = true, true, entries
+		all := []*member{l.start(t, nodeA, nil)}
+		holder(t, time.Second, all...)
+		for _, a := range []netip.Addr{nodeB, nodeC} {
+			all = append(all, l.start(t, a, nil))
+		}
+		time.Sleep(2 * time.Second)
+		began := time.Now()
+		l.dies(nodeA, nodeB)
+		for len(holders(all[1:]...)) == 0 {
+			time.Sleep(time.Millisecond / 4)
+			require.Less(t, time.Since(began), time.Second, "nobody takes over")
+		}
+		gap := rankGap + (entries-1)*entryTakes
+		assert.GreaterOrEqual(t, time.Since(began), gap)
+		assert.LessOrEqual(t, time.Since(began), gap+4*time.Millisecond)
+		assert.Equal(t, []netip.Addr{nodeB}, holders(all[1:]...))
+		stopAll(t, all...)
+	})
+}
+
 func TestEndOfTheActivesProcessIsTakenOverFrom(t *testing.T) {
 	for name, tt := range map[string]struct {
 		priorities [3]uint8

@@ -46,8 +46,7 @@ func (m *machine) nodeGone(g *pulse.Gone) {
 	if h := m.heard.findPlain(source); h != nil {
 		h.fall = fall{m.now, m.evidence(g)}
 	}
-	before, _ := m.takers(source)
-	e := ending{source: source, at: g.Since, due: m.now.Add(time.Duration(before) * max(rankGap, 2*g.Wait)), node: true}
+	e := ending{source: source, at: g.Since, due: m.now.Add(m.turn(source, max(rankGap, 2*g.Wait))), node: true}
 	if m.follows(e) {
 		m.ending = e
 		m.judgeEnding()

@@ -254,7 +254,8 @@ func (b *builder) electByVRRP(in *instance.Config, p instance.Place) (election.E
 	}
 	e, err := virtualrouter.New(virtualrouter.Config{
 		Router: router, Bound: len(v.Addresses), Peers: v.VRRP.Peers, Members: known, GroupMember: b.groups.member(v),
-		Ears: hearing, Lifeline: judged(lines, known != nil && known.Pulse != nil, hearing), NoCandidate: !b.host.seen.candidate(v),
+		Ears: hearing, Lifeline: judged(lines, known != nil && known.Pulse != nil, hearing), Entries: len(in.Whole.VIPs),
+		NoCandidate: !b.host.seen.candidate(v),
 	}, wire, log)
 	if err != nil {
 		giveBack()
