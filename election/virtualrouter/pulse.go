@@ -88,7 +88,7 @@ func (m *machine) judgeSilence() {
 				m.patient = m.now.Add(pulse.Every)
 				return
 			}
-			m.stepRouter(vrrp.Expired{})
+			m.drain(true, func() { m.stepRouter(vrrp.Expired{}) }) // another one may have taken over meanwhile
 		})
 	}
 }
