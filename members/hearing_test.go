@@ -1,6 +1,7 @@
 package members
 
 import (
+	"math/rand/v2"
 	"net/netip"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ type hearingLink struct {
 	hosts []netip.Addr
 	pace  Pace
 	asked int
+	loses func() bool // a question or its answer; nil: none
 }
 
 // run steps each 10 ms; the hosts that are there answer within that.
@@ -25,7 +27,7 @@ func (l *hearingLink) run(d time.Duration) {
 		l.asked += len(q.To)
 		for _, a := range l.hosts {
 			for _, to := range q.To {
-				if a == to {
+				if a == to && (l.loses == nil || !l.loses()) {
 					l.h.Hear(a, l.now.Add(time.Millisecond), true)
 				}
 			}
@@ -76,6 +78,28 @@ func TestHearingStaysDeafWhenThePaceChanges(t *testing.T) {
 		l.run(time.Second)
 		assert.True(t, l.h.Deaf(), "Active after %v", after)
 	}
+}
+
+// TestHearingWithAShorterGapAsksForAsLong, and so more often: who asks sooner must not be deaf for frames that are lost.
+func TestHearingWithAShorterGapAsksForAsLong(t *testing.T) {
+	lossy := newHearingLink("10.77.0.12", "10.77.0.13")
+	lossy.pace.Quiet, lossy.pace.Gap = 150*time.Millisecond, 20*time.Millisecond
+	lossy.run(5 * time.Second)
+	rng := rand.New(rand.NewPCG(43, 1))
+	lossy.loses = func() bool { return rng.Float64() < 0.36 } // a fifth of all frames, either way
+	for range 600 * 60 {
+		lossy.run(100 * time.Millisecond)
+		require.False(t, lossy.h.Deaf(), "within an hour")
+	}
+
+	l := newHearingLink("10.77.0.12", "10.77.0.13")
+	l.pace.Quiet, l.pace.Gap = 150*time.Millisecond, 20*time.Millisecond
+	l.run(20 * time.Second)
+	l.hosts = nil
+	l.run(150 * time.Millisecond)
+	assert.False(t, l.h.Deaf(), "the questions are under way")
+	l.run(250 * time.Millisecond)
+	assert.True(t, l.h.Deaf())
 }
 
 func TestHearingMeetsHostsAtOnce(t *testing.T) {
