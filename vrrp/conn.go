@@ -29,6 +29,10 @@ type ConnConfig struct {
 	// Group is the multicast group without Peers; zero: that of the RFC. Nodes with another one do not hear each other.
 	Group netip.Addr
 
+	// MAC is the source of what goes to the group: the virtual MAC of a Virtual Router (RFC 9568, section 7.2). Empty: that of the interface.
+	// There are no Peers then.
+	MAC net.HardwareAddr
+
 	// VRIDs are the Virtual Routers whose packets are wanted; nil means all.
 	VRIDs []uint8
 
@@ -46,6 +50,8 @@ func (c ConnConfig) Validate() error {
 		return fmt.Errorf("vrrp: source %v, want a unicast IPv4 or IPv6 address", c.Source)
 	case c.Group.IsValid() && (!c.Group.IsMulticast() || c.Group.BitLen() != c.Source.BitLen() || c.Group.Zone() != ""):
 		return fmt.Errorf("vrrp: group %v, want a multicast address of the source's family (%v)", c.Group, c.Source)
+	case len(c.MAC) > 0 && (len(c.MAC) != etherLen || len(c.Peers) > 0):
+		return fmt.Errorf("vrrp: MAC %v with %d peers, want one of 6 bytes, and no peers", c.MAC, len(c.Peers))
 	case len(c.Peers) > maxAddrs:
 		return fmt.Errorf("vrrp: %d peers, want at most %d", len(c.Peers), maxAddrs)
 	}
@@ -74,7 +80,8 @@ type Conn struct {
 	filter  filter // as opened; SetFilter does not touch it
 
 	recv, send *os.File
-	link       *os.File // for WriteLink; nil without peers
+	link       *os.File         // for WriteLink; nil without peers or a MAC
+	mac        net.HardwareAddr // of what goes to the group; empty: that of the interface, and send is no packet socket
 	recvRaw    syscall.RawConn
 	sendRaw    syscall.RawConn
 	linkRaw    syscall.RawConn
@@ -94,19 +101,20 @@ func Open(cfg ConnConfig) (*Conn, error) {
 	c := &Conn{
 		ifindex: cfg.Interface.Index,
 		group:   cfg.group(),
+		mac:     cfg.MAC,
 		filter:  newFilter(cfg),
 		batch:   newBatch(cfg.Source.Is4()),
 	}
 	s := options{cfg: cfg, source: c.filter.source}
 	var err error
-	if c.send, err = s.openSend(); err != nil {
+	if c.send, err = s.openSender(); err != nil {
 		return nil, fmt.Errorf("vrrp: open the send socket on %s: %w", cfg.Interface.Name, err)
 	}
 	if c.recv, err = s.openReceive(c.filter); err != nil {
 		return nil, errors.Join(fmt.Errorf("vrrp: open the receive socket on %s: %w", cfg.Interface.Name, err), c.send.Close())
 	}
 	c.emptied = time.Now()
-	if len(cfg.Peers) > 0 {
+	if len(cfg.Peers) > 0 || len(cfg.MAC) > 0 {
 		if c.link, err = s.openLink(); err != nil {
 			return nil, errors.Join(fmt.Errorf("vrrp: open the link's socket on %s: %w", cfg.Interface.Name, err), c.Close())
 		}
@@ -169,6 +177,9 @@ func (c *Conn) Write(payload []byte, dst netip.Addr) error {
 		return fmt.Errorf("vrrp: send to %v: want the family of the source %v", dst, c.filter.source)
 	}
 	err := c.control(c.sendRaw, func(fd int) error {
+		if len(c.mac) > 0 {
+			return c.sendFrame(fd, payload, dst)
+		}
 		return unix.Sendto(fd, payload, unix.MSG_DONTWAIT, sockaddr.Of(dst, 0, c.ifindex))
 	})
 	if err != nil {

@@ -18,8 +18,11 @@ const (
 )
 
 // openLink opens the socket for WriteLink. It receives nothing, and what it sends waits behind no more than advertisements do.
-func (s options) openLink() (*os.File, error) {
-	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+func (s options) openLink() (*os.File, error) { return s.openPacket(unix.SOCK_DGRAM) }
+
+// openPacket opens a packet socket that receives nothing: of SOCK_DGRAM the kernel makes the frame's header, of SOCK_RAW its user.
+func (s options) openPacket(kind int) (*os.File, error) {
+	fd, err := unix.Socket(unix.AF_PACKET, kind|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("packet socket (needs CAP_NET_RAW): %w", err)
 	}
@@ -37,7 +40,7 @@ func (s options) openLink() (*os.File, error) {
 // port where the frame comes in, and does not send it back there. A link that brings it back brings it to a host that refuses its own source.
 // What a queue drops has passed, too: that is no error, as it is none for Write.
 func (c *Conn) WriteLink(payload []byte) error {
-	packet, protocol := c.packet(payload)
+	packet, protocol := c.packet(payload, c.filter.source)
 	err := c.control(c.linkRaw, func(fd int) error {
 		to, err := ownMAC(fd)
 		if err != nil {
@@ -65,29 +68,29 @@ func ownMAC(fd int) (*unix.SockaddrLinklayer, error) {
 	return link, nil
 }
 
-// packet puts an IP header before the payload (RFC 791, RFC 8200), and tells its EtherType in network byte order.
-func (c *Conn) packet(payload []byte) (packet []byte, protocol uint16) {
+// packet puts an IP header before the payload to dst (RFC 791, RFC 8200), and tells its EtherType in network byte order.
+func (c *Conn) packet(payload []byte, dst netip.Addr) (packet []byte, protocol uint16) {
 	source := c.filter.source
 	if source.Is6() {
 		b := make([]byte, ipv6Header, ipv6Header+len(payload))
 		binary.BigEndian.PutUint32(b, 6<<28|tosControl<<20)
 		binary.BigEndian.PutUint16(b[4:], uint16(len(payload)))
 		b[6], b[7] = protocolNumber, 255
-		putAddresses(b[8:], source)
+		putAddresses(b[8:], source, dst)
 		return append(b, payload...), swapped(unix.ETH_P_IPV6)
 	}
 	b := make([]byte, ipv4Header, ipv4Header+len(payload))
 	b[0], b[1] = 4<<4|ipv4Header/4, tosControl
 	binary.BigEndian.PutUint16(b[2:], uint16(ipv4Header+len(payload)))
 	b[8], b[9] = 255, protocolNumber
-	putAddresses(b[12:], source)
+	putAddresses(b[12:], source, dst)
 	binary.BigEndian.PutUint16(b[10:], ^fold(sum(0, b)))
 	return append(b, payload...), swapped(unix.ETH_P_IP)
 }
 
-func putAddresses(b []byte, source netip.Addr) {
+func putAddresses(b []byte, source, dst netip.Addr) {
 	n := copy(b, source.AsSlice())
-	copy(b[n:], source.AsSlice())
+	copy(b[n:], dst.AsSlice())
 }
 
 // swapped is a number of 16 bits in network byte order, as the kernel wants it in a structure.
@@ -95,4 +98,41 @@ func swapped(v uint16) uint16 {
 	var b [2]byte
 	binary.BigEndian.PutUint16(b[:], v)
 	return binary.NativeEndian.Uint16(b[:])
+}
+
+const (
+	etherLen    = 6
+	frameHeader = 2*etherLen + 2
+)
+
+// openSender opens the socket that sends advertisements: that of the interface, or with a MAC a packet socket.
+func (s options) openSender() (*os.File, error) {
+	if len(s.cfg.MAC) == 0 {
+		return s.openSend()
+	}
+	return s.openPacket(unix.SOCK_RAW)
+}
+
+// sendFrame puts one packet to the group on the link, in a frame from the virtual MAC. No packet filter of the node's output sees it.
+func (c *Conn) sendFrame(fd int, payload []byte, dst netip.Addr) error {
+	if !dst.IsMulticast() {
+		return unix.EDESTADDRREQ
+	}
+	packet, protocol := c.packet(payload, dst)
+	to := &unix.SockaddrLinklayer{Ifindex: c.ifindex, Protocol: protocol, Halen: etherLen}
+	copy(to.Addr[:], groupMAC(dst))
+	frame := make([]byte, 0, frameHeader+len(packet))
+	frame = append(append(frame, to.Addr[:etherLen]...), c.mac...)
+	frame = binary.NativeEndian.AppendUint16(frame, protocol)
+	return unix.Sendto(fd, append(frame, packet...), unix.MSG_DONTWAIT, to)
+}
+
+// groupMAC is the Ethernet address of a multicast group (RFC 1112 section 6.4, RFC 2464 section 7).
+func groupMAC(group netip.Addr) []byte {
+	if group.Is4() {
+		a := group.As4()
+		return []byte{0x01, 0x00, 0x5e, a[1] & 0x7f, a[2], a[3]}
+	}
+	a := group.As16()
+	return []byte{0x33, 0x33, a[12], a[13], a[14], a[15]}
 }

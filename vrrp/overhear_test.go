@@ -22,7 +22,7 @@ func strangerFrame(t testing.TB, adv Advertisement, source string) []byte {
 	payload, err := adv.Append(nil, src, groupFor(src), PseudoHeader)
 	require.NoError(t, err)
 	c := &Conn{filter: filter{source: src}}
-	packet, protocol := c.packet(payload)
+	packet, protocol := c.packet(payload, c.filter.source)
 	offset := 16
 	if src.Is6() {
 		offset = 24

@@ -28,7 +28,7 @@ func newCleanup() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cleanup",
 		Short: "Remove from this host whatever a keepvip that is gone has left",
-		Long: "Removes every address, nftables table and route that a keepvip has left on this host, and the files that it had not finished\n" +
+		Long: "Removes every address, interface, nftables table and route that a keepvip has left on this host, and the files that it had not finished\n" +
 			"in its state directory, and prints each. Holds, the history and what Raft has stored stay.\n" +
 			"It refuses while a keepvip is running here.",
 		Args: noArguments,
@@ -58,6 +58,7 @@ func newCleanup() *cobra.Command {
 // cleanupDoc is what cleanup has removed, also where something is left that it could not.
 type cleanupDoc struct {
 	Addresses []removedAddress `json:"addresses"` // never null
+	Links     []string         `json:"links"`     // interfaces of virtual MACs; never null
 	Tables    []string         `json:"tables"`    // of nftables; never null
 	Routes    []netip.Addr     `json:"routes"`    // to these addresses; never null
 	Files     []string         `json:"files"`     // paths; never null
@@ -69,7 +70,7 @@ type removedAddress struct {
 }
 
 func cleanup(links *link.Handle, stateDir string) (cleanupDoc, error) {
-	doc := cleanupDoc{Addresses: []removedAddress{}, Tables: []string{}, Routes: []netip.Addr{}, Files: []string{}}
+	doc := cleanupDoc{Addresses: []removedAddress{}, Links: []string{}, Tables: []string{}, Routes: []netip.Addr{}, Files: []string{}}
 	all, err := links.Links()
 	if err != nil {
 		return doc, err
@@ -86,6 +87,17 @@ func cleanup(links *link.Handle, stateDir string) (cleanupDoc, error) {
 			}
 			doc.Addresses = append(doc.Addresses, removedAddress{a.Prefix, l.Name})
 		}
+	}
+	for len(all) > 0 {
+		l := all[0]
+		if l.OursVirtual() {
+			if err := links.DeleteVirtual(l, all); err != nil {
+				errs = append(errs, err)
+			} else {
+				doc.Links = append(doc.Links, l.Name)
+			}
+		}
+		all = all[1:] // the last one on an interface gives that its arp_announce back
 	}
 	for _, clean := range []func() ([]string, error){
 		fence.Cleanup, func() ([]string, error) { return spreadtables.Cleanup() }, func() ([]string, error) { return intercept.Cleanup() },
@@ -121,6 +133,9 @@ func (d cleanupDoc) text() string {
 	var b strings.Builder
 	for _, a := range d.Addresses {
 		fmt.Fprintf(&b, "removed %s from %s\n", a.Address, a.Interface)
+	}
+	for _, name := range d.Links {
+		fmt.Fprintf(&b, "removed the interface %s\n", name)
 	}
 	for _, name := range d.Tables {
 		fmt.Fprintf(&b, "removed the nftables table %s\n", name)

@@ -49,15 +49,15 @@ func TestConvertedFileValidates(t *testing.T) {
 }
 
 func TestConvertRefusedPrintsNothing(t *testing.T) {
-	code, out, errs := keepvip(t, "convert", convertSamples+"use-vmac.conf")
+	code, out, errs := keepvip(t, "convert", convertSamples+"use-ipvlan.conf")
 	assert.Equal(t, exitUsage, code)
 	assert.Empty(t, out)
-	assert.Contains(t, errs, convertSamples+"use-vmac.conf:4: error unsupported: use_vmac:")
+	assert.Contains(t, errs, convertSamples+"use-ipvlan.conf:4: error unsupported: use_ipvlan:")
 	assert.True(t, strings.HasSuffix(errs, "keepvip: nothing is printed, for the error above: mend the file, or take what can be carried over with --partial\n"), errs)
 
-	code, out, errs = keepvip(t, "convert", "--partial", convertSamples+"use-vmac.conf")
+	code, out, errs = keepvip(t, "convert", "--partial", convertSamples+"use-ipvlan.conf")
 	assert.Equal(t, exitOK, code)
-	assert.Contains(t, errs, ":4: error unsupported: use_vmac:")
+	assert.Contains(t, errs, ":4: error unsupported: use_ipvlan:")
 	_, err := config.Load(config.Input{Env: []string{config.EnvInline + "=" + out}, Elsewhere: true})
 	require.NoError(t, err)
 
@@ -89,11 +89,11 @@ func TestConvertAsAnObject(t *testing.T) {
 	assert.Contains(t, doc.Findings[0].File, sample)
 	assert.Equal(t, doc.Errors+doc.Warnings+doc.Notes, len(doc.Findings))
 
-	object(exitUsage, convertSamples+"use-vmac.conf")
+	object(exitUsage, convertSamples+"use-ipvlan.conf")
 	assert.Empty(t, doc.Result)
 	assert.Positive(t, doc.Errors)
 	assert.Equal(t, "unsupported", doc.Findings[0].Code)
-	object(exitOK, "--partial", convertSamples+"use-vmac.conf")
+	object(exitOK, "--partial", convertSamples+"use-ipvlan.conf")
 	assert.NotEmpty(t, doc.Result)
 
 	object(exitOK, fixture("v1.0-pod.yaml"))

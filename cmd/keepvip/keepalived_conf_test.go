@@ -59,16 +59,16 @@ func TestKeepalivedConfIsRunAsItIs(t *testing.T) {
 
 // What an operator reads when the file cannot be run: one line for each reason, and nothing else.
 func TestKeepalivedConfThatCannotBeRunIsRefused(t *testing.T) {
-	const vmac = convertSamples + "use-vmac.conf"
-	refused := "keepvip: " + vmac + ":4: error unsupported: use_vmac: "
+	const ipvlan = convertSamples + "use-ipvlan.conf"
+	refused := "keepvip: " + ipvlan + ":4: error unsupported: use_ipvlan: "
 	for name, tt := range map[string]struct {
 		args []string
 		want []string
 	}{
-		"run":           {[]string{"run", "--keepalived-conf", vmac}, []string{refused}},
-		"validate":      {[]string{"config", "validate", "--keepalived-conf", vmac}, []string{refused}},
+		"run":           {[]string{"run", "--keepalived-conf", ipvlan}, []string{refused}},
+		"validate":      {[]string{"config", "validate", "--keepalived-conf", ipvlan}, []string{refused}},
 		"missing":       {[]string{"run", "--keepalived-conf", "/none/k.conf"}, []string{"keepvip: /none/k.conf: no such file or directory: want the path of a keepalived.conf"}},
-		"with --config": {[]string{"run", "--config", "k.yaml", "--keepalived-conf", vmac}, []string{"keepvip: config: the keepalived.conf " + vmac + ": set together with the file k.yaml, want one of them"}},
+		"with --config": {[]string{"run", "--config", "k.yaml", "--keepalived-conf", ipvlan}, []string{"keepvip: config: the keepalived.conf " + ipvlan + ": set together with the file k.yaml, want one of them"}},
 		"no program":    {[]string{"run", "--keepalived-conf", convertSamples + "kubeadm-master.conf"}, []string{"keepvip: config: " + convertSamples + "kubeadm-master.conf:6: vips[0].checks[0].command: "}},
 		"for all nodes": {[]string{"manifest", "cloud-init", "--keepalived-conf", convertSamples + "kubeadm-backup.conf"}, []string{"keepvip: " + convertSamples + "kubeadm-backup.conf is one node's"}},
 	} {
@@ -106,9 +106,9 @@ func TestKeepalivedConfIsReadAgain(t *testing.T) {
 	require.Len(t, changed, 1)
 	assert.False(t, changed[0].Recreate)
 
-	change("priority 101", "use_vmac")
+	change("priority 101", "use_ipvlan")
 	_, err = load()
-	assert.ErrorContains(t, err, instance+":4: error unsupported: use_vmac:")
+	assert.ErrorContains(t, err, instance+":4: error unsupported: use_ipvlan:")
 
 	shown, err := json.Marshal(before.Values())
 	require.NoError(t, err)

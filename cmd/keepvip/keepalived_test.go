@@ -98,7 +98,7 @@ func TestKeepalivedConfigTest(t *testing.T) {
 		"an include that is missing, with -e":       {"include /none/a\n" + instance, "-e", 6, "FILE:1: warning include:"},
 		"a file that is missing":                    {"", "-f /none/k.conf", 3, "/none/k.conf: no such file or directory"},
 		"a file that is missing, with -e":           {"", "-e -f /none/k.conf", 4, "/none/k.conf: no such file or directory"},
-		"what keepalived runs and keepvip does not": {strings.Replace(instance, "%", " use_vmac", 1), "", 3, "FILE:7: error unsupported: use_vmac:"},
+		"what keepalived runs and keepvip does not": {strings.Replace(instance, "%", " use_ipvlan", 1), "", 3, "FILE:7: error unsupported: use_ipvlan:"},
 		"nothing for VRRP":                          {"", "", 3, "FILE:1: error missing: no vrrp_instance"},
 		"orders to a terminal":                      {instance + "vrrp_sync_group G {\n  group {\n    V\x1b[31m\n  }\n}\n", "", 5, "FILE:10: error reference: "},
 	} {

@@ -134,10 +134,10 @@ func TestStatusSaysWhyTheFileIsNotInForce(t *testing.T) {
 	now := time.Now()
 	d := daemon.Status{Node: "n1", Version: "v1", Config: &reloads.Status{Path: "k.conf", Loaded: now.Add(-time.Hour)}}
 	assert.Equal(t, "n1, keepvip v1\n", statusText(d, now))
-	d.Config.Refused = &reloads.Refused{At: now.Add(-time.Minute), Reasons: []string{"k.conf:4: error unsupported: use_vmac"}}
-	assert.Equal(t, "n1, keepvip v1\nCONFIG refused 1m0s ago, that of 1h0m0s ago is in force: k.conf:4: error unsupported: use_vmac\n", statusText(d, now))
+	d.Config.Refused = &reloads.Refused{At: now.Add(-time.Minute), Reasons: []string{"k.conf:4: error unsupported: use_ipvlan"}}
+	assert.Equal(t, "n1, keepvip v1\nCONFIG refused 1m0s ago, that of 1h0m0s ago is in force: k.conf:4: error unsupported: use_ipvlan\n", statusText(d, now))
 	d.Config.Refused.Reasons = append(d.Config.Refused.Reasons, "k.conf:5: error", "k.conf:6: error")
-	assert.Contains(t, statusText(d, now), "use_vmac (and 2 more)\n")
+	assert.Contains(t, statusText(d, now), "use_ipvlan (and 2 more)\n")
 }
 
 func TestStatusSaysWhetherAMemberListens(t *testing.T) {

@@ -171,8 +171,11 @@ type WireConfig struct {
 	// AnyAddresses takes advertisements with any list of addresses for this cluster's, as RFC 9568 has it.
 	AnyAddresses bool
 	Peers        []netip.Addr // unicast: where to send, and who is listened to; empty: the multicast group
-	Form         vrrp.ChecksumForm
-	Log          *slog.Logger
+	// Framed says that advertisements leave in frames of the socket's own making. How the kernel sees such a frame on its way out depends on the
+	// kind of the link: what renews the lease is one for nobody that follows, as with Peers.
+	Framed bool
+	Form   vrrp.ChecksumForm
+	Log    *slog.Logger
 }
 
 // Join adds a Virtual Router. The wire has to be closed.

@@ -90,7 +90,7 @@ func (w *hubWire) Send(adv vrrp.Advertisement) error {
 	h := w.hub
 	h.sending.Lock()
 	defer h.sending.Unlock()
-	if len(w.cfg.Peers) == 0 {
+	if len(w.cfg.Peers) == 0 && !w.cfg.Framed {
 		return h.write(adv, h.sock.Group(), w.cfg.Form)
 	}
 	for first, tries := time.Now(), 0; ; {
@@ -120,7 +120,11 @@ const mostTries = 3
 
 // sendToPeers sends to the others on the list, and tells how many they are and which of them the kernel has refused.
 func (w *hubWire) sendToPeers(adv vrrp.Advertisement) (others int, refused []unsentTo) {
-	for _, p := range w.cfg.Peers {
+	to := w.cfg.Peers
+	if len(to) == 0 {
+		to = []netip.Addr{w.hub.sock.Group()}
+	}
+	for _, p := range to {
 		if p == w.hub.cfg.Source {
 			continue
 		}

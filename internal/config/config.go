@@ -105,10 +105,15 @@ type VRRP struct {
 	StartupInterval       time.Duration // the longest interval another router may have; 0: AdvertisementInterval
 	Owner                 bool          // the address owner, with priority 255 in place of Priority
 	AnyAddresses          bool          // any list of addresses is of this cluster
-	PasswordFile          string        // version 2: the file of the password; "" for none
-	Detector              Detector      // how a Backup finds out that the holder is dead
-	DetectorWitness       Witness       // a host that answers in place of a third member
-	Password              string        // its contents, as loaded; at most 8 bytes
+	VirtualMAC            string        // the interface with the virtual MAC, or autoName; "": there is none ([VIP.VirtualMACInterface])
+
+	// AdvertiseFromInterface has advertisements leave with the interface's own MAC where there is a virtual one.
+	AdvertiseFromInterface bool
+
+	PasswordFile    string   // version 2: the file of the password; "" for none
+	Detector        Detector // how a Backup finds out that the holder is dead
+	DetectorWitness Witness  // a host that answers in place of a third member
+	Password        string   // its contents, as loaded; at most 8 bytes
 }
 
 // Key is the shared key and what is done with it.

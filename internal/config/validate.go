@@ -54,6 +54,7 @@ func (c *Config) Validate() error {
 		v.candidates()
 		v.external()
 		v.hooksOnly()
+		v.virtualMAC()
 	}
 	c.validateGroupNames(&ps)
 	c.checkKey(&ps)

@@ -28,6 +28,9 @@ type RecordedFrame struct {
 // Record starts to keep every frame of protocol 112 that a node sends.
 func (l *Lab) Record() (*Recording, error) { return l.record(onlyVRRP()) }
 
+// RecordAll starts to keep every frame that a node sends.
+func (l *Lab) RecordAll() (*Recording, error) { return l.record(nil) }
+
 // RecordUDP starts to keep every datagram to the port that a node sends.
 func (l *Lab) RecordUDP(port uint16) (*Recording, error) { return l.record(onlyUDP(port)) }
 

@@ -16,6 +16,8 @@ type Flavor struct {
 	Password  string       // VRRPv2 with authentication type 1, at most 8 octets
 	Peers     []netip.Addr // unicast to these addresses, the own one among them; none = multicast
 	NoPreempt bool
+	VMAC      bool // the virtual MAC of RFC 9568
+	XmitBase  bool // with VMAC advertisements have the interface's own MAC
 }
 
 // Router is one virtual router of a daemon that may run several.
@@ -88,6 +90,9 @@ func RunKeepvip(n *lab.Node, routers ...Router) (*lab.Process, error) {
 				return nil, err
 			}
 			fmt.Fprintf(&b, ", passwordFile: %q", path)
+		}
+		if r.VMAC {
+			fmt.Fprintf(&b, ", virtualMAC: auto, advertiseFromInterface: %v", r.XmitBase)
 		}
 		b.WriteString("}\n")
 	}
@@ -182,6 +187,12 @@ func (r Router) keepalived(n *lab.Node) string {
 	fmt.Fprintf(&b, "vrrp_instance %s {\n state BACKUP\n interface %s\n virtual_router_id %d\n priority %d\n version %d\n advert_int %g\n", r.Name, n.NICs[0].Name, r.VRID, r.Priority, r.version(), r.Interval.Seconds())
 	if r.NoPreempt {
 		b.WriteString(" nopreempt\n")
+	}
+	if r.VMAC {
+		b.WriteString(" use_vmac\n")
+	}
+	if r.XmitBase {
+		b.WriteString(" vmac_xmit_base\n")
 	}
 	if r.Password != "" {
 		fmt.Fprintf(&b, " authentication {\n  auth_type PASS\n  auth_pass %s\n }\n", r.Password)

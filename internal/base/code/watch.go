@@ -11,6 +11,8 @@ const (
 
 	ClusterNetwork Code = "KV243"
 
+	VirtualMACInterface Code = "KV244"
+
 	NoHolder      Code = "KV330"
 	NobodyElse    Code = "KV331"
 	AddressFlaps  Code = "KV332"
@@ -55,6 +57,11 @@ func holdWatched() []Entry {
 			ClusterNetwork, "cluster-network", "The virtual address is in a network of containers: of pods, of services or of docker. A pod or service can get the address as well, and this host does not send to the other nodes what is for that network.",
 			"Look at `ip address` for docker0, cni0, flannel, cilium and their like, and at `serviceSubnet` and `podSubnet` of kubeadm's configuration.",
 			"Choose an address of the nodes' own subnet.",
+		},
+		{
+			VirtualMACInterface, "virtual-mac-interface", "The interface for the virtual MAC could not be made on this node, so the node is out of the election.",
+			"Look at `ip -d link` on this node: for an interface of that name that keepvip has not made, and for the kind of the interface below it.",
+			"Delete what another program has left under that name, give `vrrp.virtualMAC` another name, or load the kernel module macvlan.",
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package fence
 
 import (
+	"encoding/binary"
 	"errors"
 	"slices"
 	"time"
@@ -19,6 +20,9 @@ import (
 //	map addresses4   address -> jump to the chain of its group
 //	set guardN       of group N; timed; the operation of an ARP request is in it, or it is not
 //	chain input      hooked where this machine hears ARP, not where a bridge forwards it
+//
+// Where a link of its own has the addresses, because of their virtual MAC, the link below it is another one. Nobody may ever learn its MAC as that of
+// the addresses: so the guard of such a group is there while the node stands by, too.
 const chainInput = "input"
 
 // arpInput is NF_ARP_IN.
@@ -61,11 +65,11 @@ func (t *arpTable) put(c *nftables.Conn, groups map[uint32]Group, guards map[uin
 		return err
 	}
 	c.AddChain(t.chain(chainInput))
-	addRules(c, t.chain(chainInput), arpInputRules(t.link))
+	addRules(c, t.chain(chainInput), arpInputRules())
 	var errs []error
 	for _, g := range sorted(groups) {
 		errs = append(errs, c.AddSet(t.guard(g.ID), nil))
-		addRules(c, c.AddChain(t.chain(chainOf(g.ID))), arpVerdicts(g.ID))
+		addRules(c, c.AddChain(t.chain(chainOf(g.ID))), arpVerdicts(g.ID, t.answering(g)))
 		errs = append(errs, t.putGuard(c, g.ID, guards[g.ID]))
 	}
 	for part := range slices.Chunk(addressElements(groups)[mapAddresses4], elementsPerMessage) {
@@ -86,14 +90,31 @@ func (t *arpTable) putGuard(c *nftables.Conn, id uint32, left time.Duration) err
 	return c.SetAddElements(t.guard(id), []nftables.SetElement{{Key: arpRequest, Timeout: left}})
 }
 
-// arpInputRules pick the requests for an address that come in on another link than that of that index.
-func arpInputRules(index []byte) []match {
+// answering is the link that alone answers for a group, as rules have it.
+func (t *arpTable) answering(g Group) []byte {
+	if g.Answers != 0 {
+		return binary.NativeEndian.AppendUint32(nil, uint32(g.Answers))
+	}
+	return t.link
+}
+
+// arpInputRules pick the requests for an address.
+func arpInputRules() []match {
+	return []match{and(arpOperation.is(expr.CmpOpEq, arpRequest...), arpTarget.load(), judge(mapAddresses4))}
+}
+
+// arpVerdicts drops those that come in on another link than that of that index.
+func arpVerdicts(id uint32, index []byte) []match {
 	return []match{and(
 		incoming.load(), match{&expr.Cmp{Op: expr.CmpOpNeq, Register: register, Data: index}},
-		arpOperation.is(expr.CmpOpEq, arpRequest...), arpTarget.load(), judge(mapAddresses4),
+		arpOperation.load(), match{&expr.Lookup{SourceRegister: register, SetName: guardOf(id)}}, drop(),
 	)}
 }
 
-func arpVerdicts(id uint32) []match {
-	return []match{and(arpOperation.load(), match{&expr.Lookup{SourceRegister: register, SetName: guardOf(id)}}, drop())}
+// standbyGuard is how long the guard of a group lasts that stands by; 0: it has none.
+func standbyGuard(g Group) time.Duration {
+	if g.Answers == 0 {
+		return 0
+	}
+	return standbyFor(g.Guard)
 }

@@ -26,6 +26,7 @@ type Group struct {
 	Lease     time.Duration // how long the addresses answer after the last renewal
 	Guard     time.Duration // how long the fence is in place after the last Hold; longer than Lease and than the address's own lifetime
 	Spread    Spread        // ports that each member serves; none: the holder alone serves the addresses
+	Answers   int           // index of the link that has the addresses and alone answers ARP for them, as one with a virtual MAC on the fence's link; 0: that one itself
 }
 
 // Advert tells our own VRRP advertisements from everything else that leaves on the link: by source address and VRID. One with priority 0

@@ -1,6 +1,7 @@
 package fence
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 // ForwardConfig says which packets go on to which node.
 type ForwardConfig struct {
 	Index     int          // of the link
+	Heard     int          // of the one that has the addresses, where that is another one, on that link; 0: it is not
 	Addresses []netip.Addr // bound here; those of the other family than To's are left out
 	To        netip.Addr   // own address of a node on the link that drains their older connections
 	Except    []uint16     // TCP ports whose packets stay here: translation, which comes later, knows where they belong
@@ -124,6 +126,7 @@ const (
 // does not say how it was bound.
 func (s *forwarding) rule() match {
 	destination, index := field{expr.PayloadBaseNetworkHeader, 24, 16}, binary.NativeEndian.AppendUint32(nil, uint32(s.cfg.Index))
+	heard := binary.NativeEndian.AppendUint32(nil, uint32(cmp.Or(s.cfg.Heard, s.cfg.Index)))
 	if s.cfg.To.Is4() {
 		destination = field{expr.PayloadBaseNetworkHeader, 16, 4}
 	}
@@ -131,7 +134,7 @@ func (s *forwarding) rule() match {
 	return and(
 		match{
 			&expr.Meta{Key: expr.MetaKeyIIF, Register: register},
-			&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: index},
+			&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: heard},
 		},
 		destination.load(),
 		match{&expr.Lookup{SourceRegister: register, SetName: setForwarded}},

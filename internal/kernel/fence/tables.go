@@ -67,6 +67,7 @@ func (t *tables) fill(c *nftables.Conn, w *wanted, leaseEnds map[uint32]time.Tim
 		if t.link.canStandBy() {
 			errs = append(errs, t.link.putStandby(c, w.groups[id]))
 		}
+		guards[id] = standbyGuard(w.groups[id])
 	}
 	errs = append(errs, t.arp.put(c, w.groups, guards))
 	return errors.Join(errs...)
@@ -94,8 +95,11 @@ func (t *tables) exchange(c *nftables.Conn, w *wanted, next map[uint32]Group, bo
 		}
 		l.addRenewal(c, g)
 		errs = append(errs, l.changeSpread(c, old, g))
-		if _, standing := w.standby[g.ID]; standing && changed(old, g) {
-			errs = append(errs, l.putStandby(c, Group{ID: g.ID, Guard: max(old.Guard, g.Guard)}))
+		if until, standing := w.standby[g.ID]; standing {
+			if changed(old, g) {
+				errs = append(errs, l.putStandby(c, Group{ID: g.ID, Guard: max(old.Guard, g.Guard)}))
+			}
+			guards[g.ID] = min(standbyGuard(g), time.Until(until))
 		}
 		shut, held := w.held[g.ID]
 		switch {
@@ -127,11 +131,15 @@ func (t *tables) hold(c *nftables.Conn, w *wanted, g Group, shut part) error {
 
 // standBy starts a group's guard of standby, in place of the one that it has if it is held.
 func (t *tables) standBy(c *nftables.Conn, w *wanted, id uint32) error {
+	g := w.groups[id]
 	var err error
-	if shut, held := w.held[id]; held {
-		err = t.putHeld(c, Group{ID: id}, shut, 0)
+	switch shut, held := w.held[id]; {
+	case held:
+		err = errors.Join(t.link.putTimers(c, Group{ID: id}, shut, 0), t.arp.putGuard(c, id, standbyGuard(g)))
+	case g.Answers != 0:
+		err = t.arp.putGuard(c, id, standbyGuard(g))
 	}
-	return errors.Join(err, t.link.putStandby(c, w.groups[id]))
+	return errors.Join(err, t.link.putStandby(c, g))
 }
 
 // putHeld is hold for a group that is not on standby.

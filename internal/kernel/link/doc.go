@@ -10,7 +10,7 @@
 // finds it again, whatever became of the configuration in between.
 //
 // Left out on purpose: deciding which node holds an address (package election), announcing it (package arp), silencing it when its
-// holder is gone (package fence), adding routes, and creating links.
+// holder is gone (package fence), and creating links other than that of a virtual MAC (virtualmac.go).
 //
 // The package keeps no goroutine of its own: each request runs on one that its caller waits for, and Watch blocks its caller. ResetTCP alone leaves one
 // to itself where the kernel is slow to ask for forgotten peers: it ends with its system calls.

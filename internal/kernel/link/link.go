@@ -16,6 +16,9 @@ type Link struct {
 	Carriers  uint32           // how often the carrier has come or gone (Linux 3.15); two snapshots with the same one saw the same stay
 	Loopback  bool
 	Master    int       // index of the bridge, bond or VRF this link is a port of; 0 when it is none
+	Kind      string    // such as "bridge" or "macvlan"; empty for a device of hardware
+	Below     int       // index of the link that this one is on, such as that of a macvlan; 0 when there is none in this network namespace
+	Alias     string    // what an operator or a program has written to it (ifalias)
 	Addresses []Address // in the kernel's order, which is the order in which it considers them as sources
 }
 

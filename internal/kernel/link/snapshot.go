@@ -98,8 +98,25 @@ func parseLink(b []byte) (Link, error) {
 	if v := attrs[unix.IFLA_MASTER]; len(v) == 4 {
 		l.Master = int(binary.NativeEndian.Uint32(v))
 	}
+	if err := l.parseKind(attrs); err != nil {
+		return Link{}, err
+	}
 	l.AltNames, err = altNames(attrs[unix.IFLA_PROP_LIST])
 	return l, err
+}
+
+// parseKind reads what is said of a link that the kernel has made: its kind, what it is on, and the alias. The peer of a veth is no link below it.
+func (l *Link) parseKind(attrs map[uint16][]byte) error {
+	info, err := attributes(attrs[unix.IFLA_LINKINFO])
+	if err != nil {
+		return err
+	}
+	l.Kind = unix.ByteSliceToString(info[unix.IFLA_INFO_KIND])
+	l.Alias = unix.ByteSliceToString(attrs[unix.IFLA_IFALIAS])
+	if v := attrs[unix.IFLA_LINK]; len(v) == 4 && l.Kind != "veth" && attrs[unix.IFLA_LINK_NETNSID] == nil {
+		l.Below = int(binary.NativeEndian.Uint32(v))
+	}
+	return nil
 }
 
 // altNames reads a list of properties, each of which is a further name.

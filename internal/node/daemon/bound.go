@@ -50,8 +50,11 @@ func (s *seen) brought(index int, addresses []netip.Prefix) (out []netip.Prefix)
 	return out
 }
 
-// coversOn tells whether an own address of a link is in the subnet, or has one around it.
+// coversOn tells whether an own address of a link is in the subnet, or has one around it. One with a virtual MAC has none: those of the link below count.
 func (s *seen) coversOn(index int, subnet netip.Prefix) bool {
+	if i := slices.IndexFunc(s.own, func(l link.Link) bool { return l.Index == index && l.OursVirtual() }); i >= 0 {
+		index = s.own[i].Below
+	}
 	for _, l := range s.own {
 		if l.Index != index {
 			continue

@@ -39,7 +39,7 @@ func (b *builder) fence(cfg *address.Config, of func(p instance.Place, lease, va
 
 // groupOf is the group of v at p, with the lease of its election.
 func groupOf(v config.VIP, p instance.Place, kept kernelLease, lease, valid time.Duration) fence.Group {
-	g := fence.Group{Lease: lease, Guard: fence.GuardFor(lease, valid)}
+	g := fence.Group{Lease: lease, Guard: fence.GuardFor(lease, valid), Answers: p.Bearer.Index}
 	if kept.advert != nil {
 		g.Advert = kept.advert(p)
 	}

@@ -25,7 +25,9 @@ type host struct {
 	log   *slog.Logger
 	arp   *arpSockets
 	binds binds
-	watch *nfttables.Watch // nil: nobody tells of changes
+
+	bearers sync.Mutex       // one that makes or deletes a link of a virtual MAC at a time
+	watch   *nfttables.Watch // nil: nobody tells of changes
 
 	routeDevice *hostroute.Device
 
@@ -65,6 +67,9 @@ func (h *host) Bound(addresses []netip.Prefix) []address.Binding { return h.seen
 
 // Bind implements address.Host.
 func (h *host) Bind(index int, addresses []netip.Prefix, valid time.Duration) error {
+	if err := h.raise(index); err != nil {
+		return err
+	}
 	err := h.binds.do(bind{index: index, addresses: addresses, valid: valid}, h.links.Add)
 	h.seen.note(index, addresses, err == nil)
 	if err != nil {
@@ -105,7 +110,7 @@ func (h *host) Connections(addresses []netip.Addr) (int, error) {
 
 // Forward implements address.Host.
 func (h *host) Forward(p instance.Place, addresses []netip.Addr, spread []address.Port, to netip.Addr, first time.Duration) (address.Forwarding, error) {
-	return fence.OpenForwarding(fence.ForwardConfig{Index: p.Index, Addresses: addresses, To: to, Except: tcpPorts(spread)}, first)
+	return fence.OpenForwarding(fence.ForwardConfig{Index: p.Index, Heard: p.Bearer.Index, Addresses: addresses, To: to, Except: tcpPorts(spread)}, first)
 }
 
 // ForgetEnded implements address.Host.
@@ -125,6 +130,7 @@ func (h *host) Unbind(index int, addresses []netip.Prefix) error {
 		return err
 	}
 	h.seen.note(index, addresses, false)
+	h.lower(index)
 	for _, p := range h.seen.leftBehind(index, addresses) {
 		if err := h.links.UnrouteSubnet(index, p); err != nil {
 			h.log.Warn("the route to the subnet of an address stays until its end", "address", p, "error", err)

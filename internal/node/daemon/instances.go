@@ -80,7 +80,11 @@ func (h *host) placeOf(v config.VIP) (instance.Place, error) {
 	case v.Local():
 		return h.routed(v)
 	}
-	return h.seen.places(v)
+	p, err := h.seen.places(v)
+	if err != nil {
+		return p, err
+	}
+	return h.bearing(p, v)
 }
 
 // instances makes some of the virtual addresses of whole.
@@ -202,7 +206,7 @@ func keptByVRRP(v config.VIP) kernelLease {
 	interval := v.VRRP.AdvertisementInterval
 	return kernelLease{
 		advert: func(p instance.Place) fence.Advert {
-			return fence.Advert{Source: p.Source, VRID: v.VRRP.ID, Unicast: len(v.VRRP.Peers) > 0}
+			return fence.Advert{Source: p.Source, VRID: v.VRRP.ID, Unicast: len(v.VRRP.Peers) > 0 || v.AdvertisesAsRouter()}
 		},
 		paced: 4*interval + interval/2,
 	}
@@ -237,7 +241,7 @@ func (b *builder) electByVRRP(in *instance.Config, p instance.Place) (election.E
 	router, log := ticking(routerOf(v, p), len(virtualAddresses(in.Whole))), b.log.With("vip", v.Name)
 	wire, leave, err := b.vrrpSockets.join(p, virtualrouter.WireConfig{
 		Version: router.Version, VRID: router.VRID, Addresses: router.Addresses,
-		AnyAddresses: v.VRRP.AnyAddresses, Peers: v.VRRP.Peers, Form: formOf(v.VRRP.Checksum), Log: log,
+		AnyAddresses: v.VRRP.AnyAddresses, Peers: v.VRRP.Peers, Framed: v.AdvertisesAsRouter(), Form: formOf(v.VRRP.Checksum), Log: log,
 	}, v.VRRP)
 	if err != nil {
 		return nil, nil, err

@@ -74,6 +74,7 @@ func (d *Daemon) reload(l loaded) (Reloaded, error) {
 	d.serveNow(m.serving)
 	d.hooks.Use(hookEntries(next), leaving(done))
 	d.set.Apply(delta)
+	d.host.removeBearers(m.serving)
 	d.build.raft.closeIdle()
 	d.departures.follow(m, d.depart)
 	for _, at := range m.begin {

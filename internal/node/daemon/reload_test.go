@@ -167,7 +167,7 @@ func TestReloadOfAKeepalivedConf(t *testing.T) {
 	before := r.inForce()
 	assert.Equal(t, config.Fingerprint([]byte(strings.Repeat("\x03", 32))), before.keys.Signs.Fingerprint)
 
-	key, refusal = strings.Repeat("04", 32), errors.New("k.conf:4: error unsupported: use_vmac")
+	key, refusal = strings.Repeat("04", 32), errors.New("k.conf:4: error unsupported: use_ipvlan")
 	_, err = r.Reload(t.Context())
 	require.ErrorIs(t, err, refusal)
 	assert.Equal(t, before, r.inForce())

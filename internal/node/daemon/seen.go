@@ -272,14 +272,14 @@ func (s *seen) strays() []address.Binding {
 	return out
 }
 
-// leftovers lists the virtual addresses on a link, as last seen.
+// leftovers lists the virtual addresses on a link, and on those that a virtual MAC has there, as last seen.
 func (s *seen) leftovers(index int) []netip.Addr {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []netip.Addr
 	for _, l := range s.snapshot {
 		for _, a := range l.Addresses {
-			if l.Index == index && slices.Contains(s.virtual, a.Prefix.Addr()) {
+			if (l.Index == index || l.OursVirtual() && l.Below == index) && slices.Contains(s.virtual, a.Prefix.Addr()) {
 				out = append(out, a.Prefix.Addr())
 			}
 		}

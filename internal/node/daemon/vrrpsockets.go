@@ -10,6 +10,7 @@ import (
 
 	"github.com/keepvip/keepvip/election/virtualrouter"
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/kernel/link"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/vrrp"
 )
@@ -38,6 +39,7 @@ type socketKey struct {
 	unicast bool
 	minTTL  uint8
 	group   netip.Addr
+	vrid    uint8 // of the one Virtual Router whose virtual MAC what is sent has; 0: it has that of the interface
 }
 
 func newVRRPSockets(auth *vrrp.Auth, log *slog.Logger) *vrrpSockets {
@@ -53,7 +55,11 @@ func (s *vrrpSockets) join(p instance.Place, cfg virtualrouter.WireConfig, set c
 		return nil, nil, fmt.Errorf("VRID %d is also that of another entry on %s, want another", r.id, p.Name)
 	}
 	key := socketKey{index: p.Index, source: p.Source, unicast: len(cfg.Peers) > 0, minTTL: set.MinTTL, group: set.MulticastGroup}
-	hub, release, err := s.hubs.get(key, func() (*virtualrouter.Hub, error) { return s.open(p, set) })
+	var mac net.HardwareAddr
+	if cfg.Framed {
+		key.vrid, mac = cfg.VRID, link.RouterMAC(r.ipv4, cfg.VRID)
+	}
+	hub, release, err := s.hubs.get(key, func() (*virtualrouter.Hub, error) { return s.open(p, set, mac) })
 	if err != nil {
 		return nil, nil, fmt.Errorf("socket on %s: %w", p.Name, err)
 	}
@@ -72,9 +78,9 @@ func (s *vrrpSockets) join(p instance.Place, cfg virtualrouter.WireConfig, set c
 	}, nil
 }
 
-func (s *vrrpSockets) open(p instance.Place, set config.VRRP) (*virtualrouter.Hub, error) {
+func (s *vrrpSockets) open(p instance.Place, set config.VRRP, mac net.HardwareAddr) (*virtualrouter.Hub, error) {
 	conn, err := vrrp.Open(vrrp.ConnConfig{
-		Interface: net.Interface{Index: p.Index, Name: p.Name}, Source: p.Source, Peers: set.Peers, MinTTL: set.MinTTL, Group: set.MulticastGroup,
+		Interface: net.Interface{Index: p.Index, Name: p.Name}, Source: p.Source, Peers: set.Peers, MinTTL: set.MinTTL, Group: set.MulticastGroup, MAC: mac,
 	})
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ func (i *instance) stay(now time.Time) error {
 	switch {
 	case err != nil:
 		return i.cutOff(now, &v, err)
-	case p.Index != v.place.Index || p.Source != v.place.Source || p.Elsewhere != v.place.Elsewhere:
+	case p.Index != v.place.Index || p.Source != v.place.Source || p.Elsewhere != v.place.Elsewhere || p.Bearer != v.place.Bearer:
 		return errMoved
 	}
 	i.back()

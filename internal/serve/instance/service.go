@@ -68,6 +68,23 @@ type Place struct {
 	Stay   uint32     // another one after the carrier was gone for a moment
 
 	Elsewhere string // other interfaces that addresses are on, such as "eth1=3"; "": none
+
+	Bearer Bearer // has the addresses in place of the interface; the zero Bearer: there is none
+}
+
+// Bearer is an interface of its own for a virtual MAC, on the one that the election runs on.
+type Bearer struct {
+	Index int
+	Name  string
+	MAC   string
+}
+
+// Holds is the interface that has the addresses, and from which they are announced.
+func (p Place) Holds() Place {
+	if p.Bearer.Index != 0 {
+		p.Index, p.Name, p.MAC = p.Bearer.Index, p.Bearer.Name, p.Bearer.MAC
+	}
+	return p
 }
 
 // Term is one run of an elector at one place, as its service sees it.

@@ -21,11 +21,12 @@ type Status struct {
 	Mode      config.Mode          `json:"mode"`               // whose the addresses are: internal, or external: somebody else's, and this node holds none, or not for long
 	Endpoint  string               `json:"endpoint,omitempty"` // where clients connect, as host:port; absent where no port is known
 	Interface string               `json:"interface"`
-	State     string               `json:"state"`          // initialize, backup or active
-	Desired   Desired              `json:"desired"`        // what an operator wants
-	Observed  Observed             `json:"observed"`       // what this node is at this moment; Reason, Unfit and Held say why
-	Held      *state.Hold          `json:"held,omitempty"` // since when and why, if it is held or drained
-	Holder    string               `json:"holder"`         // the Active's own address; empty while none is heard
+	Virtual   *VirtualMAC          `json:"virtualMAC,omitempty"` // absent: the addresses have the interface's own MAC
+	State     string               `json:"state"`                // initialize, backup or active
+	Desired   Desired              `json:"desired"`              // what an operator wants
+	Observed  Observed             `json:"observed"`             // what this node is at this moment; Reason, Unfit and Held say why
+	Held      *state.Hold          `json:"held,omitempty"`       // since when and why, if it is held or drained
+	Holder    string               `json:"holder"`               // the Active's own address; empty while none is heard
 	Since     time.Time            `json:"since"`
 	Reason    string               `json:"reason"`
 	Code      code.Code            `json:"code"`              // of Reason: the first cause, as far as it is known
@@ -63,6 +64,20 @@ type Status struct {
 	changes map[string]uint64 // of state, by the names of their causes, since the instance was added
 	unfit   code.Code         // of Unfit
 	blocked code.Code         // of Blocked
+}
+
+// VirtualMAC is the interface that has the addresses, with the virtual MAC of the Virtual Router.
+type VirtualMAC struct {
+	Interface string `json:"interface"`
+	MAC       string `json:"mac"`
+}
+
+// virtualMAC is that of a place; nil: there is none.
+func (p Place) virtualMAC() *VirtualMAC {
+	if p.Bearer.Index == 0 {
+		return nil
+	}
+	return &VirtualMAC{p.Bearer.Name, p.Bearer.MAC}
 }
 
 // CheckStatus is the newest verdict of a health check.
@@ -119,7 +134,7 @@ func (a *Set) Status() []Status {
 // status is without a lock: to look at a fence, and at an election, takes its time.
 func (v *view) status() Status {
 	s := Status{
-		Name: v.cfg.VIP.Name, Addresses: v.cfg.VIP.Addresses, Interface: v.place.Name, VRID: v.cfg.VRID(), Group: v.cfg.VIP.Group, Preempt: v.cfg.vrrp() && v.cfg.VIP.VRRP.Preempt, Last: v.last,
+		Name: v.cfg.VIP.Name, Addresses: v.cfg.VIP.Addresses, Interface: v.place.Name, Virtual: v.place.virtualMAC(), VRID: v.cfg.VRID(), Group: v.cfg.VIP.Group, Preempt: v.cfg.vrrp() && v.cfg.VIP.VRRP.Preempt, Last: v.last,
 		Mode: v.cfg.mode(), Endpoint: v.endpoint(),
 		State: v.state.String(), Since: v.since, Reason: v.reason, Code: v.code, Members: []MemberStatus{}, Splits: []election.Split{},
 		lease: v.cfg.Lease, changes: v.changes, Uncovered: v.uncovered, Lacking: v.lacking,

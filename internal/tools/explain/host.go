@@ -45,6 +45,9 @@ func (c *chain) host() {
 	for i := range c.Members {
 		if m := &c.Members[i]; m.Self && c.Interface != "" {
 			c.fine(time.Time{}, fmt.Sprintf("%s is up, with this node's own address %s", c.Interface, m.Address))
+			if v := c.Virtual; v != nil {
+				c.fine(time.Time{}, fmt.Sprintf("%s is there for the virtual MAC %s, and up while this node holds the address", v.Interface, v.MAC))
+			}
 		}
 	}
 }

@@ -78,6 +78,7 @@ func globalKeywords() map[string]globalKeyword {
 				g.StartupDelay = d
 			}
 		}},
+		"vmac_prefix":                  {words: 2, read: func(_ *reader, g *globalDraft, n *syntax.Node) { g.VMACPrefix = n.Words[1] }},
 		"dynamic_interfaces":           {read: func(_ *reader, g *globalDraft, _ *syntax.Node) { g.DynamicInterfaces = true }},
 		"default_interface":            {words: 2, read: func(_ *reader, g *globalDraft, n *syntax.Node) { g.DefaultInterface = n.Words[1] }},
 		"notify_fifo":                  {words: 2, read: func(_ *reader, g *globalDraft, n *syntax.Node) { g.NotifyFIFO = fifo(n) }},
@@ -116,7 +117,8 @@ var globalNotes = map[note]string{
 	{noteFire, CodeIgnored}: "vrrp_iptables vrrp_ipsets nftables nftables_priority nftables_counters nftables_ifindex disable_local_igmp",
 	{noteBuffers, CodeIgnored}: `vrrp_netlink_cmd_rcv_bufs vrrp_netlink_cmd_rcv_bufs_force vrrp_netlink_monitor_rcv_bufs vrrp_netlink_monitor_rcv_bufs_force
 		process_monitor_rcv_bufs process_monitor_rcv_bufs_force vrrp_rx_bufs_policy vrrp_rx_bufs_multiplier`,
-	{noteVMAC, CodeUnsupported}: "vmac_prefix vmac_addr_prefix vrrp_garp_extra_if vrrp_vmac_garp_intvl",
+	{noteVMAC, CodeUnsupported}:                                          "vmac_addr_prefix",
+	{noteRefresh, CodeUnsupported}:                                       "vrrp_garp_extra_if vrrp_vmac_garp_intvl",
 	{"write a unit that runs before keepvip, or after", CodeUnsupported}: "startup_script startup_script_timeout shutdown_script shutdown_script_timeout",
 	{"a FIFO gets the states when they change", CodeIgnored}:             "fifo_write_vrrp_states_on_reload",
 	{noteLVS, codeNotVRRP}: `lvs_sync_daemon lvs_timeouts lvs_flush lvs_flush_onstop lvs_flush_on_stop lvs_notify_fifo lvs_notify_fifo_script lvs_netlink_cmd_rcv_bufs

@@ -87,7 +87,8 @@ func instanceKeywords() map[string]instanceKeyword {
 		"promote_secondaries":     {read: func(_ *reader, d *draft, _ *syntax.Node) { d.PromoteSecond = true }},
 		"smtp_alert":              {read: func(r *reader, d *draft, n *syntax.Node) { r.optional(n, &d.alert) }},
 		"notify_priority_changes": {read: func(r *reader, d *draft, n *syntax.Node) { r.optional(n, &d.changes) }},
-		"use_vmac":                {note: noteVMAC, code: CodeUnsupported, read: func(_ *reader, d *draft, _ *syntax.Node) { d.VMAC = true }},
+		"use_vmac":                {read: readVMAC},
+		"vmac_xmit_base":          {read: func(r *reader, d *draft, n *syntax.Node) { d.TransmitBase = r.alone(n) }},
 		"virtual_ipaddress":       {block: true, list: true, read: func(r *reader, d *draft, n *syntax.Node) { d.Addresses = append(d.Addresses, r.virtual(d, n)...) }},
 		"virtual_ipaddress_excluded": {block: true, list: true, read: func(r *reader, d *draft, n *syntax.Node) {
 			d.Excluded = append(d.Excluded, r.addresses(n)...)
@@ -101,9 +102,10 @@ func instanceKeywords() map[string]instanceKeyword {
 	trackKeywords(table, func(d *draft) *Tracking { return &d.Track })
 	notifyKeywords(table, func(d *draft) *Notify { return &d.Notify })
 	for text, words := range map[note]string{
-		{noteVMAC, CodeUnsupported}: "use_vmac_addr vmac_xmit_base use_ipvlan vrf garp_extra_if vmac_garp_intvl",
-		{noteLVS, codeNotVRRP}:      "lvs_sync_daemon_interface",
-		{noteBuffers, CodeIgnored}:  "kernel_rx_buf_size debug",
+		{noteVMAC, CodeUnsupported}:    "use_vmac_addr use_ipvlan vrf",
+		{noteRefresh, CodeUnsupported}: "garp_extra_if vmac_garp_intvl",
+		{noteLVS, codeNotVRRP}:         "lvs_sync_daemon_interface",
+		{noteBuffers, CodeIgnored}:     "kernel_rx_buf_size debug",
 		{"keepvip sees the state of links by netlink, and does not poll", CodeUnsupported}: "linkbeat_use_polling",
 	} {
 		for word := range strings.FieldsSeq(words) {
@@ -112,6 +114,18 @@ func instanceKeywords() map[string]instanceKeyword {
 	}
 	table["native_ipv6"] = instanceKeyword{read: func(_ *reader, d *draft, _ *syntax.Node) { d.decide(netip.IPv6Unspecified(), "native_ipv6") }}
 	return table
+}
+
+// readVMAC reads use_vmac [NAME] [MAC].
+func readVMAC(_ *reader, d *draft, n *syntax.Node) {
+	d.VMAC, d.VMACName, d.VMACAddress = true, "", ""
+	for _, word := range n.Words[1:] {
+		if strings.Count(word, ":") >= 4 {
+			d.VMACAddress = word
+		} else if d.VMACName == "" {
+			d.VMACName = word
+		}
+	}
 }
 
 func readState(r *reader, d *draft, n *syntax.Node) {

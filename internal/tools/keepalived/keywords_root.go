@@ -17,7 +17,8 @@ const (
 	noteMail    = "keepvip sends no mail: let the monitoring of its metrics do that"
 	noteFire    = "keepvip has a firewall of its own, the fence"
 	noteBuffers = "keepvip sizes its sockets itself"
-	noteVMAC    = "keepvip has no virtual MAC address: it announces with the interface's own"
+	noteVMAC    = "keepvip has a virtual MAC address on the interface of the instance, and no other interfaces of its own"
+	noteRefresh = "keepvip announces again by garp_master_refresh, with the MAC that the address has"
 	noteReload  = "keepvip reads all of a configuration before it changes anything, always"
 )
 

@@ -77,6 +77,7 @@ type Global struct {
 	MaxAutoPriority      int // -1 to 99; 0: never
 	StartupDelay         time.Duration
 	DynamicInterfaces    bool
+	VMACPrefix           string // vmac_prefix; "": vrrp
 	DefaultInterface     string // of static addresses; default eth0
 	NotifyFIFO, VRRPFIFO FIFO
 	PriorityChanges      bool // vrrp_notify_priority_changes
@@ -267,8 +268,11 @@ type Instance struct {
 	SkipCheckAdv    bool
 	Strict          bool
 	Accept          bool
-	DontTrack       bool // dont_track_primary
-	VMAC            bool // use_vmac
+	DontTrack       bool   // dont_track_primary
+	VMAC            bool   // use_vmac
+	VMACName        string // of the interface; without one by the prefix of the global definitions and the VRID
+	VMACAddress     string // a MAC in place of the virtual one; "": none
+	TransmitBase    bool   // vmac_xmit_base
 	PromoteSecond   bool
 	Track           Tracking
 	Notify          Notify

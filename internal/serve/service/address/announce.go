@@ -83,7 +83,7 @@ func (a *announcer) send() {
 }
 
 func (a *announcer) once() error {
-	err := a.host.Announce(a.place, a.bindable())
+	err := a.host.Announce(a.place.Holds(), a.bindable())
 	a.shown.set(func(s *shown) {
 		if err != nil {
 			s.status.AnnouncementFails++

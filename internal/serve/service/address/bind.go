@@ -51,7 +51,7 @@ func (b *binder) fenceLost(now time.Time) {
 func (b *binder) bind() error {
 	lives := time.Now().Add(b.valid() - kernelEarly)
 	if _, err := b.bindThere(b.cfg.Addresses); err != nil {
-		return fmt.Errorf("bind %s to %s: %w", b.cfg.title(), b.place.Name, err)
+		return fmt.Errorf("bind %s to %s: %w", b.cfg.title(), b.place.Holds().Name, err)
 	}
 	b.lives = lives
 	return nil
@@ -61,9 +61,9 @@ func (b *binder) bind() error {
 func (b *binder) unbind() error {
 	b.adopting = false
 	b.misses(nil, nil)
-	err := b.host.Unbind(b.place.Index, b.cfg.Addresses)
+	err := b.host.Unbind(b.place.Holds().Index, b.cfg.Addresses)
 	if err != nil {
-		err = fmt.Errorf("remove %s from %s: %w", b.cfg.title(), b.place.Name, err)
+		err = fmt.Errorf("remove %s from %s: %w", b.cfg.title(), b.place.Holds().Name, err)
 	}
 	b.settle(holdNone)
 	return err
@@ -85,7 +85,7 @@ func (b *binder) wanted() holding {
 // again at the next event.
 func (b *binder) settle(want holding) bool {
 	var missing []netip.Prefix
-	for _, s := range plan(want, b.place.Index, b.cfg.Addresses, b.host.Bound(b.cfg.Addresses)) {
+	for _, s := range plan(want, b.place.Holds().Index, b.cfg.Addresses, b.host.Bound(b.cfg.Addresses)) {
 		if s.add {
 			missing = append(missing, s.Prefix)
 		} else {

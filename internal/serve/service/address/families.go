@@ -10,7 +10,7 @@ import (
 // another, that one is served: what is missing is kept for the status, and tried again at each event and renewal. An error says that nothing of these addresses
 // can be bound, and no family is left.
 func (b *binder) bindThere(addresses []netip.Prefix) (any bool, err error) {
-	err = b.host.Bind(b.place.Index, addresses, b.valid())
+	err = b.host.Bind(b.place.Holds().Index, addresses, b.valid())
 	if err == nil {
 		b.misses(nil, nil)
 		return true, nil
@@ -26,7 +26,7 @@ func (b *binder) bindThere(addresses []netip.Prefix) (any bool, err error) {
 		if len(family) == 0 {
 			continue
 		}
-		if err := b.host.Bind(b.place.Index, family, b.valid()); err != nil {
+		if err := b.host.Bind(b.place.Holds().Index, family, b.valid()); err != nil {
 			refused, why = append(refused, family), append(why, err)
 		} else {
 			any = true

@@ -38,6 +38,9 @@ func (b binding) addresses(i *keepalived.Instance) []entry {
 			return
 		}
 		seen[a.Prefix.Addr()] = true
+		if ownVMAC(i, a.Interface) {
+			a.Interface = i.Interface
+		}
 		b.options(a, a.Interface != i.Interface)
 		if !a.Prefix.IsSingleIP() && !routed {
 			b.note(a.At, fmt.Sprintf("/%d: keepvip binds the address as /32, and makes a route for its subnet only where no own address of the host is in it", a.Prefix.Bits()))

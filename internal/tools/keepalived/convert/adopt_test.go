@@ -92,10 +92,10 @@ func TestFoldedSaysEachKindOnce(t *testing.T) {
 	assert.Len(t, lengths, 1)
 	assert.Greater(t, len(r.Findings), len(r.Folded()))
 
-	two := strings.ReplaceAll(groupOf(2, ""), "virtual_router_id 5", "use_vmac\n virtual_router_id 5")
+	two := strings.ReplaceAll(groupOf(2, ""), "virtual_router_id 5", "use_ipvlan\n virtual_router_id 5")
 	faults := 0
 	for _, f := range converted(t, two, Options{}).Folded() {
-		if strings.HasPrefix(f.Text, "use_vmac") {
+		if strings.HasPrefix(f.Text, "use_ipvlan") {
 			faults++
 		}
 	}

@@ -170,9 +170,10 @@ func TestConvertInstanceKeyword(t *testing.T) {
 // What would change who holds the address, or which addresses there are, is refused at its line, and --partial goes on without it.
 func TestConvertRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"use_vmac":   "virtual",
-		"use_ipvlan": "ipvlan",
-		"vrf red":    "VRF",
+		"use_vmac x 02:00:00:00:00:01": "virtual",
+		"use_vmac_addr":                "virtual",
+		"use_ipvlan":                   "ipvlan",
+		"vrf red":                      "VRF",
 		"virtual_routes {\n 10.1.0.0/16 via 10.0.0.9\n}":           "routes",
 		"virtual_rules {\n from 10.0.0.1 table 5\n}":               "routes",
 		"track_bfd {\n b\n}":                                       "BFD",

@@ -133,6 +133,7 @@ func (c candidacy) vrrp(list []entry) {
 		c.out.set(vrrp+"owner", true, from)
 	}
 	c.checksum()
+	c.virtualMAC()
 	c.password()
 	c.excluded(list)
 	c.peers()

@@ -17,8 +17,8 @@ type fate struct {
 
 // Remedies and reasons that several keywords share.
 const (
-	noVMAC       = "keepvip announces the interface's own MAC, and hosts that have the virtual one would ask a node that is no longer there"
-	noVMACRemedy = "remove use_vmac and what belongs to it on all nodes, and reload keepalived; then convert"
+	noVMAC       = "keepvip has the virtual MAC of RFC 9568 on the interface of the instance alone, and hosts that have another one would ask a node that is no longer there"
+	noVMACRemedy = "remove it on all nodes, and reload keepalived; then convert"
 	noHost       = "keepvip configures no host, and what keepalived has set up goes when keepalived stops"
 	hostRemedy   = "move it to the host's network configuration first, then take it out of this file"
 	noRoutes     = "keepvip moves addresses, and neither routes nor rules"
@@ -41,7 +41,7 @@ func noted(text string) fate {
 
 // fates are the keywords that leave no trace in the text. What the model already says of a keyword in its own note stands, unless it is here.
 var fates = map[fate]string{
-	refused(noVMAC, noVMACRemedy): "use_vmac use_vmac_addr vmac_xmit_base",
+	refused(noVMAC, noVMACRemedy): "use_vmac_addr",
 	refused("keepvip has no ipvlan interfaces of its own", "remove it on all nodes, and reload keepalived; then convert"): "use_ipvlan",
 	refused("keepvip does not look into VRFs", "keep keepalived for addresses in a VRF"):                                  "vrf",
 	refused(noRoutes, routesRemedy): "virtual_routes virtual_rules",
@@ -80,7 +80,7 @@ const carried = ` state interface virtual_router_id priority advert_int version 
 	vrrp_garp_master_repeat vrrp_garp_master_refresh_repeat vrrp_min_garp
 	vrrp_mcast_group4 vrrp_mcast_group6 vrrp_down_timer_adverts vrrp_startup_delay vrrp_delay_after_boot vrrp_rt_priority global_defs vrrp_instance vrrp_sync_group
 	notify notify_master notify_backup notify_fault notify_stop notify_deleted notify_fifo vrrp_notify_fifo notify_fifo_script vrrp_notify_fifo_script
-	virtual_server vrrp_script vrrp_track_file vrrp_track_process auth_hmac v3_checksum_as_v2 script interval timeout weight rise fall user init_fail `
+	virtual_server vrrp_script vrrp_track_file vrrp_track_process auth_hmac v3_checksum_as_v2 use_vmac vmac_xmit_base vmac_prefix script interval timeout weight rise fall user init_fail `
 
 // byKeyword is fates by the keyword.
 func byKeyword() map[string]fate {

@@ -1,0 +1,149 @@
+package daemon
+
+import (
+	"slices"
+
+	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/kernel/link"
+	"github.com/keepvip/keepvip/internal/serve/instance"
+)
+
+// An entry with a virtual MAC has a link of its own for it, on that of the election: its bearer. It is there as long as the entry, and down unless an
+// address is bound to it: who does not hold the addresses must take nothing that is sent to the virtual MAC (RFC 9568 section 6.4.2, (110)), and a
+// link that is up would forward what a switch floods.
+
+// bearing is p with the bearer of v, which is made if it is not there.
+func (h *host) bearing(p instance.Place, v config.VIP) (instance.Place, error) {
+	name := v.VirtualMACInterface()
+	if name == "" {
+		return p, nil
+	}
+	want := link.VirtualMAC{Name: name, On: p.Index, MAC: link.RouterMAC(p.Source.Is4(), v.VRRP.ID)}
+	h.bearers.Lock()
+	defer h.bearers.Unlock()
+	_, links := h.seen.last()
+	for _, l := range links {
+		if l.Name != name && !slices.Contains(l.AltNames, name) {
+			continue
+		}
+		if want.Is(l) {
+			p.Bearer = instance.Bearer{Index: l.Index, Name: l.Name, MAC: l.MAC.String()}
+			return p, nil
+		}
+		err := want.Refuse(l)
+		if err == nil {
+			err = h.deleteBearer(l, links)
+		}
+		if err != nil {
+			return instance.Place{}, code.With(code.VirtualMACInterface, err)
+		}
+	}
+	l, err := h.links.MakeVirtual(want, links)
+	if err != nil {
+		return instance.Place{}, code.With(code.VirtualMACInterface, err)
+	}
+	h.log.Info("interface made for the virtual MAC", "vip", v.Name, "interface", name, "on", p.Name, "mac", want.MAC.String())
+	h.seen.put(l)
+	p.Bearer = instance.Bearer{Index: l.Index, Name: l.Name, MAC: l.MAC.String()}
+	return p, nil
+}
+
+// removeBearers deletes what this run or an earlier one has made for virtual MACs and cfg does not have; nil: all of it.
+func (h *host) removeBearers(cfg *config.Config) {
+	wanted := map[string]bool{}
+	if cfg != nil {
+		for _, v := range cfg.VIPs {
+			wanted[v.VirtualMACInterface()] = true
+		}
+	}
+	h.bearers.Lock()
+	defer h.bearers.Unlock()
+	for {
+		_, links := h.seen.last()
+		i := slices.IndexFunc(links, func(l link.Link) bool { return l.OursVirtual() && !wanted[l.Name] })
+		if i < 0 {
+			return
+		}
+		if err := h.deleteBearer(links[i], links); err != nil {
+			h.log.Warn("the interface of a virtual MAC stays", "interface", links[i].Name, "error", err)
+			return
+		}
+	}
+}
+
+// deleteBearer deletes one. The caller holds the lock.
+func (h *host) deleteBearer(l link.Link, links []link.Link) error {
+	if err := h.links.DeleteVirtual(l, links); err != nil {
+		return err
+	}
+	h.seen.remove(l.Index)
+	h.log.Info("interface of a virtual MAC removed", "interface", l.Name)
+	return nil
+}
+
+// raise sets a bearer up, before an address is bound to it.
+func (h *host) raise(index int) error {
+	if l, ok := h.seen.bearer(index); !ok || l.Up {
+		return nil
+	}
+	if err := h.links.SetUp(index, true); err != nil {
+		return err
+	}
+	h.seen.turn(index, true)
+	return nil
+}
+
+// lower sets a bearer down that has no address any more.
+func (h *host) lower(index int) {
+	l, ok := h.seen.bearer(index)
+	if !ok || !l.Up || slices.ContainsFunc(l.Addresses, func(a link.Address) bool { return a.Ours }) {
+		return
+	}
+	if err := h.links.SetUp(index, false); err != nil {
+		h.log.Warn("the interface of a virtual MAC stays up", "interface", l.Name, "error", err)
+		return
+	}
+	h.seen.turn(index, false)
+}
+
+// bearer is the link of that index if it is one of a virtual MAC.
+func (s *seen) bearer(index int) (link.Link, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.snapshot, func(l link.Link) bool { return l.Index == index && l.OursVirtual() })
+	if i < 0 {
+		return link.Link{}, false
+	}
+	return s.snapshot[i], true
+}
+
+// put adds a link that this process has just made.
+func (s *seen) put(l link.Link) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.generation++
+	s.snapshot = append(slices.Clone(s.snapshot), l)
+	s.own = ownOf(s.snapshot, s.virtual)
+}
+
+// remove takes a link out that this process has just deleted.
+func (s *seen) remove(index int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.generation++
+	s.snapshot = slices.DeleteFunc(slices.Clone(s.snapshot), func(l link.Link) bool { return l.Index == index })
+	s.own = ownOf(s.snapshot, s.virtual)
+}
+
+// turn keeps the snapshot true to what this process has just done.
+func (s *seen) turn(index int, up bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.generation++
+	for i := range s.snapshot {
+		if s.snapshot[i].Index == index {
+			s.snapshot[i].Up = up
+		}
+	}
+}

@@ -1,0 +1,323 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// virtualRouters speak VRRP in each version and family, with the virtual MAC as the source of advertisements and without.
+func virtualRouters(l *lab.Lab) []trial.Router {
+	var routers []trial.Router
+	for _, base := range []bool{false, true} {
+		for _, kind := range []struct {
+			name     string
+			version  int
+			interval time.Duration
+			vip      string
+		}{{"v2", 2, time.Second, "10.77.0.%d"}, {"v3-ipv4", 3, 500 * time.Millisecond, "10.77.0.%d"}, {"v3-ipv6", 3, 500 * time.Millisecond, "fd77::%d"}} {
+			id := len(routers) + 1
+			r := trial.Router{
+				Name: kind.name, Flavor: trial.Flavor{Version: kind.version, VMAC: true, XmitBase: base},
+				Settings: trial.Settings{VRID: id, Interval: kind.interval, Addresses: []netip.Addr{netip.MustParseAddr(fmt.Sprintf(kind.vip, 100+id))}},
+			}
+			if base {
+				r.Name += "-xmit-base"
+			}
+			routers = append(routers, r)
+		}
+	}
+	r := routers[len(routers)-2]
+	r.Name, r.VRID, r.Addresses = "v3-ipv4-unicast", len(routers)+1, []netip.Addr{netip.MustParseAddr("10.77.0.120")}
+	r.Peers = trial.NodeAddresses(l, r.Addresses[0])
+	return append(routers, r)
+}
+
+// virtualMACOf is that of a router (RFC 9568 section 7.3).
+func virtualMACOf(r trial.Router) string {
+	family := byte(1)
+	if r.Addresses[0].Is6() {
+		family = 2
+	}
+	return net.HardwareAddr{0, 0, 0x5e, 0, family, byte(r.VRID)}.String()
+}
+
+// Beside Debian's keepalived with use_vmac, in both roles, nobody learns another MAC of an address than the virtual one.
+func TestVirtualMACBesideKeepalived(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name      string
+		low, high trial.Runner
+		keepvip   int // node
+	}{
+		{"keepvip above keepalived", trial.RunKeepalived, trial.RunKeepalivedConf, 2},
+		{"keepalived above keepvip", trial.RunKeepvip, trial.RunKeepalived, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			l, err := host.Open(lab.Config{Nodes: 2})
+			require.NoError(t, err)
+			t.Cleanup(l.Close)
+			routers := virtualRouters(l)
+			all, err := l.RecordAll()
+			require.NoError(t, err)
+			exchange(t, l, trial.Exchange{Low: c.low, High: c.high, Routers: routers}, c.keepvip)
+			speaksAsRouter(t, ofNode(all.Stop(), c.keepvip), routers, l.Nodes[c.keepvip-1])
+		})
+	}
+}
+
+// speaksAsRouter looks at each frame of a node: what names an address in ARP or neighbour discovery names the virtual MAC, and comes from it, and so do
+// advertisements, unless they are to have that of the interface. Nothing else has the virtual MAC as its source but what is said from an address.
+func speaksAsRouter(t *testing.T, frames []lab.RecordedFrame, routers []trial.Router, n *lab.Node) {
+	t.Helper()
+	adverts, claims := map[string]int{}, map[string]int{}
+	for _, f := range frames {
+		if len(f.Data) < 14+20 {
+			continue
+		}
+		from := net.HardwareAddr(f.Data[6:12]).String()
+		to := net.HardwareAddr(f.Data[:6]).String()
+		if to == from {
+			continue // for nobody: it renews the lease
+		}
+		said := false
+		for _, r := range routers {
+			mac := virtualMACOf(r)
+			if vrid, ok := advertOf(f.Data, r.Addresses[0].Is4()); ok && int(vrid) == r.VRID {
+				want := mac
+				if r.XmitBase {
+					want = n.NICs[0].MAC.String()
+				}
+				assert.Equal(t, want, from, "%s: an advertisement", r.Name)
+				adverts[r.Name]++
+				said = true
+			}
+			if named, ok := namedIn(f.Data, r.Addresses[0]); ok {
+				assert.Equal(t, mac, named, "%s: the MAC of %s", r.Name, r.Addresses[0])
+				assert.Equal(t, mac, from, "%s: the frame that names it", r.Name)
+				claims[r.Name]++
+				said = true
+			}
+		}
+		if strings.HasPrefix(from, "00:00:5e:00:") && !said {
+			assert.Equal(t, "33:33:00:00:00:16", to, "only the report of the address's own multicast group leaves as well: % x", f.Data)
+		}
+	}
+	for _, r := range routers {
+		assert.NotZero(t, adverts[r.Name], r.Name)
+		assert.NotZero(t, claims[r.Name], r.Name)
+	}
+}
+
+// advertOf is the VRID of an advertisement.
+func advertOf(frame []byte, ipv4 bool) (vrid byte, ok bool) {
+	switch kind := binary.BigEndian.Uint16(frame[12:]); {
+	case ipv4 && kind == unix.ETH_P_IP && frame[14+9] == 112:
+		return frame[14+20+1], true
+	case !ipv4 && kind == unix.ETH_P_IPV6 && len(frame) > 14+40 && frame[14+6] == 112:
+		return frame[14+40+1], true
+	}
+	return 0, false
+}
+
+// namedIn is the MAC that ARP or a neighbour advertisement names for an address; of an ARP request in the name of the address that of its sender.
+func namedIn(frame []byte, addr netip.Addr) (mac string, ok bool) {
+	kind, body := binary.BigEndian.Uint16(frame[12:]), frame[14:]
+	switch {
+	case addr.Is4() && kind == unix.ETH_P_ARP && netip.AddrFrom4([4]byte(body[14:18])) == addr:
+		return net.HardwareAddr(body[8:14]).String(), true
+	case addr.Is6() && kind == unix.ETH_P_IPV6 && body[6] == 58 && len(body) >= 40+24 && body[40] == 136 && netip.AddrFrom16([16]byte(body[48:64])) == addr:
+		if len(body) < 40+24+8 { // to who has the MAC already
+			return net.HardwareAddr(frame[6:12]).String(), true
+		}
+		return net.HardwareAddr(body[40+24+2 : 40+24+8]).String(), true
+	}
+	return "", false
+}
+
+func withVirtualMAC(args ...string) trial.Config {
+	return trial.Config{
+		Product: trial.Keepvip{Args: append([]string{"--virtual-mac", "auto", "--vrid", "51"}, args...)}, Addresses: []netip.Addr{lab.VIP4, lab.VIP6},
+	}
+}
+
+// The kernel ends the lease of an address with a virtual MAC as that of any other: whoever is killed or frozen answers no longer than that.
+func TestVirtualMACFallsSilentWithItsHolder(t *testing.T) {
+	t.Parallel()
+	g := started(t, withVirtualMAC())
+	for name, fault := range map[string]trial.Fault{
+		"kill -9": trial.KilledForGood,
+		"SIGSTOP": trial.Silenced("SIGSTOP", trial.BySignal, 6*time.Second),
+	} {
+		t.Run(name, func(t *testing.T) {
+			res := measure(t, g, fault)
+			require.NotNil(t, res.Silence)
+			t.Logf("frames after the lease %d, announcements after waking %d, address gone after %v", res.Silence.Late, res.Silence.Woken, res.Silence.Gone)
+			assert.Zero(t, res.Report.Beside(res.Victim, res.FaultAt, res.Report.Ended), "the silenced node answers beside another")
+			yields(t, res, res.FaultAt)
+			assert.Zero(t, res.Silence.Late, "frames in the address's name after its lease: %s", res.Note)
+			assert.Zero(t, res.Silence.Woken, "announcements of the woken node")
+			assert.Positive(t, res.Silence.Gone, "the kernel has not removed the address")
+		})
+	}
+}
+
+// ipLink is what `ip -d link` says of an interface; empty where there is none.
+func ipLink(t *testing.T, n *lab.Node, name string) string {
+	t.Helper()
+	out, err := n.Run("sh", "-c", "ip -d link show dev "+name+" 2>/dev/null || true")
+	require.NoError(t, err)
+	return out
+}
+
+// A backup has the interface, and takes nothing that is sent to the virtual MAC; the holder's is up; nothing of it is left after the end.
+func TestVirtualMACInterfaceIsUpWithTheAddressAlone(t *testing.T) {
+	t.Parallel()
+	cfg := withVirtualMAC()
+	cfg.Lab.Nodes = 2
+	cfg.Priorities = []int{120, 100}
+	g := prepare(t, cfg)
+	first, second := g.Lab.Nodes[0], g.Lab.Nodes[1]
+	before, err := first.State()
+	require.NoError(t, err)
+	require.NoError(t, g.StartAll())
+	up := func(n *lab.Node) bool { return strings.Contains(ipLink(t, n, "vrrp.51"), ",UP") }
+	settled := func(holder, other *lab.Node) {
+		t.Helper()
+		eventually(t, trial.SettleLimit, holder.Label+" has the address and the other none of it", func() bool {
+			return holder.Holds(lab.VIP4) && !other.Holds(lab.VIP4) && up(holder) && !up(other) && strings.Contains(ipLink(t, other, "vrrp.51"), "state DOWN")
+		})
+	}
+	settled(first, second)
+	assert.Contains(t, ipLink(t, first, "vrrp.51"), "link/ether 00:00:5e:00:01:33")
+	announce, err := first.Run("sysctl", "-n", "net.ipv4.conf.eth0.arp_announce")
+	require.NoError(t, err)
+	assert.Equal(t, "2", strings.TrimSpace(announce))
+
+	p, _, err := trial.Keepvip{}.Command(first, "status", "--socket", trial.Socket(first))
+	require.NoError(t, err)
+	assert.Contains(t, p.Stdout(), "on eth0, with the virtual MAC 00:00:5e:00:01:33 (vrrp.51)")
+
+	p, code, err := trial.Keepvip{}.Command(first, "drain", "--socket", trial.Socket(first))
+	require.NoError(t, err)
+	require.Zero(t, code, p.Log())
+	settled(second, first)
+
+	code, err = g.Daemon(first).Terminate(10 * time.Second)
+	require.NoError(t, err)
+	assert.Zero(t, code, g.Logs())
+	after, err := first.State()
+	require.NoError(t, err)
+	assert.Equal(t, before, after)
+	assert.NotContains(t, g.Logs(), "level=ERROR")
+}
+
+// What a killed keepvip has left goes with the next start, and what somebody else has made under that name stays.
+func TestVirtualMACLeftovers(t *testing.T) {
+	t.Parallel()
+	cfg := withVirtualMAC()
+	cfg.Lab.Nodes = 1
+	g := open(t, cfg)
+	n := g.Lab.Nodes[0]
+	kill := func() {
+		t.Helper()
+		require.NoError(t, g.Daemon(n).Kill9())
+		_, err := g.Daemon(n).Wait(5 * time.Second)
+		require.NoError(t, err)
+	}
+	index := strings.Fields(ipLink(t, n, "vrrp.51"))[0]
+	kill()
+	require.NotEmpty(t, ipLink(t, n, "vrrp.51"))
+	require.NoError(t, g.Start(n))
+	eventually(t, trial.SettleLimit, "the next run holds the address again", func() bool { return active(n) })
+	assert.Equal(t, index, strings.Fields(ipLink(t, n, "vrrp.51"))[0], "what fits is taken over")
+
+	kill()
+	p, err := trial.Keepvip{}.Run(n, "--vip", lab.VIP4.String(), "--check", "none", "--interface", "eth0", "--vrid", "51")
+	require.NoError(t, err)
+	eventually(t, trial.SettleLimit, "a run without a virtual MAC has the address on eth0", func() bool { return active(n) })
+	assert.Empty(t, ipLink(t, n, "vrrp.51"))
+	announce, err := n.Run("sysctl", "-n", "net.ipv4.conf.eth0.arp_announce")
+	require.NoError(t, err)
+	assert.Equal(t, "0", strings.TrimSpace(announce))
+	_, err = p.Terminate(10 * time.Second)
+	require.NoError(t, err)
+
+	_, err = n.Run("ip", "link", "add", "vrrp.51", "link", "eth0", "address", "00:00:5e:00:01:33", "up", "type", "macvlan", "mode", "private")
+	require.NoError(t, err)
+	require.NoError(t, g.Start(n))
+	eventually(t, trial.SettleLimit, "it says whose interface that is not", func() bool {
+		p, _, err := trial.Keepvip{}.Command(n, "status", "--socket", trial.Socket(n))
+		return err == nil && strings.Contains(p.Stdout(), "vrrp.51 is a macvlan that keepvip has not made") && strings.Contains(p.Stdout(), "[KV244]")
+	})
+	assert.NotEmpty(t, ipLink(t, n, "vrrp.51"))
+	_, err = n.Run("ip", "link", "delete", "vrrp.51")
+	require.NoError(t, err)
+	eventually(t, trial.SettleLimit, "it goes on when that is gone", func() bool { return active(n) })
+	_, err = n.Run("ip", "link", "delete", "vrrp.51")
+	require.NoError(t, err)
+	eventually(t, trial.SettleLimit, "and makes it anew when somebody deletes it", func() bool { return active(n) && n.Holds(lab.VIP4) && ipLink(t, n, "vrrp.51") != "" })
+
+	kill()
+	p, code, err := trial.Keepvip{}.Command(n, "cleanup", "--socket", trial.Socket(n), "--state-dir", n.Path("state"))
+	require.NoError(t, err)
+	require.Zero(t, code, p.Log())
+	assert.Contains(t, p.Stdout(), "removed the interface vrrp.51\n")
+	assert.Empty(t, ipLink(t, n, "vrrp.51"))
+}
+
+func active(n *lab.Node) bool {
+	s, err := trial.Keepvip{}.Status(n)
+	return err == nil && len(s.VIPs) == 1 && s.VIPs[0].State == "active" && n.Holds(lab.VIP4)
+}
+
+// A reload gives the address the virtual MAC, another name for the interface, and takes both away again.
+func TestVirtualMACByReload(t *testing.T) {
+	t.Parallel()
+	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
+	n := g.Lab.Nodes[0]
+	before, err := n.State()
+	require.NoError(t, err)
+	write := func(vmac string) string {
+		path, err := n.WriteFile("keepvip.yaml", fmt.Sprintf("%svips: [{name: a, addresses: [%s], interface: eth0, check: none, vrrp: {id: 51%s}}]\n", fileHead, lab.VIP4, vmac), 0o644)
+		require.NoError(t, err)
+		return path
+	}
+	p, err := trial.Keepvip{}.Run(n, "--config", write(""))
+	require.NoError(t, err)
+	on := func(name string) bool {
+		all, err := n.Addresses()
+		return err == nil && active(n) && strings.Contains(fmt.Sprint(all[name]), lab.VIP4.String())
+	}
+	eventually(t, trial.SettleLimit, "on eth0", func() bool { return on("eth0") })
+	for _, c := range []struct{ vmac, on, gone string }{
+		{", virtualMAC: auto", "vrrp.51", "vmac0"}, {", virtualMAC: vmac0", "vmac0", "vrrp.51"}, {"", "eth0", "vmac0"},
+	} {
+		write(c.vmac)
+		r, code, err := trial.Keepvip{}.Command(n, "reload", "--socket", trial.Socket(n))
+		require.NoError(t, err)
+		require.Zero(t, code, r.Log())
+		eventually(t, trial.SettleLimit, "on "+c.on, func() bool { return on(c.on) && g.Lab.Reaches(g.Lab.Client.Namespace, lab.VIP4, time.Second) })
+		assert.Empty(t, ipLink(t, n, c.gone))
+	}
+	_, err = p.Terminate(10 * time.Second)
+	require.NoError(t, err)
+	after, err := n.State()
+	require.NoError(t, err)
+	assert.Equal(t, before, after)
+	assert.NotContains(t, p.Log(), "level=ERROR")
+}
