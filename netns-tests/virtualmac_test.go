@@ -20,7 +20,7 @@ import (
 )
 
 // virtualRouters speak VRRP in each version and family, with the virtual MAC as the source of advertisements and without.
-func virtualRouters(l *lab.Lab) []trial.Router {
+func virtualRouters(*lab.Lab) []trial.Router {
 	var routers []trial.Router
 	for _, base := range []bool{false, true} {
 		for _, kind := range []struct {
@@ -40,10 +40,18 @@ func virtualRouters(l *lab.Lab) []trial.Router {
 			routers = append(routers, r)
 		}
 	}
-	r := routers[len(routers)-2]
-	r.Name, r.VRID, r.Addresses = "v3-ipv4-unicast", len(routers)+1, []netip.Addr{netip.MustParseAddr("10.77.0.120")}
+	return routers
+}
+
+// unicastRouters have peers. They are apart from the others: the interface that keepalived makes for an IPv6 router answers ARP for the node's own
+// IPv4 address, with the virtual MAC, and what is sent to that then goes to whoever is Active.
+func unicastRouters(l *lab.Lab) []trial.Router {
+	r := trial.Router{
+		Name: "v3-ipv4-unicast", Flavor: trial.Flavor{Version: 3, VMAC: true, XmitBase: true},
+		Settings: trial.Settings{VRID: 7, Interval: 500 * time.Millisecond, Addresses: []netip.Addr{lab.VIP4}},
+	}
 	r.Peers = trial.NodeAddresses(l, r.Addresses[0])
-	return append(routers, r)
+	return []trial.Router{r}
 }
 
 // virtualMACOf is that of a router (RFC 9568 section 7.3).
@@ -62,16 +70,19 @@ func TestVirtualMACBesideKeepalived(t *testing.T) {
 		name      string
 		low, high trial.Runner
 		keepvip   int // node
+		routers   func(*lab.Lab) []trial.Router
 	}{
-		{"keepvip above keepalived", trial.RunKeepalived, trial.RunKeepalivedConf, 2},
-		{"keepalived above keepvip", trial.RunKeepvip, trial.RunKeepalived, 1},
+		{"keepvip above keepalived", trial.RunKeepalived, trial.RunKeepalivedConf, 2, virtualRouters},
+		{"keepalived above keepvip", trial.RunKeepvip, trial.RunKeepalived, 1, virtualRouters},
+		{"keepvip above keepalived, unicast", trial.RunKeepalived, trial.RunKeepalivedConf, 2, unicastRouters},
+		{"keepalived above keepvip, unicast", trial.RunKeepvip, trial.RunKeepalived, 1, unicastRouters},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			l, err := host.Open(lab.Config{Nodes: 2})
 			require.NoError(t, err)
 			t.Cleanup(l.Close)
-			routers := virtualRouters(l)
+			routers := c.routers(l)
 			all, err := l.RecordAll()
 			require.NoError(t, err)
 			exchange(t, l, trial.Exchange{Low: c.low, High: c.high, Routers: routers}, c.keepvip)
@@ -174,6 +185,39 @@ func TestVirtualMACFallsSilentWithItsHolder(t *testing.T) {
 			assert.Positive(t, res.Silence.Gone, "the kernel has not removed the address")
 		})
 	}
+}
+
+// A planned move of an address with a virtual MAC loses nothing: the switch sends to the next node from its first announcement on.
+func TestVirtualMACPlannedMoveLosesNothing(t *testing.T) {
+	t.Parallel()
+	cfg := withVirtualMAC()
+	cfg.Interval = 100 * time.Millisecond
+	g := started(t, cfg)
+	for _, move := range []trial.Fault{trial.Verb("handover"), trial.Verb("drain"), trial.Terminated} {
+		all, err := g.Lab.RecordAll()
+		require.NoError(t, err)
+		res := measure(t, g, move)
+		frames := all.Stop()
+		passedOn(t, res)
+		assert.Zero(t, res.Finders, "two nodes answering ARP or neighbour discovery")
+		t.Logf("%s: probes lost %d, frames from the virtual MAC after the taker's first announcement: %d", res.Fault, res.Lost, pulledBack(res, frames))
+	}
+}
+
+// pulledBack is how many frames with the virtual MAC as their source the former holder has sent after the next one has announced the address.
+func pulledBack(res *trial.Result, frames []lab.RecordedFrame) (n int) {
+	var from time.Duration
+	for _, a := range res.Report.Announcements {
+		if a.Node == res.Taker && a.At >= res.FaultAt && from == 0 {
+			from = a.At
+		}
+	}
+	for _, f := range frames {
+		if f.Node == res.Victim && f.At > from && f.At < from+300*time.Millisecond && strings.HasPrefix(net.HardwareAddr(f.Data[6:12]).String(), "00:00:5e:00:") {
+			n++
+		}
+	}
+	return n
 }
 
 // ipLink is what `ip -d link` says of an interface; empty where there is none.

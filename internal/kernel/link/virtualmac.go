@@ -60,6 +60,14 @@ func (v VirtualMAC) Is(l Link) bool {
 	return l.OursVirtual() && l.Name == v.Name && l.Below == v.On && slices.Equal(l.MAC, v.MAC)
 }
 
+// Carried returns an error if no macvlan can be on the link: the kernel would put it on what is below that, where no fence is.
+func (v VirtualMAC) Carried(on Link) error {
+	if on.Kind == macvlan || on.Kind == "ipvlan" {
+		return fmt.Errorf("%s is a %s itself, which carries no %s: name the interface below it", on.Name, on.Kind, v.Name)
+	}
+	return nil
+}
+
 // errTaken: the name of a macvlan belongs to somebody else's link.
 var errTaken = errors.New("keepvip has not made")
 
@@ -93,8 +101,8 @@ func (h *Handle) makeVirtual(v VirtualMAC, links []Link) (Link, error) {
 		return Link{}, errGone
 	}
 	below := links[i]
-	if below.Kind == macvlan || below.Kind == "ipvlan" {
-		return Link{}, fmt.Errorf("%s is a %s itself: use the interface below it", below.Name, below.Kind)
+	if err := v.Carried(below); err != nil {
+		return Link{}, err
 	}
 	was, err := arpAnnounceOf(below, links)
 	if err != nil {

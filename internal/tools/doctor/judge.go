@@ -38,6 +38,7 @@ func Judge(f Facts) []Finding {
 		}
 		judgeLink(out, f, v, place)
 		judgeSysctls(out, f, v, place)
+		judgeVirtualMAC(out, f, v, place)
 		judgeSpread(out, f, v, place)
 		judgeForwarding(out, f, v, place)
 		for _, w := range f.Wires {

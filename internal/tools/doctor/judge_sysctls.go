@@ -32,13 +32,14 @@ func judgeIPv4(out *findings, f Facts, v config.VIP, l link.Link) {
 	case ignore == 3 && v.Scope != config.ScopeGlobal && v.Scope != "":
 		say(code.ARPIgnore, Warning, "arp_ignore is 3 on %s, and the scope of the address is %s: the kernel may answer no ARP request for it", l.Name, v.Scope)
 	}
-	if f.effective("ipv4", "arp_filter", l.Name) != 0 {
+	own := v.VirtualMACInterface() != "" // whose settings are keepvip's
+	if !own && f.effective("ipv4", "arp_filter", l.Name) != 0 {
 		say(code.ARPFilter, Warning, "arp_filter is on for %s: the kernel answers only those to whom a route leaves there", l.Name)
 	}
 	if f.effective("ipv4", "proxy_arp", l.Name) != 0 {
 		say(code.ProxyARP, Warning, "proxy_arp is on for %s: this host may answer for %s while another one holds it", l.Name, first(v))
 	}
-	if f.effective("ipv4", "rp_filter", l.Name) == 1 && !f.Replies[v.Name].ByRule && len(f.Default4) > 0 && !slices.Contains(f.Default4, l.Name) {
+	if !own && f.effective("ipv4", "rp_filter", l.Name) == 1 && !f.Replies[v.Name].ByRule && len(f.Default4) > 0 && !slices.Contains(f.Default4, l.Name) {
 		say(code.StrictRPFilter, Warning, "rp_filter is strict on %s, and the default route leaves by %s: what clients of other subnets send to the address is dropped",
 			l.Name, f.Default4[0])
 	}

@@ -137,8 +137,21 @@ func TestJudgeFindsEachFaultByItsCode(t *testing.T) {
 		"second link in the subnet": {func(f *Facts) {
 			f.Links = append(f.Links, link.Link{Index: 3, Name: "eth1", Up: true, Addresses: []link.Address{{Prefix: netip.MustParsePrefix("10.77.0.51/24")}}})
 		}, []code.Code{code.SecondLink}},
-		"arp_ignore 8":                   {func(f *Facts) { f.Sysctls["net/ipv4/conf/eth0/arp_ignore"] = 8 }, []code.Code{code.ARPIgnore}},
-		"arp_filter":                     {func(f *Facts) { f.Sysctls["net/ipv4/conf/all/arp_filter"] = 1 }, []code.Code{code.ARPFilter}},
+		"arp_ignore 8": {func(f *Facts) { f.Sysctls["net/ipv4/conf/eth0/arp_ignore"] = 8 }, []code.Code{code.ARPIgnore}},
+		"arp_filter":   {func(f *Facts) { f.Sysctls["net/ipv4/conf/all/arp_filter"] = 1 }, []code.Code{code.ARPFilter}},
+		"a macvlan, for a virtual MAC": {func(f *Facts) {
+			v(f).VRRP.VirtualMAC, eth0(f).Kind = "auto", "macvlan"
+		}, []code.Code{code.VirtualMACInterface}},
+		"the name of a virtual MAC's interface is taken": {func(f *Facts) {
+			v(f).VRRP.VirtualMAC = "dummy0"
+			f.Links = append(f.Links, link.Link{Index: 3, Name: "dummy0", Kind: "dummy"})
+		}, []code.Code{code.VirtualMACInterface}},
+		"arp_filter for all, with a virtual MAC": {func(f *Facts) {
+			v(f).VRRP.VirtualMAC, f.Sysctls["net/ipv4/conf/all/arp_filter"] = "auto", 1
+		}, []code.Code{code.ARPFilter}},
+		"rp_filter and arp_filter of the interface, with a virtual MAC": {func(f *Facts) {
+			v(f).VRRP.VirtualMAC, f.Sysctls["net/ipv4/conf/eth0/arp_filter"], f.Default4 = "auto", 1, []string{"eth1"}
+		}, nil},
 		"proxy_arp":                      {func(f *Facts) { f.Sysctls["net/ipv4/conf/eth0/proxy_arp"] = 1 }, []code.Code{code.ProxyARP}},
 		"strict rp_filter, route beside": {func(f *Facts) { f.Default4 = []string{"eth1"} }, []code.Code{code.StrictRPFilter}},
 		"strict rp_filter, a rule that loses replies": {func(f *Facts) {

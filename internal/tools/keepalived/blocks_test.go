@@ -324,7 +324,7 @@ func TestUnknownBlockSwallowsNothing(t *testing.T) {
 }
 
 func TestNotesNameWhatKeepvipHasNothingFor(t *testing.T) {
-	got := model(t, "virtual_server 10.0.0.1 80 {\n foo {\n }\n}\nbfd_instance b {\n}\nstatic_routes {\n 10.0.0.0/8 via 10.9.0.1\n}\nstatic_ipaddress {\n 10.9.7.2\n}\n"+head+vip+"virtual_routes {\n default via 10.9.0.1\n}\nuse_vmac\n}\n")
+	got := model(t, "virtual_server 10.0.0.1 80 {\n foo {\n }\n}\nbfd_instance b {\n}\nstatic_routes {\n 10.0.0.0/8 via 10.9.0.1\n}\nstatic_ipaddress {\n 10.9.7.2\n}\n"+head+vip+"virtual_routes {\n default via 10.9.0.1\n}\nuse_ipvlan\n}\n")
 	assert.Empty(t, faults(got))
 	var codes []string
 	for _, f := range got.Findings {

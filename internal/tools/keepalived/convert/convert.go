@@ -113,6 +113,7 @@ func (c *converter) convert(doc *syntax.Document) Result {
 		}
 	}
 	c.leftRemarks()
+	c.vmacPrefix()
 	c.rootChecks()
 	checking{c}.unused()
 	c.left(doc.Nodes)

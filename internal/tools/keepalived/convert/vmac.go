@@ -1,7 +1,9 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/keepvip/keepvip/internal/tools/keepalived"
 )
@@ -18,12 +20,9 @@ func (c candidacy) virtualMAC() {
 	if c.i.VMACAddress != "" {
 		c.refuse(at, fmt.Sprintf("use_vmac with the MAC %s: %s", c.i.VMACAddress, noVMAC), "leave the MAC out on all nodes, and reload keepalived; then convert")
 	}
-	name := "auto"
-	switch prefix := c.cfg.Global.VMACPrefix; {
-	case c.i.VMACName != "":
-		name = c.i.VMACName
-	case prefix != "" && prefix != "vrrp":
-		name = vmacName(c.i, prefix)
+	name := c.vmacOf(c.i)
+	if name == vmacName(c.i, defaultPrefix) {
+		name = "auto"
 	}
 	c.out.set("vips[].vrrp.virtualMAC", name, placed(at))
 	switch {
@@ -42,7 +41,22 @@ func vmacName(i *keepalived.Instance, prefix string) string {
 	return fmt.Sprintf("%s.%d", prefix, i.VRID)
 }
 
-// ownVMAC tells whether an interface is the one that keepalived makes for the instance.
-func ownVMAC(i *keepalived.Instance, name string) bool {
-	return i.VMAC && (name == i.VMACName || i.VMACName == "" && name == vmacName(i, "vrrp"))
+// defaultPrefix is keepalived's.
+const defaultPrefix = "vrrp"
+
+// vmacOf is the interface that keepalived makes for an instance; empty: none.
+func (c *converter) vmacOf(i *keepalived.Instance) string {
+	if !i.VMAC {
+		return ""
+	}
+	return cmp.Or(i.VMACName, vmacName(i, cmp.Or(c.cfg.Global.VMACPrefix, defaultPrefix)))
+}
+
+// vmacPrefix says so where no name comes from the prefix.
+func (c *converter) vmacPrefix() {
+	const word = "vmac_prefix"
+	named := func(i *keepalived.Instance) bool { return i.VMAC && i.VMACName == "" }
+	if c.cfg.Global.Has(word) && !slices.ContainsFunc(c.cfg.Instances, named) {
+		c.note(c.cfg.Global.Where(word), word+": it is for instances with use_vmac and no name, of which there are none")
+	}
 }
