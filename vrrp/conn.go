@@ -32,6 +32,9 @@ type ConnConfig struct {
 	// MAC is the source of what goes to the group: the virtual MAC of a Virtual Router (RFC 9568, section 7.2). Empty: that of the interface.
 	// There are no Peers then.
 	MAC net.HardwareAddr
+	// Held tells whether this node has the MAC now. What leaves while it has not, as the advertisement before it binds the addresses, comes from that of
+	// the interface: a switch would else send to this node, which takes nothing yet. It is asked for each advertisement. With a MAC it is not nil.
+	Held func() bool
 
 	// VRIDs are the Virtual Routers whose packets are wanted; nil means all.
 	VRIDs []uint8
@@ -81,6 +84,7 @@ type Conn struct {
 
 	recv, send *os.File
 	link       *os.File         // for WriteLink; nil without peers or a MAC
+	held       func() bool
 	mac        net.HardwareAddr // of what goes to the group; empty: that of the interface, and send is no packet socket
 	recvRaw    syscall.RawConn
 	sendRaw    syscall.RawConn
@@ -102,6 +106,7 @@ func Open(cfg ConnConfig) (*Conn, error) {
 		ifindex: cfg.Interface.Index,
 		group:   cfg.group(),
 		mac:     cfg.MAC,
+		held:    cfg.Held,
 		filter:  newFilter(cfg),
 		batch:   newBatch(cfg.Source.Is4()),
 	}

@@ -113,16 +113,24 @@ func (s options) openSender() (*os.File, error) {
 	return s.openPacket(unix.SOCK_RAW)
 }
 
-// sendFrame puts one packet to the group on the link, in a frame from the virtual MAC. No packet filter of the node's output sees it.
+// sendFrame puts one packet to the group on the link, in a frame from the virtual MAC, or that of the interface while this node does not have it. No packet filter of the node's output sees it.
 func (c *Conn) sendFrame(fd int, payload []byte, dst netip.Addr) error {
 	if !dst.IsMulticast() {
 		return unix.EDESTADDRREQ
+	}
+	mac := []byte(c.mac)
+	if !c.held() {
+		own, err := ownMAC(fd)
+		if err != nil {
+			return err
+		}
+		mac = own.Addr[:etherLen]
 	}
 	packet, protocol := c.packet(payload, dst)
 	to := &unix.SockaddrLinklayer{Ifindex: c.ifindex, Protocol: protocol, Halen: etherLen}
 	copy(to.Addr[:], groupMAC(dst))
 	frame := make([]byte, 0, frameHeader+len(packet))
-	frame = append(append(frame, to.Addr[:etherLen]...), c.mac...)
+	frame = append(append(frame, to.Addr[:etherLen]...), mac...)
 	frame = binary.NativeEndian.AppendUint16(frame, protocol)
 	return unix.Sendto(fd, append(frame, packet...), unix.MSG_DONTWAIT, to)
 }

@@ -118,6 +118,12 @@ func (s *seen) bearer(index int) (link.Link, bool) {
 	return s.snapshot[i], true
 }
 
+// raised tells whether the bearer of that index is up.
+func (s *seen) raised(index int) bool {
+	l, ok := s.bearer(index)
+	return ok && l.Up
+}
+
 // put adds a link that this process has just made.
 func (s *seen) put(l link.Link) {
 	s.mu.Lock()

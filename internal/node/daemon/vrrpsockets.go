@@ -17,8 +17,9 @@ import (
 
 // vrrpSockets shares one VRRP socket among the instances at the same place, whatever their peers.
 type vrrpSockets struct {
-	auth *vrrp.Auth
-	log  *slog.Logger
+	auth   *vrrp.Auth
+	raised func(bearer int) bool
+	log    *slog.Logger
 	hubs pool[socketKey, *virtualrouter.Hub]
 
 	mu      sync.Mutex // guards routers
@@ -39,11 +40,11 @@ type socketKey struct {
 	unicast bool
 	minTTL  uint8
 	group   netip.Addr
-	vrid    uint8 // of the one Virtual Router whose virtual MAC what is sent has; 0: it has that of the interface
+	bearer  int // the link of the virtual MAC that what is sent has; 0: it has that of the interface
 }
 
-func newVRRPSockets(auth *vrrp.Auth, log *slog.Logger) *vrrpSockets {
-	return &vrrpSockets{auth: auth, log: log, routers: map[router]bool{}}
+func newVRRPSockets(auth *vrrp.Auth, raised func(bearer int) bool, log *slog.Logger) *vrrpSockets {
+	return &vrrpSockets{auth: auth, raised: raised, log: log, routers: map[router]bool{}}
 }
 
 // join returns a wire at p, and what gives it back: the socket goes with its last wire.
@@ -55,11 +56,14 @@ func (s *vrrpSockets) join(p instance.Place, cfg virtualrouter.WireConfig, set c
 		return nil, nil, fmt.Errorf("VRID %d is also that of another entry on %s, want another", r.id, p.Name)
 	}
 	key := socketKey{index: p.Index, source: p.Source, unicast: len(cfg.Peers) > 0, minTTL: set.MinTTL, group: set.MulticastGroup}
-	var mac net.HardwareAddr
-	if cfg.Framed {
-		key.vrid, mac = cfg.VRID, link.RouterMAC(r.ipv4, cfg.VRID)
+	conn := vrrp.ConnConfig{
+		Interface: net.Interface{Index: p.Index, Name: p.Name}, Source: p.Source, Peers: set.Peers, MinTTL: set.MinTTL, Group: set.MulticastGroup,
 	}
-	hub, release, err := s.hubs.get(key, func() (*virtualrouter.Hub, error) { return s.open(p, set, mac) })
+	if cfg.Framed {
+		key.bearer = p.Bearer.Index
+		conn.MAC, conn.Held = link.RouterMAC(r.ipv4, cfg.VRID), func() bool { return s.raised(p.Bearer.Index) }
+	}
+	hub, release, err := s.hubs.get(key, func() (*virtualrouter.Hub, error) { return s.open(conn) })
 	if err != nil {
 		return nil, nil, fmt.Errorf("socket on %s: %w", p.Name, err)
 	}
@@ -78,14 +82,12 @@ func (s *vrrpSockets) join(p instance.Place, cfg virtualrouter.WireConfig, set c
 	}, nil
 }
 
-func (s *vrrpSockets) open(p instance.Place, set config.VRRP, mac net.HardwareAddr) (*virtualrouter.Hub, error) {
-	conn, err := vrrp.Open(vrrp.ConnConfig{
-		Interface: net.Interface{Index: p.Index, Name: p.Name}, Source: p.Source, Peers: set.Peers, MinTTL: set.MinTTL, Group: set.MulticastGroup, MAC: mac,
-	})
+func (s *vrrpSockets) open(cfg vrrp.ConnConfig) (*virtualrouter.Hub, error) {
+	conn, err := vrrp.Open(cfg)
 	if err != nil {
 		return nil, err
 	}
 	return virtualrouter.NewHub(virtualrouter.HubConfig{
-		Source: p.Source, Link: strconv.Itoa(p.Index), Auth: s.auth, Log: s.log.With("interface", p.Name),
+		Source: cfg.Source, Link: strconv.Itoa(cfg.Interface.Index), Auth: s.auth, Log: s.log.With("interface", cfg.Interface.Name),
 	}, conn), nil
 }
