@@ -12,7 +12,7 @@ func virtualMACOptions() []Option {
 	return []Option{
 		{
 			Key: "vips[].vrrp.virtualMAC", Flag: "virtual-mac", Reload: recreate,
-			Help: "The name of an interface (a macvlan) that keepvip makes for the virtual MAC of RFC 9568 and binds the addresses to, or auto for vrrp.VRID, with IPv6 vrrp6.VRID, as keepalived calls it; " +
+			Help: "The name of an interface (a macvlan) that keepvip makes for the virtual MAC of RFC 9568 and binds the addresses to, or auto for a name by its VRID, such as vrrp.51, and with IPv6 vrrp6.51, as keepalived calls it; " +
 				"without it the addresses have the interface's own MAC. The same on all nodes (docs/virtual-mac.md)",
 			binding: one(pattern("name", interfaceName, "the name of an interface that keepvip makes, or auto"), func(t target) *string { return &t.vip.VRRP.VirtualMAC }),
 		},

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
+
+	"github.com/keepvip/keepvip/internal/kernel/link"
 )
 
 // second gives the holder a second link to the client, and returns how the client asks there.
@@ -76,4 +78,55 @@ func TestFenceKeepsOtherLinksFromAnswering(t *testing.T) {
 	require.NoError(t, f.Set([]Group{four}))
 	require.NoError(t, f.Hold(4))
 	w.holder.Eventually(func() bool { return asked(vip4) }, "a guard that nobody tends ends")
+}
+
+// With a virtual MAC a link of its own has the address, and the one below it answers at no time, whoever holds the address.
+func TestFenceKeepsTheLinkBelowAVirtualMACFromAnswering(t *testing.T) {
+	w := newWire(t)
+	require.NoError(t, w.h.Remove(w.index, netip.PrefixFrom(vip4, 32)))
+	links, err := w.h.Links()
+	require.NoError(t, err)
+	mac := link.RouterMAC(true, 7)
+	made, err := w.h.MakeVirtual(link.VirtualMAC{Name: "vrrp.7", On: w.index, MAC: mac}, links)
+	require.NoError(t, err)
+	answered := func() (macs []string) {
+		t.Helper()
+		cl0 := w.client.Index("cl0")
+		_ = w.client.NeighDel(&netlink.Neigh{LinkIndex: cl0, IP: vip4.AsSlice()})
+		w.ping(vip4, 30*time.Millisecond)
+		list, err := w.client.NeighList(cl0, netlink.FAMILY_V4)
+		require.NoError(t, err)
+		for _, n := range list {
+			if n.IP.Equal(vip4.AsSlice()) && len(n.HardwareAddr) > 0 {
+				macs = append(macs, n.HardwareAddr.String())
+			}
+		}
+		return macs
+	}
+	group := Group{ID: 4, Addresses: []netip.Addr{vip4}, Advert: Advert{Source: w.own4, VRID: 7}, Lease: long, Guard: 2 * long, Answers: made.Index}
+	f, err := open(config{Index: w.index, Name: "eth0", Groups: []Group{group}})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, f.Remove()) })
+	require.True(t, f.OtherLinks())
+	require.NoError(t, f.Standby(4))
+	// As when the address was bound to the link below by hand: that of a node that stands by says nothing there.
+	require.NoError(t, w.h.Add(w.index, []netip.Prefix{netip.PrefixFrom(vip4, 32)}, 0))
+	assert.Empty(t, answered())
+	require.NoError(t, w.h.Remove(w.index, netip.PrefixFrom(vip4, 32)))
+
+	require.NoError(t, w.h.SetUp(made.Index, true))
+	require.NoError(t, w.h.Add(made.Index, []netip.Prefix{netip.PrefixFrom(vip4, 32)}, 0))
+	assert.Empty(t, answered(), "there is no lease")
+	require.NoError(t, f.Renew(4, time.Now().Add(long)))
+	assert.True(t, w.does(func(netip.Addr) bool { return len(answered()) > 0 }, vip4), "the guard of standby, and a lease")
+	assert.Equal(t, []string{mac.String()}, answered())
+	require.NoError(t, f.Hold(4))
+	assert.Equal(t, []string{mac.String()}, answered(), "the guard of a holder")
+	require.NoError(t, f.Verify())
+	require.NoError(t, f.Rebuild(map[uint32]time.Time{4: time.Now().Add(long)}))
+	assert.Equal(t, []string{mac.String()}, answered(), "built anew")
+	require.NoError(t, f.Set([]Group{group}))
+	assert.Equal(t, []string{mac.String()}, answered(), "the groups were set again")
+	w.lapse(f, 4)
+	assert.Empty(t, answered(), "dead: nobody answers")
 }

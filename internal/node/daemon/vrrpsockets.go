@@ -20,7 +20,7 @@ type vrrpSockets struct {
 	auth   *vrrp.Auth
 	raised func(bearer int) bool
 	log    *slog.Logger
-	hubs pool[socketKey, *virtualrouter.Hub]
+	hubs   pool[socketKey, *virtualrouter.Hub]
 
 	mu      sync.Mutex // guards routers
 	routers map[router]bool

@@ -209,10 +209,14 @@ func (h *fakeHost) Unbind(index int, addresses []netip.Prefix) error {
 	return nil
 }
 
-func (h *fakeHost) Announce(_ instance.Place, addresses []netip.Addr) error {
+func (h *fakeHost) Announce(p instance.Place, addresses []netip.Addr) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.did = append(h.did, fmt.Sprintf("announce %d", len(addresses)))
+	by := ""
+	if p.Bearer.Index != 0 {
+		by = " by " + p.Name
+	}
+	h.did = append(h.did, fmt.Sprintf("announce %d%s", len(addresses), by))
 	return nil
 }
 

@@ -286,3 +286,20 @@ func TestAddressIsNotBoundAfterItsLease(t *testing.T) {
 		assert.NotContains(t, b.host.take(), "add 10.77.0.100/32 2")
 	})
 }
+
+// The link of a virtual MAC has the addresses; a leftover on the interface itself goes.
+func TestAddressesAreOnTheLinkOfTheirVirtualMAC(t *testing.T) {
+	bearing := func(h *fakeHost) {
+		h.place.Bearer = instance.Bearer{Index: 7, Name: "vrrp.51", MAC: "00:00:5e:00:01:33"}
+		h.bound = []Binding{{eth0, vip4}}
+	}
+	run(t, bearing, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Standby, netip.Addr{}))
+		require.NoError(t, e.decide(election.Serve, nodeA))
+		assert.Equal(t, []string{"del 10.77.0.100/32 2", "add 10.77.0.100/32 7", "add fd77::100/128 7", "announce 2 by vrrp.51"}, b.host.take())
+		assert.Equal(t, &instance.VirtualMAC{Interface: "vrrp.51", MAC: "00:00:5e:00:01:33"}, b.Status()[0].Virtual)
+		require.NoError(t, e.decide(election.Standby, nodeB))
+		assert.Equal(t, []string{"del 10.77.0.100/32 7", "del fd77::100/128 7"}, b.host.take())
+	})
+}

@@ -1,0 +1,90 @@
+//go:build netns
+
+package link
+
+import (
+	"log/slog"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/base/netnstest"
+)
+
+// sysctl reads a setting of an interface, whose name may have dots.
+func sysctl(t *testing.T, family, name, setting string) string {
+	t.Helper()
+	out, err := exec.Command("cat", "/proc/sys/net/"+family+"/conf/"+name+"/"+setting).Output()
+	require.NoError(t, err)
+	return strings.TrimSpace(string(out))
+}
+
+func TestVirtualMACsInterfaceIsMadeDownAndDeletedWithoutATrace(t *testing.T) {
+	s := netnstest.New(t)
+	s.Pair("eth0", s, "peer")
+	s.Has("eth0", "10.1.0.5/24")
+	h := handle(t, slog.Default())
+	all := func() []Link {
+		links, err := h.Links()
+		require.NoError(t, err)
+		return links
+	}
+	four := VirtualMAC{Name: "vrrp.51", On: s.Index("eth0"), MAC: RouterMAC(true, 51)}
+	six := VirtualMAC{Name: "vrrp6.51", On: s.Index("eth0"), MAC: RouterMAC(false, 51)}
+	for _, v := range []VirtualMAC{four, six} {
+		made, err := h.MakeVirtual(v, all())
+		require.NoError(t, err)
+		l := snapshot(t, h, v.Name)
+		assert.True(t, v.Is(l), "%+v", l)
+		assert.True(t, v.Is(made))
+		assert.Equal(t, l.Index, made.Index)
+		assert.False(t, l.Up)
+		assert.NoError(t, v.Refuse(l))
+		assert.Equal(t, "1", sysctl(t, "ipv4", v.Name, "arp_ignore"))
+		assert.Equal(t, "2", sysctl(t, "ipv4", v.Name, "rp_filter"))
+		assert.Equal(t, "0", sysctl(t, "ipv6", v.Name, "accept_ra"))
+		require.NoError(t, h.SetUp(l.Index, true))
+		l = snapshot(t, h, v.Name)
+		assert.True(t, l.Up)
+		assert.Empty(t, l.Addresses, "no link-local address of its own")
+	}
+	assert.Equal(t, "00:00:5e:00:02:33", snapshot(t, h, "vrrp6.51").MAC.String())
+	assert.Equal(t, "2", sysctl(t, "ipv4", "eth0", "arp_announce"))
+
+	_, err := h.MakeVirtual(four, all())
+	assert.Error(t, err, "it is there")
+	_, err = h.MakeVirtual(VirtualMAC{Name: "above", On: s.Index("vrrp.51"), MAC: RouterMAC(true, 52)}, all())
+	assert.ErrorContains(t, err, "vrrp.51 is a macvlan itself")
+	_, err = h.MakeVirtual(VirtualMAC{Name: "nowhere", On: 9999, MAC: RouterMAC(true, 52)}, all())
+	assert.ErrorIs(t, err, errGone)
+
+	require.NoError(t, h.DeleteVirtual(snapshot(t, h, "vrrp.51"), all()))
+	assert.Equal(t, "2", sysctl(t, "ipv4", "eth0", "arp_announce"), "another one is left")
+	require.NoError(t, h.DeleteVirtual(snapshot(t, h, "vrrp6.51"), all()))
+	assert.Equal(t, "0", sysctl(t, "ipv4", "eth0", "arp_announce"))
+	assert.NoError(t, h.DeleteVirtual(Link{Index: 9999, Kind: macvlan, Alias: virtualAlias + "2"}, all()), "gone already")
+	assert.NoError(t, h.SetUp(9999, false))
+	assert.Error(t, h.SetUp(9999, true))
+}
+
+// Somebody else's interface is refused, and one that a killed run had not marked yet is not.
+func TestVirtualMACsInterfaceOfAnotherIsRefused(t *testing.T) {
+	s := netnstest.New(t)
+	s.Pair("eth0", s, "peer")
+	h := handle(t, slog.Default())
+	v := VirtualMAC{Name: "vrrp.51", On: s.Index("eth0"), MAC: RouterMAC(true, 51)}
+	s.IP("link add vrrp.51 link eth0 address 00:00:5e:00:01:33 type macvlan mode private")
+	half := snapshot(t, h, "vrrp.51")
+	assert.NoError(t, v.Refuse(half), "down, empty, and with this MAC: half made")
+	assert.False(t, v.Is(half))
+	s.IP("link set vrrp.51 up")
+	assert.ErrorContains(t, v.Refuse(snapshot(t, h, "vrrp.51")), "vrrp.51 is a macvlan that keepvip has not made")
+	s.IP("link set vrrp.51 down")
+	s.IP("link set vrrp.51 alias keepalived")
+	assert.Error(t, v.Refuse(snapshot(t, h, "vrrp.51")))
+	v.Name = "peer"
+	assert.ErrorContains(t, v.Refuse(snapshot(t, h, "peer")), "peer is a veth that keepvip has not made")
+}
