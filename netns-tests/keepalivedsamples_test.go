@@ -37,7 +37,7 @@ var refusedSamples = map[string][]string{
 }
 
 // ownSamples are ours, on interfaces that the nodes have.
-var ownSamples = []string{"elsewhere.conf", "group-elsewhere.conf"}
+var ownSamples = []string{"elsewhere.conf", "group-elsewhere.conf", "vmac-elsewhere.conf"}
 
 // runnable sorts the samples out.
 func runnable(t *testing.T) []string {

@@ -83,7 +83,7 @@ type Conn struct {
 	filter  filter // as opened; SetFilter does not touch it
 
 	recv, send *os.File
-	link       *os.File         // for WriteLink; nil without peers or a MAC
+	link       *os.File // for WriteLink; nil without peers or a MAC
 	held       func() bool
 	mac        net.HardwareAddr // of what goes to the group; empty: that of the interface, and send is no packet socket
 	recvRaw    syscall.RawConn

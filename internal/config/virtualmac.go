@@ -60,8 +60,6 @@ func (k vipValidator) virtualMAC() {
 		k.fail(key, "set with mode external, by which keepvip holds no address; want none")
 	case v.HooksOnly:
 		k.fail(key, "set with hooksOnly, by which keepvip binds nothing; want none")
-	case len(v.Elsewhere) > 0:
-		k.fail(key, "set with elsewhere, want one of them: the virtual MAC is on the link of the election alone")
 	case v.Spread.Via != ViaOff:
 		k.fail(key, "set with spread.via %s, by which members answer with MACs of their own; want one of them", v.Spread.Via)
 	case len(v.VRRP.Peers) > 0 && !v.VRRP.AdvertiseFromInterface:

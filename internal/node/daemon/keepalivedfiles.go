@@ -191,6 +191,9 @@ func keepalivedInstance(v config.VIP, s instance.Status) report.Instance {
 		Password: v.VRRP.Version == 2 && v.VRRP.Password != "", Unicast: len(v.VRRP.Peers) > 0,
 		MinTTL: v.VRRP.MinTTL, Multicast: v.VRRP.MulticastGroup, Listed: keepalivedListed(v), Stats: keepalivedStats(s),
 	}
+	if m := s.Virtual; m != nil {
+		i.VMAC, i.TransmitBase = m.Interface, v.VRRP.AdvertiseFromInterface
+	}
 	advertised := v.Advertised(v.First().Is4())
 	for _, a := range v.Addresses {
 		if slices.Contains(advertised, a.Addr()) {

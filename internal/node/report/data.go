@@ -50,7 +50,7 @@ func writeInstance(b *bytes.Buffer, i Instance) {
 	}
 	line(b, "Wantstate", "%s", i.State)
 	line(b, "Last transition", "%s", moment(i.Since))
-	line(b, "Interface", "%s", i.Interface)
+	writeInterface(b, i)
 	writeSettings(b, i)
 	writeAddresses(b, i)
 	if len(i.Scripts) > 0 {
@@ -59,6 +59,16 @@ func writeInstance(b *bytes.Buffer, i Instance) {
 			fmt.Fprintf(b, "     %s weight %s\n", s.Name, weightText(s))
 		}
 	}
+}
+
+// writeInterface says where the addresses are.
+func writeInterface(b *bytes.Buffer, i Instance) {
+	if i.VMAC == "" {
+		line(b, "Interface", "%s", i.Interface)
+		return
+	}
+	fmt.Fprintf(b, "   Use VMAC, i/f name %s, is_up = true, xmit_base = %v\n", i.VMAC, i.TransmitBase)
+	line(b, "Interface", "%s, vmac on %s%s", i.VMAC, i.Interface, word(i.TransmitBase, ", xmit base i/f", ""))
 }
 
 // moment is seconds and microseconds since 1970, and the same for people.
@@ -128,7 +138,7 @@ func addressText(a netip.Prefix, i Instance) string {
 		s = a.Addr().String()
 	}
 	l := i.Listed[a.Addr()]
-	s += " dev " + cmp.Or(l.Interface, i.Interface) + " scope " + cmp.Or(l.Scope, "global")
+	s += " dev " + cmp.Or(l.Interface, i.device()) + " scope " + cmp.Or(l.Scope, "global")
 	if l.Label != "" {
 		s += " label " + l.Label
 	}

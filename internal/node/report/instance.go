@@ -34,6 +34,7 @@ type Instance struct {
 	State     State
 	Since     time.Time // when State was entered
 	Interface string
+	VMAC      string     // the interface of the virtual MAC, on Interface; "": none
 	Source    netip.Addr // not valid while it has none
 	VRID      uint8
 	Priority  uint8 // as configured
@@ -53,12 +54,22 @@ type Instance struct {
 	MinTTL           uint8      // of the peers
 	Multicast        netip.Addr // the group; not valid: the usual one
 
+	TransmitBase bool // with VMAC advertisements have the MAC of Interface
+
 	Addresses []netip.Prefix // the first decides about the family
 	Excluded  []netip.Prefix // move with them, and are not advertised
 	Listed    map[netip.Addr]Listed
 	Bound     bool // all of them are on this node
 	Scripts   []Script
 	Stats     Stats
+}
+
+// device is the interface that has the addresses, as keepalived prints it.
+func (i Instance) device() string {
+	if i.VMAC == "" {
+		return i.Interface
+	}
+	return i.VMAC + "@" + i.Interface
 }
 
 // Listed is how an address is listed, where that is not as usual.

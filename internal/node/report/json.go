@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -53,7 +54,7 @@ type data struct {
 
 func dataOf(i Instance) data {
 	d := data{
-		Name: i.Name, Interface: i.Interface, MasterPriority: i.MasterPriority,
+		Name: i.Name, VMAC: i.VMAC, Interface: cmp.Or(i.VMAC, i.Interface), MasterPriority: i.MasterPriority,
 		LastTransition: json.Number(fmt.Sprintf("%d.%06d", i.Since.Unix(), i.Since.Nanosecond()/1000)), Refresh: int(i.Refresh / time.Second),
 		VRID: i.VRID, Priority: i.Priority, Effective: i.Effective, Bound: i.Bound, Interval: i.Interval.Seconds(), Accept: 1,
 		NoPreempt: !i.Preempt, PreemptDelay: i.PreemptDelay.Seconds(), State: i.State, WantState: i.State, Version: i.Version,

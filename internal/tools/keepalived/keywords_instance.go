@@ -117,12 +117,16 @@ func instanceKeywords() map[string]instanceKeyword {
 }
 
 // readVMAC reads use_vmac [NAME] [MAC].
-func readVMAC(_ *reader, d *draft, n *syntax.Node) {
+func readVMAC(r *reader, d *draft, n *syntax.Node) {
+	const longest = 15 // IFNAMSIZ, less its NUL
 	d.VMAC, d.VMACName, d.VMACAddress = true, "", ""
 	for _, word := range n.Words[1:] {
-		if strings.Count(word, ":") >= 4 {
+		switch {
+		case strings.Count(word, ":") >= 4:
 			d.VMACAddress = word
-		} else if d.VMACName == "" {
+		case len(word) > longest || strings.ContainsAny(word, "/: "):
+			r.slip(CodeValue, n.At, fmt.Sprintf("use_vmac %q: no interface can be called so, with more than %d characters or a slash or colon: keepalived ignores the name", word, longest), "correct it")
+		case d.VMACName == "":
 			d.VMACName = word
 		}
 	}

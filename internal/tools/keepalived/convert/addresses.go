@@ -38,7 +38,7 @@ func (b binding) addresses(i *keepalived.Instance) []entry {
 			return
 		}
 		seen[a.Prefix.Addr()] = true
-		if a.Interface != "" && a.Interface == b.vmacOf(i) {
+		if a.Interface != "" && a.Interface == b.vmacs[i] {
 			a.Interface = i.Interface
 		}
 		b.options(a, a.Interface != i.Interface)

@@ -90,7 +90,8 @@ type converter struct {
 	roots   []*syntax.Node
 	secrets map[string][]byte
 	virtual []*virtualServer
-	asRoot  source // why a check runs as root; nowhere: none does
+	vmacs   map[*keepalived.Instance]string // the interface that keepalived makes for each with use_vmac
+	asRoot  source                          // why a check runs as root; nowhere: none does
 }
 
 func (c *converter) convert(doc *syntax.Document) Result {
@@ -98,6 +99,7 @@ func (c *converter) convert(doc *syntax.Document) Result {
 	c.index(doc.Nodes)
 	c.regrade()
 	c.keywords(doc.Nodes)
+	c.nameVMACs()
 	for _, g := range c.cfg.Groups {
 		c.groups[g.Name] = g
 	}

@@ -81,7 +81,7 @@ func shown(r Result) string {
 func TestConvertGolden(t *testing.T) {
 	samples, err := filepath.Glob("testdata/*.conf")
 	require.NoError(t, err)
-	require.Len(t, samples, 16)
+	require.Len(t, samples, 17)
 	for _, path := range samples {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			text, err := os.ReadFile(path)

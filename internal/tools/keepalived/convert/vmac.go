@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/keepvip/keepvip/internal/tools/keepalived"
 )
@@ -17,11 +18,11 @@ func (c candidacy) virtualMAC() {
 		return
 	}
 	at := c.i.Where("use_vmac")
-	if c.i.VMACAddress != "" {
+	if c.i.VMACAddress != "" && !ownMAC(c.i) {
 		c.refuse(at, fmt.Sprintf("use_vmac with the MAC %s: %s", c.i.VMACAddress, noVMAC), "leave the MAC out on all nodes, and reload keepalived; then convert")
 	}
-	name := c.vmacOf(c.i)
-	if name == vmacName(c.i, defaultPrefix) {
+	name := c.vmacs[c.i]
+	if usual := fmt.Sprintf("%s.%d", defaultPrefix, c.i.VRID); name == usual && !c.i.IPv6 {
 		name = "auto"
 	}
 	c.out.set("vips[].vrrp.virtualMAC", name, placed(at))
@@ -33,23 +34,44 @@ func (c candidacy) virtualMAC() {
 	}
 }
 
-// vmacName is how keepalived calls the interface of an instance without a name for it.
-func vmacName(i *keepalived.Instance, prefix string) string {
-	if i.IPv6 {
-		prefix += "6"
-	}
-	return fmt.Sprintf("%s.%d", prefix, i.VRID)
-}
-
 // defaultPrefix is keepalived's.
 const defaultPrefix = "vrrp"
 
-// vmacOf is the interface that keepalived makes for an instance; empty: none.
-func (c *converter) vmacOf(i *keepalived.Instance) string {
-	if !i.VMAC {
-		return ""
+// nameVMACs finds how keepalived calls the interfaces of instances with use_vmac: those without a name by the VRID, and where that is taken with the family
+// or a number before it.
+func (c *converter) nameVMACs() {
+	c.vmacs = map[*keepalived.Instance]string{}
+	taken := map[string]bool{}
+	for _, i := range c.cfg.Instances {
+		if i.VMAC && i.VMACName != "" {
+			c.vmacs[i], taken[i.VMACName] = i.VMACName, true
+		}
 	}
-	return cmp.Or(i.VMACName, vmacName(i, cmp.Or(c.cfg.Global.VMACPrefix, defaultPrefix)))
+	prefix := cmp.Or(c.cfg.Global.VMACPrefix, defaultPrefix)
+	for _, i := range c.cfg.Instances {
+		if !i.VMAC || i.VMACName != "" {
+			continue
+		}
+		name := fmt.Sprintf("%s.%d", prefix, i.VRID)
+		if taken[name] && i.IPv6 {
+			name = fmt.Sprintf("%s6.%d", prefix, i.VRID)
+		}
+		for n := 1; taken[name]; n++ {
+			name = fmt.Sprintf("%s%d.%d", prefix, n, i.VRID)
+		}
+		c.vmacs[i], taken[name] = name, true
+	}
+}
+
+// ownMAC tells whether a MAC that is asked for is the virtual one of the instance. With five bytes the VRID is the last.
+func ownMAC(i *keepalived.Instance) bool {
+	family := 1
+	if i.IPv6 {
+		family = 2
+	}
+	usual := fmt.Sprintf("00:00:5e:00:%02x", family)
+	given := strings.ToLower(i.VMACAddress)
+	return given == usual || given == fmt.Sprintf("%s:%02x", usual, i.VRID)
 }
 
 // vmacPrefix says so where no name comes from the prefix.
