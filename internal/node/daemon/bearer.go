@@ -130,7 +130,7 @@ func (s *seen) put(l link.Link) {
 	defer s.mu.Unlock()
 	s.generation++
 	s.snapshot = append(slices.Clone(s.snapshot), l)
-	s.own = ownOf(s.snapshot, s.virtual)
+	s.own = link.Without(s.snapshot, s.virtual)
 }
 
 // remove takes a link out that this process has just deleted.
@@ -139,7 +139,7 @@ func (s *seen) remove(index int) {
 	defer s.mu.Unlock()
 	s.generation++
 	s.snapshot = slices.DeleteFunc(slices.Clone(s.snapshot), func(l link.Link) bool { return l.Index == index })
-	s.own = ownOf(s.snapshot, s.virtual)
+	s.own = link.Without(s.snapshot, s.virtual)
 }
 
 // turn keeps the snapshot true to what this process has just done.
