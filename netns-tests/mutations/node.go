@@ -39,6 +39,11 @@ func node() []Mutation {
 			Old: `	if !l.busy {`, New: `	if l.next == nil {`,
 		},
 		{
+			Name: "a program that is killed leaves what is in another session", File: "internal/base/program/tree.go", Test: "TestKilledProgramLeavesNothingThatDescendsFromIt",
+			Old: `		children[p.parent] = append(children[p.parent], p)
+`, New: ``,
+		},
+		{
 			Name: "a reload begins the new before the old has ended", File: "internal/serve/instance/set.go", Test: "TestReloadBeginsTheNewAfterTheOldHasEnded",
 			Old: `			r.cancel(d.why(r.name))
 			<-r.stopped`, New: `			r.cancel(d.why(r.name))`,

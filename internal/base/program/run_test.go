@@ -71,6 +71,29 @@ func TestOutputOfAProgramThatHasEndedIsRead(t *testing.T) {
 	assert.Greater(t, len(rest(read, bytes.Repeat([]byte("x"), 8_000))), maxOutput)
 }
 
+// What hangs in a session of its own would be there once more with each run that is late.
+func TestKilledProgramLeavesNothingThatDescendsFromIt(t *testing.T) {
+	pids := filepath.Join(t.TempDir(), "pids")
+	cfg := own(t, "setsid sh -c 'setsid sh -c \"echo \\$PPID \\$\\$ > "+pids+"; sleep 3600\"; exit 1'; exit 1")
+	ctx, kill := context.WithCancel(t.Context())
+	ended := make(chan End, 1)
+	go func() { ended <- Run(ctx, cfg) }()
+	var text string
+	require.Eventually(t, func() bool {
+		b, err := os.ReadFile(pids)
+		text = string(b)
+		return err == nil && strings.HasSuffix(text, "\n")
+	}, 20*time.Second, time.Millisecond)
+	kill()
+	assert.ErrorIs(t, (<-ended).Err, context.Canceled)
+	for _, pid := range strings.Fields(text) {
+		assert.Eventually(t, func() bool {
+			line, err := os.ReadFile("/proc/" + pid + "/cmdline")
+			return err != nil || len(line) == 0
+		}, 20*time.Second, time.Millisecond, "process %s", pid)
+	}
+}
+
 func TestRootKeepsTheCapabilities(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Log("not root")

@@ -71,7 +71,7 @@ func sandboxed(ctx context.Context, cfg Config, input, output *os.File) (unix.Wa
 	case err = <-ended:
 	case <-ctx.Done():
 		killed = ctx.Err()
-		_ = unix.Kill(-pid, unix.SIGKILL) // it has one member at least
+		killTree(pid)
 		err = <-ended
 	}
 	_ = unix.Kill(-pid, unix.SIGKILL) // what it has left in the background

@@ -180,6 +180,9 @@ func TestHookThatMisbehaves(t *testing.T) {
 	}{
 		{"hangs", "echo started; echo $$ > pids; sleep 3600", TimedOut, "killed after 1s", "started"},
 		{"hangs in what it has started", "sh -c 'sleep 3600 & echo $! $$ > pids; sleep 3600'", TimedOut, "killed after 1s", ""},
+		{"hangs in another session", `setsid sh -c 'echo $$ > pids; sleep 3600'; exit 1`, TimedOut, "killed after 1s", ""},
+		{"hangs in a session of a session", `setsid sh -c 'setsid sh -c "echo \$PPID \$\$ > pids; sleep 3600"; exit 1'; exit 1`, TimedOut, "killed after 1s", ""},
+		{"hangs beside another session", `setsid sh -c 'echo $$ > pids; sleep 3600' & sleep 3600; exit 1`, TimedOut, "killed after 1s", ""},
 		{"leaves something behind", "sleep 3600 & echo $! > pids; exit 0", OK, "exit status 0", ""},
 		{"ignores signals", "trap '' TERM INT HUP; echo $$ > pids; while :; do sleep 3600; done", TimedOut, "killed after 1s", ""},
 		{"prints a gigabyte", "echo $$ > pids; exec head -c 1073741824 /dev/zero", Talked, "printed more than 65536 bytes", ""},
