@@ -145,11 +145,11 @@ func assemble(cfg *config.Config, holds instance.Store, opts Options) (*Daemon, 
 	d := compose(cfg, h, opts)
 	d.set.Keep(holds)
 	d.links = links
-	secrets, err := loadKeys(cfg.Key)
+	s, err := loadSecrets(cfg)
 	if err != nil {
 		return nil, errors.Join(err, links.Close(), h.watch.Close())
 	}
-	use, err := d.prepare(cfg, secrets)
+	use, err := d.prepare(cfg, s)
 	if err != nil {
 		return nil, errors.Join(err, links.Close(), h.watch.Close())
 	}

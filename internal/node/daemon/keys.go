@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/keepvip/keepvip/election/raft"
 	"github.com/keepvip/keepvip/internal/base/auth"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/members"
@@ -74,6 +75,21 @@ func (k *keys) prepare(cfg config.Key, secrets []config.Secret) (use func(), err
 		}
 		k.shown.Store(shownKeys(cfg, secrets))
 	}, nil
+}
+
+// secrets are what the files hold by which this node shows who it is. Nothing else of a reload reads them: a file system may never answer, and there is a
+// lock behind that.
+type secrets struct {
+	keys []config.Secret
+	raft *raft.Identity // of certificates of its own; nil: the keys are
+}
+
+func loadSecrets(cfg *config.Config) (s secrets, err error) {
+	if s.keys, err = loadKeys(cfg.Key); err != nil || len(cfg.ByRaft()) == 0 || !cfg.Raft.OwnCertificates() {
+		return s, err
+	}
+	s.raft = &raft.Identity{}
+	return s, s.raft.UseFiles(raft.Files{Cert: cfg.Raft.Certificate, Key: cfg.Raft.PrivateKey, CA: cfg.Raft.CA})
 }
 
 // loadKeys reads the keys once for all who need them: a file may be replaced at any time.

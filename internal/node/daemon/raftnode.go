@@ -47,10 +47,10 @@ func newRaftNode(s *seen, version string, log *slog.Logger) *raftNode {
 }
 
 // prepare checks what a configuration needs with its keys, and returns what takes it over, which cannot fail.
-func (r *raftNode) prepare(cfg *config.Config, secrets []config.Secret) (use func(), err error) {
+func (r *raftNode) prepare(cfg *config.Config, s secrets) (use func(), err error) {
 	identify := func() {}
 	if len(cfg.ByRaft()) > 0 {
-		if identify, err = r.prepareIdentity(cfg, secrets); err != nil {
+		if identify, err = r.prepareIdentity(s); err != nil {
 			return nil, err
 		}
 	}
@@ -71,25 +71,23 @@ func (r *raftNode) use(cfg *config.Config, identify func()) {
 
 // prepareIdentity makes what the other members are shown, the newest key or the certificate files. The lock is held when
 // what it returns is called.
-func (r *raftNode) prepareIdentity(cfg *config.Config, keys []config.Secret) (use func(), err error) {
-	var next raft.Identity
+func (r *raftNode) prepareIdentity(s secrets) (use func(), err error) {
+	next := s.raft
 	var secrets [][]byte
-	if c := cfg.Raft; c.OwnCertificates() {
-		err = next.UseFiles(raft.Files{Cert: c.Certificate, Key: c.PrivateKey, CA: c.CA})
-	} else {
-		for _, s := range keys {
-			secrets = append(secrets, s.Bytes)
+	if next == nil {
+		next = &raft.Identity{}
+		for _, k := range s.keys {
+			secrets = append(secrets, k.Bytes)
 		}
-		err = next.UseKeys(secrets...)
-	}
-	if err != nil {
-		return nil, err
+		if err := next.UseKeys(secrets...); err != nil {
+			return nil, err
+		}
 	}
 	return func() {
 		if secrets != nil && slices.EqualFunc(secrets, r.secrets, slices.Equal) {
 			return // a new certificate of the same key would close every connection
 		}
-		r.identity.Become(&next)
+		r.identity.Become(next)
 		r.secrets = secrets
 		if r.node != nil {
 			r.node.IdentityChanged()

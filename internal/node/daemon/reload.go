@@ -91,17 +91,17 @@ func (d *Daemon) reload(l loaded) (Reloaded, error) {
 	return done, nil
 }
 
-// prepare looks at everything besides the instances that a configuration needs of this host and of its files, and changes
+// prepare looks at everything besides the instances that a configuration needs of this host, and changes
 // nothing. What it returns takes the configuration over, and cannot fail.
-func (d *Daemon) prepare(cfg *config.Config, secrets []config.Secret) (use func(), err error) {
+func (d *Daemon) prepare(cfg *config.Config, s secrets) (use func(), err error) {
 	if err := errors.Join(d.host.seen.fits(cfg), checkUsers(cfg)); err != nil {
 		return nil, err
 	}
-	useKeys, err := d.keys.prepare(cfg.Key, secrets)
+	useKeys, err := d.keys.prepare(cfg.Key, s.keys)
 	if err != nil {
 		return nil, err
 	}
-	useRaft, err := d.build.raft.prepare(cfg, secrets)
+	useRaft, err := d.build.raft.prepare(cfg, s)
 	if err != nil {
 		return nil, err
 	}

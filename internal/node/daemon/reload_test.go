@@ -2,14 +2,19 @@ package daemon
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"log/slog"
+	"math/big"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -47,7 +52,7 @@ func newReloading(t *testing.T, text string) reloading {
 		Index: 7, Name: "eth7", Up: true, Addresses: []link.Address{{Prefix: netip.MustParsePrefix("10.77.0.11/24")}},
 	}}, 0))
 	r.Daemon = compose(cfg, h, Options{Load: load, Version: "v1", Log: log})
-	secrets, err := loadKeys(cfg.Key)
+	secrets, err := loadSecrets(cfg)
 	require.NoError(t, err)
 	use, err := r.prepare(cfg, secrets)
 	require.NoError(t, err)
@@ -193,6 +198,35 @@ func TestStatusSaysWhyAReloadWasRefusedUntilOneIsNot(t *testing.T) {
 	require.NoError(t, err)
 	assert.Nil(t, r.reloads.Status().Refused)
 	assert.Equal(t, filepath.Join(r.dir, "keepvip.yaml"), r.reloads.Status().Path)
+}
+
+// All files have been read before the lock is taken: one whose file system dies meanwhile holds up nobody.
+func TestReloadReadsNoFileBehindItsLock(t *testing.T) {
+	r := newReloading(t, "vips: [{addresses: [10.77.0.100], check: none}]\n")
+	pair := filepath.Join(r.dir, "pair")
+	require.NoError(t, os.WriteFile(pair, ownPair(t), 0o600))
+	r.write(t, "raft: {peers: [10.77.0.11], certificate: DIR/pair, privateKey: DIR/pair, ca: DIR/pair}\nkey: {file: DIR/key1}\n"+
+		"vips: [{addresses: [10.77.0.100], check: none, election: raft}]\n")
+	next, err := r.load()
+	require.NoError(t, err)
+	for _, path := range []string{pair, filepath.Join(r.dir, "key1"), filepath.Join(r.dir, "keepvip.yaml")} {
+		require.NoError(t, os.Remove(path))
+	}
+	_, err = r.prepare(next.cfg, next.secrets)
+	assert.NoError(t, err)
+}
+
+// ownPair is a certificate that has signed itself, with its key, in PEM.
+func ownPair(t *testing.T) []byte {
+	t.Helper()
+	public, key, err := ed25519.GenerateKey(nil)
+	require.NoError(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true, NotAfter: time.Now().Add(time.Hour)}
+	cert, err := x509.CreateCertificate(nil, template, template, public, key)
+	require.NoError(t, err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	return append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})...)
 }
 
 // A file system that never answers holds up the reload, and nobody else: what ends the process takes the same lock.

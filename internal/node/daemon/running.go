@@ -38,17 +38,17 @@ func (d *Daemon) running() any {
 // loaded is what the sources say.
 type loaded struct {
 	cfg     *config.Config
-	secrets []config.Secret
+	secrets secrets
 }
 
-// load reads the configuration, and the files of its keys, which may have new contents under their old names.
+// load reads the configuration, and the files of its secrets, which may have new contents under their old names.
 func (d *Daemon) load() (loaded, error) {
 	next, err := d.opts.Load()
 	if err != nil {
 		return loaded{}, err
 	}
-	secrets, err := loadKeys(next.Key)
-	return loaded{cfg: next, secrets: secrets}, err
+	s, err := loadSecrets(next)
+	return loaded{cfg: next, secrets: s}, err
 }
 
 // The places that alone have a key.
