@@ -47,14 +47,11 @@ type crowdSeen struct {
 // StartCrowd has so many followers ask all nodes about a group, which is named by its first virtual address.
 func (l *Lab) StartCrowd(group netip.Addr, count int) (*Crowd, error) {
 	c := &Crowd{group: group, count: count, seen: map[crowdPair]*crowdSeen{}}
-	if _, err := l.Client.Run("ip", "route", "add", "local", crowdPlace, "dev", "lo"); err != nil {
+	if err := l.placeCrowd(); err != nil {
 		return nil, err
 	}
 	for _, n := range l.Nodes {
 		c.members = append(c.members, n.Address)
-		if _, err := n.Run("ip", "route", "add", crowdPlace, "via", l.Client.Address.String()); err != nil {
-			return nil, err
-		}
 	}
 	err := l.Client.Do(func() error {
 		conn, err := net.ListenUDP("udp4", &net.UDPAddr{Port: subscription.SourcePort})
@@ -81,6 +78,19 @@ func (l *Lab) StartCrowd(group netip.Addr, count int) (*Crowd, error) {
 	c.wait.Go(c.renew)
 	l.atEnd(c.Stop)
 	return c, nil
+}
+
+// placeCrowd gives the client the network of a crowd, and the nodes a route to it.
+func (l *Lab) placeCrowd() error {
+	if _, err := l.Client.Run("ip", "route", "add", "local", crowdPlace, "dev", "lo"); err != nil {
+		return err
+	}
+	for _, n := range l.Nodes {
+		if _, err := n.Run("ip", "route", "add", crowdPlace, "via", l.Client.Address.String()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Stop ends them.

@@ -20,22 +20,24 @@ import (
 	"github.com/keepvip/keepvip/members/subscription"
 )
 
-// SubscribersConfig says what a crowd of subscribers does: one host with the followers' key that asks a member from many ports, again and again, each time
+// SubscribersConfig says what a crowd of subscribers does: the client, with the followers' key, asks a member from many ports, again and again, each time
 // with connections that are invented.
 type SubscribersConfig struct {
 	Member      netip.AddrPort
 	Group       netip.Addr // the first of the virtual addresses
 	KeyFile     string     // of the followers' key; whoever starts them reads it
 	User        int        // who they are
-	Ports       int
-	Connections uint32 // that each says it has at that member
+	Ports       int        // of each address
+	Addresses   int        // from which they ask; 0: the client's own
+	Connections uint32     // that each says it has at that member
 }
 
 // subscribersEnv has the configuration of the helper process, and its key.
 const subscribersEnv = "KEEPVIP_LAB_SUBSCRIBERS"
 
-// subscriberPause is between two questions from one port.
-const subscriberPause = 300 * time.Millisecond
+// subscriberPause is between two questions from one port, and subscriberEach for each port more where that is longer: what comes faster than a member
+// reads says nothing about the places that it gives.
+const subscriberPause, subscriberEach = 300 * time.Millisecond, 300 * time.Microsecond
 
 // subscribers is what the helper process is given.
 type subscribers struct {
@@ -43,8 +45,13 @@ type subscribers struct {
 	Secret []byte
 }
 
-// StartSubscribers begins them in a namespace, in a process of their own.
-func (n *Namespace) StartSubscribers(c SubscribersConfig) (*Callers, error) {
+// StartSubscribers begins them at the client, in a process of their own.
+func (l *Lab) StartSubscribers(c SubscribersConfig) (*Callers, error) {
+	if c.Addresses > 0 {
+		if err := l.placeCrowd(); err != nil {
+			return nil, err
+		}
+	}
 	secret, err := hex.DecodeString(strings.TrimSpace(readFile(c.KeyFile)))
 	if err != nil {
 		return nil, fmt.Errorf("lab: subscribers: %s: %w", c.KeyFile, err)
@@ -53,7 +60,7 @@ func (n *Namespace) StartSubscribers(c SubscribersConfig) (*Callers, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lab: subscribers: %w", err)
 	}
-	return n.startCalling(roleSubscribers, subscribersEnv+"="+string(text), false)
+	return l.Client.startCalling(roleSubscribers, subscribersEnv+"="+string(text), false)
 }
 
 // runSubscribers is the helper process: it asks until its standard input ends, and writes how many questions there were.
@@ -79,8 +86,19 @@ func runSubscribers(in io.Reader, out io.Writer) int {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var wait sync.WaitGroup
-	for i := range s.Ports {
-		wait.Go(func() { crowd.subscribe(ctx, uint64(i+1)) })
+	pause := subscriberPause
+	if s.Addresses > 0 {
+		pause = max(pause, time.Duration(s.Addresses*s.Ports)*subscriberEach)
+	}
+	for i := range max(s.Addresses, 1) * s.Ports {
+		from := &net.UDPAddr{}
+		if s.Addresses > 0 {
+			from.IP = follower(i % s.Addresses).AsSlice()
+		}
+		wait.Go(func() { crowd.subscribe(ctx, uint64(i+1), from, pause) })
+		if s.Addresses > 0 {
+			time.Sleep(subscriberEach)
+		}
 	}
 	_, _ = io.Copy(io.Discard, in)
 	cancel()
@@ -100,8 +118,8 @@ type crowd struct {
 }
 
 // subscribe asks from one port, and shows the cookies that it is given.
-func (s *crowd) subscribe(ctx context.Context, session uint64) {
-	conn, err := net.Dial("udp", s.Member.String())
+func (s *crowd) subscribe(ctx context.Context, session uint64, from *net.UDPAddr, pause time.Duration) {
+	conn, err := net.DialUDP("udp", from, net.UDPAddrFromAddrPort(s.Member))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "lab: subscribers:", err)
 		return
@@ -109,16 +127,17 @@ func (s *crowd) subscribe(ctx context.Context, session uint64) {
 	defer conn.Close()
 	m := subscription.Message{Type: subscription.Subscribe, Session: session, Group: s.Group, Node: "crowd", Connections: &s.Connections}
 	b := make([]byte, envelope.MaxMessage)
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	for ctx.Err() == nil {
 		m.Sequence = uint64(time.Now().UnixNano())
 		if text, err := s.sign(m); err == nil {
 			_, _ = conn.Write(text)
 			s.asked.Add(1)
 		}
-		_ = conn.SetReadDeadline(time.Now().Add(subscriberPause))
+		_ = conn.SetReadDeadline(time.Now().Add(pause))
 		for {
 			n, err := conn.Read(b)
-			if errors.Is(err, os.ErrDeadlineExceeded) {
+			if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed) {
 				break
 			}
 			if err != nil {

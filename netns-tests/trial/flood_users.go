@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/netns-tests/lab"
 )
 
@@ -27,7 +29,7 @@ func floodsOfUsers() []Flood {
 			begin: callsTo(lab.CallersConfig{Network: "tcp", Address: fmt.Sprintf("127.0.0.1:%d", healthPort), User: unprivileged, Scattered: true}, 0, 5000),
 		},
 		{Name: "ports of metrics and balancers, taken before a start", Config: probed, begin: takesPorts, beside: probes},
-		listenerFlood(), crowdFlood(),
+		listenerFlood(), crowdFlood(), placesFlood(),
 	}
 }
 
@@ -130,7 +132,7 @@ func listenerFlood() Flood {
 	}
 }
 
-// crowdFlood asks a member for a follower's places from many ports, with the followers' key, while a follower of another host goes on.
+// crowdFlood asks a member for a follower's places from many ports, with the followers' key, while a follower of another host goes on, and then begins anew.
 func crowdFlood() Flood {
 	var f *Follower
 	return Flood{
@@ -142,7 +144,7 @@ func crowdFlood() Flood {
 			return f.Group, f.Begin(len(f.Members()))
 		},
 		begin: func(g *Group, holder *lab.Node) (func() int, error) {
-			k, err := g.Lab.Client.StartSubscribers(lab.SubscribersConfig{
+			k, err := g.Lab.StartSubscribers(lab.SubscribersConfig{
 				Member: netip.AddrPortFrom(holder.Address, membersPort), Group: g.Addresses[0], KeyFile: f.key, User: unprivileged, Ports: crowdPorts, Connections: 7,
 			})
 			if err != nil {
@@ -152,16 +154,119 @@ func crowdFlood() Flood {
 		},
 		beside: func(*Group, *lab.Node, int) (served int, err error) {
 			got, err := f.SampleFrom(asksBeside)
-			if err != nil {
-				return 0, err
+			if err == nil {
+				err = f.told() // the one that was there before
 			}
-			s, err := f.Status()
-			if err == nil && (len(s.Follows) == 0 || len(s.Follows[0].By) == 0 || s.used(len(f.Addresses)) != len(f.Members())) {
-				err = fmt.Errorf("the follower of another host is not told: %s", s.text())
+			if err == nil {
+				err = f.Process.Kill9()
+			}
+			if err == nil {
+				_, err = f.Process.Wait(2 * time.Second)
+			}
+			if err == nil {
+				err = f.comes()
 			}
 			return got.Served(), err
 		},
 	}
+}
+
+// comes begins to follow, and waits until all members tell the worker who they are.
+func (f *Follower) comes() error {
+	if err := f.Begin(len(f.Members())); err != nil {
+		return err
+	}
+	if _, err := until(SettleLimit, "all members tell a follower that has come now", func() bool { return f.told() == nil }); err != nil {
+		return errors.Join(err, f.told())
+	}
+	return nil
+}
+
+// told fails where the members do not tell the worker who they are.
+func (f *Follower) told() error {
+	s, err := f.Status()
+	if err == nil && (len(s.Follows) == 0 || len(s.Follows[0].By) != len(f.Members()) || s.used(len(f.Addresses)) != len(f.Members())) {
+		err = fmt.Errorf("trial: a follower of another host is not told: %s", s.text())
+	}
+	return err
+}
+
+// placesFlood takes all places of a member, with the followers' key, from as many addresses of one host as that takes, and invents connections from each.
+// Then the first honest follower comes, and an operator drains that member and waits.
+func placesFlood() Flood {
+	var f *Follower
+	var flooded *lab.Node
+	return Flood{
+		Name: "followers' key, all places of a member from many addresses, invented connections",
+		open: func(host *lab.Host) (g *Group, err error) {
+			if f, err = OpenFollower(host, FollowerConfig{Signed: true}); err != nil {
+				return nil, err
+			}
+			return f.Group, nil
+		},
+		begin: func(g *Group, holder *lab.Node) (func() int, error) {
+			flooded = f.Members()[holder.ID%len(f.Members())]
+			room, err := followersRoom(flooded)
+			if err != nil {
+				return nil, err
+			}
+			k, err := g.Lab.StartSubscribers(lab.SubscribersConfig{
+				Member: netip.AddrPortFrom(flooded.Address, membersPort), Group: g.Addresses[0], KeyFile: f.key, User: unprivileged,
+				Addresses: room.FollowerPlaces/portsOfEach + 1, Ports: portsOfEach, Connections: 7,
+			})
+			if err != nil {
+				return nil, err
+			}
+			_, err = until(SettleLimit, "all places are taken", func() bool {
+				time.Sleep(500 * time.Millisecond) // the answer lists all of them
+				room, err = followersRoom(flooded)
+				return err == nil && room.FollowersFull
+			})
+			if err != nil {
+				k.Stop()
+				return nil, fmt.Errorf("%w: %+v", err, room)
+			}
+			return k.Stop, nil
+		},
+		beside: func(*Group, *lab.Node, int) (served int, err error) {
+			if err := f.comes(); err != nil {
+				return 0, err
+			}
+			got, err := f.SampleFrom(asksBeside)
+			if err != nil {
+				return 0, err
+			}
+			p, status, err := f.product.Command(flooded, "drain", "--wait", "--timeout", "10s", "--socket", Socket(flooded))
+			if err == nil && status != 0 {
+				err = fmt.Errorf("trial: drain --wait beside connections that are invented: exit status %d\n%s", status, p.Log())
+			}
+			if err == nil && !strings.Contains(f.Daemon(flooded).Log(), string(code.FollowersCount)) {
+				err = errors.New("trial: nobody says that connections are invented")
+			}
+			return got.Served(), err
+		},
+	}
+}
+
+// portsOfEach is from how many ports each address asks for a place: it gets as many.
+const portsOfEach = 16
+
+// followersRoom is how many followers a member has places for, and whether all are taken.
+func followersRoom(n *lab.Node) (room struct {
+	FollowerPlaces int  `json:"followerPlaces"`
+	FollowersFull  bool `json:"followersFull"`
+}, err error,
+) {
+	s := struct {
+		VIPs []struct{ Spread json.RawMessage }
+	}{}
+	if err = askStatus(n, answerLimit, &s); err == nil && len(s.VIPs) > 0 {
+		err = json.Unmarshal(s.VIPs[0].Spread, &room)
+	}
+	if err == nil && room.FollowerPlaces == 0 {
+		err = fmt.Errorf("trial: %s says nothing of places for followers", n.Label)
+	}
+	return room, err
 }
 
 // running are the nodes that have a daemon.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -25,6 +27,7 @@ type reloadState struct {
 	name   string
 	brief  bool
 	follow bool                     // of `keepvip follow`
+	conf   bool                     // of a keepalived.conf
 	begin  func(r *reloading) error // brings it about
 }
 
@@ -34,6 +37,7 @@ type reloading struct {
 	process *lab.Process
 	path    string // of the configuration
 	hang    *lab.Hang
+	locked  *os.File // nil: none is
 }
 
 // reloadEnds are all states of a reload, each with SIGTERM in the middle of it.
@@ -59,7 +63,7 @@ func reloadStates() []reloadState {
 			}, r.hangup)
 		}},
 		{name: "the file is a pipe", brief: true, begin: func(r *reloading) error {
-			return sequence(func() error { return r.replace(func() error { return unix.Mkfifo(r.path, 0o600) }) }, r.hangup, r.refused)
+			return sequence(func() error { return r.replace(r.path) }, r.hangup, r.refused)
 		}},
 		{name: "it computes", brief: true, begin: func(r *reloading) error {
 			long := r.configured() + "hooks: [" + strings.Repeat("{}, ", 200_000) + "]\n"
@@ -69,6 +73,24 @@ func reloadStates() []reloadState {
 			return sequence(func() error { return r.write(r.byRaft(2)) }, r.reloaded, func() error { return r.write(r.byRaft(4)) }, r.asks("reload"))
 		}},
 		{name: "a follower, the file system of the file is gone", brief: true, follow: true, begin: (*reloading).hangs},
+		{name: "that of a file that a keepalived.conf includes is gone", brief: true, conf: true, begin: func(r *reloading) error { return r.hangsAt(r.included()) }},
+		{name: "a file that a keepalived.conf includes is a pipe", brief: true, conf: true, begin: func(r *reloading) error {
+			return sequence(func() error { return r.replace(r.included()) }, r.hangup, r.refused)
+		}},
+		{name: "a definition of a keepalived.conf names itself", conf: true, begin: func(r *reloading) error {
+			_, err := r.WriteFile("more.conf", "$X=\\\n foo \\\n $X\n$X\n", 0o600)
+			return sequence(func() error { return err }, r.hangup, r.done)
+		}},
+		{name: "a keepalived.conf has 150,000 lines", brief: true, conf: true, begin: func(r *reloading) error {
+			_, err := r.WriteFile("more.conf", strings.Repeat("# a line\nvrrp_strict_no\n", 75_000), 0o600)
+			return sequence(func() error { return err }, r.computes)
+		}},
+		{name: "a hook of an entry that it has taken away hangs", brief: true, begin: func(r *reloading) error {
+			return sequence(func() error { return r.write(r.hooked()) }, r.reloaded, func() error { return r.write(r.configured()) }, r.reloaded, r.hooking)
+		}},
+		{name: "another program has locked the store of Raft", brief: true, begin: func(r *reloading) error {
+			return sequence(r.lockStore, func() error { return r.write(r.byRaft(1)) }, r.hangup, r.done)
+		}},
 	}
 }
 
@@ -99,7 +121,7 @@ func (s reloadState) once(host *lab.Host) (time.Duration, error) {
 	defer l.Close()
 	r := &reloading{Node: l.Nodes[0]}
 	defer r.letGo()
-	if err := sequence(func() error { return r.start(s.follow) }, func() error { return s.begin(r) }); err != nil {
+	if err := sequence(func() error { return r.start(s) }, func() error { return s.begin(r) }); err != nil {
 		return 0, fmt.Errorf("%w\n%s", err, r.process.Log())
 	}
 	return ends(r.process)
@@ -135,11 +157,53 @@ func (r *reloading) write(text string) error {
 	return err
 }
 
-// replace puts something else where the configuration was.
-func (r *reloading) replace(by func() error) error { return errors.Join(unix.Unlink(r.path), by()) }
+// hooked is another one, with an entry more whose hook hangs when the entry is deleted.
+func (r *reloading) hooked() string {
+	return r.configured() + fmt.Sprintf("- {name: b, addresses: [%s], interface: eth0, check: none, vrrp: {id: 9}, hooks: [{command: [%s], user: root, states: [DELETED]}]}\n",
+		another, r.Path("hook"))
+}
 
-func (r *reloading) start(follow bool) error {
-	if _, err := r.WriteFile("key", strings.Repeat("0123456789abcdef", 4)+"\n", 0o600); err != nil {
+// hooking waits until the hook hangs.
+func (r *reloading) hooking() error {
+	_, err := until(SettleLimit, "the hook runs", func() bool { _, err := os.Stat(r.Path("hooked")); return err == nil })
+	return err
+}
+
+// included is the file that the keepalived.conf includes.
+func (r *reloading) included() string { return r.Path("more.conf") }
+
+// confOf is the text of a keepalived.conf.
+func (r *reloading) confOf() string {
+	return fmt.Sprintf("vrrp_instance a {\n interface eth0\n virtual_router_id 51\n virtual_ipaddress {\n %s\n }\n}\ninclude %s\n", lab.VIP4, r.included())
+}
+
+// lockStore has the store of Raft locked as another keepvip would.
+func (r *reloading) lockStore() error {
+	dir := r.Path("state/raft")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "store.db"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	r.locked = f
+	return unix.Flock(int(f.Fd()), unix.LOCK_EX)
+}
+
+// replace puts a pipe where a file was.
+func (r *reloading) replace(path string) error {
+	return errors.Join(unix.Unlink(path), unix.Mkfifo(path, 0o600))
+}
+
+func (r *reloading) start(s reloadState) error {
+	files := map[string]string{"key": strings.Repeat("0123456789abcdef", 4) + "\n", "more.conf": "# nothing\n", "hook": "#!/bin/sh\necho > " + r.Path("hooked") + "\nexec sleep 3600\n"}
+	for name, text := range files {
+		if _, err := r.WriteFile(name, text, 0o700); err != nil {
+			return err
+		}
+	}
+	if err := unix.Chmod(r.Path("key"), 0o600); err != nil {
 		return err
 	}
 	if err := r.write(r.configured()); err != nil {
@@ -147,7 +211,12 @@ func (r *reloading) start(follow bool) error {
 	}
 	k, begun := Keepvip{}, `msg=started`
 	var err error
-	if follow {
+	if s.conf {
+		var path string
+		if path, err = r.WriteFile("keepalived.conf", r.confOf(), 0o600); err == nil {
+			r.process, err = k.Run(r.Node, "--keepalived-conf", path)
+		}
+	} else if s.follow {
 		var path string
 		if path, err = k.binary(); err != nil {
 			return err
@@ -185,6 +254,7 @@ func (r *reloading) letGo() {
 	if r.hang != nil {
 		_ = r.hang.End()
 	}
+	_ = r.locked.Close() // an error where none is
 }
 
 // asks begins a command, and gives it time to begin to wait.
@@ -197,6 +267,15 @@ func (r *reloading) asks(args ...string) func() error {
 }
 
 func (r *reloading) reloaded() error { return Keepvip{}.reload(r.Node) }
+
+// done waits until the reload is over, whatever has become of it.
+func (r *reloading) done() error {
+	_, err := until(SettleLimit, "the reload is over", func() bool {
+		log := r.process.Log()
+		return strings.Contains(log, "configuration reloaded") || strings.Contains(log, "configuration not reloaded")
+	})
+	return err
+}
 
 func (r *reloading) refused() error {
 	_, err := until(SettleLimit, "the reload is refused", func() bool { return strings.Contains(r.process.Log(), "configuration not reloaded") })
