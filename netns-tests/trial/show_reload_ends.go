@@ -75,11 +75,11 @@ func reloadStates() []reloadState {
 		{name: "a follower, the file system of the file is gone", brief: true, follow: true, begin: (*reloading).hangs},
 		{name: "that of a file that a keepalived.conf includes is gone", brief: true, conf: true, begin: func(r *reloading) error { return r.hangsAt(r.included()) }},
 		{name: "a file that a keepalived.conf includes is a pipe", brief: true, conf: true, begin: func(r *reloading) error {
-			return sequence(func() error { return r.replace(r.included()) }, r.hangup, r.refused)
+			return sequence(func() error { return r.replace(r.included()) }, r.asks("reload"))
 		}},
-		{name: "a definition of a keepalived.conf names itself", conf: true, begin: func(r *reloading) error {
+		{name: "a definition of a keepalived.conf names itself", brief: true, conf: true, begin: func(r *reloading) error {
 			_, err := r.WriteFile("more.conf", "$X=\\\n foo \\\n $X\n$X\n", 0o600)
-			return sequence(func() error { return err }, r.hangup, r.done)
+			return sequence(func() error { return err }, r.asks("reload"))
 		}},
 		{name: "a keepalived.conf has 150,000 lines", brief: true, conf: true, begin: func(r *reloading) error {
 			_, err := r.WriteFile("more.conf", strings.Repeat("# a line\nvrrp_strict_no\n", 75_000), 0o600)
