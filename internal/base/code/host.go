@@ -20,7 +20,7 @@ const (
 )
 
 func host() []Entry {
-	return slices.Concat(hostRun(), hostWatched(), hostPlace(), hostAbility(), hostPaths(), hostSpread())
+	return slices.Concat(hostRun(), hostWatched(), hostPlace(), hostAbility(), hostPaths(), hostSpread(), hostFiles())
 }
 
 func hostRun() []Entry {

@@ -191,6 +191,26 @@ func TestOpenTouchesNothingButASocket(t *testing.T) {
 	assert.Equal(t, "precious", string(text))
 }
 
+// What another user has put at the path is no mistake of whoever made the configuration: it refuses no start.
+func TestOpenTakesOnlyItsOwnUsersFilesForAMistake(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Log("not root: nobody can be given a file")
+		return
+	}
+	served, file := socketPath(t), filepath.Join(t.TempDir(), "file")
+	defer serveAt(t, served, backend())()
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for _, path := range []string{served, file} {
+		var mistake *MistakeError
+		_, err := Open(path, backend())
+		require.ErrorAs(t, err, &mistake)
+		require.NoError(t, os.Lchown(path, 65534, 65534))
+		_, err = Open(path, backend())
+		require.ErrorContains(t, err, "(it is user 65534's)")
+		assert.False(t, errors.As(err, &mistake), "%v", err)
+	}
+}
+
 func TestOpenReplacesASocketThatNobodyServes(t *testing.T) {
 	path := socketPath(t)
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})

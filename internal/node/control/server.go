@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -64,8 +65,8 @@ type Server struct {
 // Count is how it stands with the places for commands.
 func (s *Server) Count() places.Count { return s.all.count() }
 
-// MistakeError says that the path of the socket is one that another program, or another kind of file, has: whoever made the configuration has to
-// choose. Only root can bring that about. Every other error may pass.
+// MistakeError says that the path of the socket is one that another program of this user, or another kind of file of its, has: whoever made the
+// configuration has to choose. Every other error may pass; what another user has put there decides nothing.
 type MistakeError struct{ text string }
 
 // Error implements error.
@@ -134,13 +135,13 @@ func vacate(path string) error {
 	case err != nil:
 		return fmt.Errorf("control: --socket: %w", err)
 	case info.Mode().Type() != os.ModeSocket:
-		return &MistakeError{fmt.Sprintf("control: --socket %s: there is something that is no socket, and it was not touched: remove it, or name another path", path)}
+		return mistakeOf(info, fmt.Sprintf("control: --socket %s: there is something that is no socket, and it was not touched: remove it, or name another path", path))
 	}
 	c, err := net.DialTimeout("unix", path, dialTime)
 	switch {
 	case err == nil:
 		_ = c.Close()
-		return &MistakeError{fmt.Sprintf("control: --socket %s: somebody serves it already, such as a keepvip of another network namespace: stop that, or name another path", path)}
+		return mistakeOf(info, fmt.Sprintf("control: --socket %s: somebody serves it already, such as a keepvip of another network namespace: stop that, or name another path", path))
 	case errors.Is(err, unix.ECONNREFUSED):
 	default: // as one that does not get round to accepting
 		return fmt.Errorf("control: --socket %s: cannot tell whether somebody serves it, and it was not touched: %w", path, err)
@@ -149,6 +150,14 @@ func vacate(path string) error {
 		return fmt.Errorf("control: old socket: %w", err)
 	}
 	return nil
+}
+
+// mistakeOf is an error about a file that stands in the way: a mistake where it is this user's own.
+func mistakeOf(in os.FileInfo, text string) error {
+	if is, ok := in.Sys().(*syscall.Stat_t); ok && int(is.Uid) != os.Geteuid() {
+		return fmt.Errorf("%s (it is user %d's)", text, is.Uid)
+	}
+	return &MistakeError{text}
 }
 
 // removeDir takes away a directory that makeDir has made, unless somebody has put something there.

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/base/code"
 )
 
 // patience bounds what a disk does by itself; tests return as soon as it has happened.
@@ -124,6 +126,23 @@ func TestLogThatCannotUseItsFileLeavesItAsItIs(t *testing.T) {
 			assert.Equal(t, before.Size(), after.Size())
 		})
 	}
+}
+
+// Whoever has the place of the file when keepvip starts keeps the transitions from the disk only as long as that.
+func TestLogWritesItsFileWhenThePlaceIsFree(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, unix.Mkfifo(Path(dir), 0o600))
+	l, said := opened(dir)
+	add(l, 3)
+	assert.Equal(t, code.HistoryUnwritten, l.Status().Code)
+	require.NoError(t, os.Remove(Path(dir)))
+	require.Eventually(t, func() bool { return l.Status() == nil }, patience, patience/1000)
+	add(l, 1)
+	l.Close()
+	records, _, err := Read(dir)
+	require.NoError(t, err, said)
+	assert.Len(t, records, 4)
+	assert.Equal(t, 1, strings.Count(said.String(), "code=KV491"), "%s", said)
 }
 
 // waitFor returns a file as soon as it is there.

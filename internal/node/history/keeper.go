@@ -25,6 +25,7 @@ type keeper struct {
 	failure error
 	pause   time.Duration // after the last failure
 	retry   time.Time
+	taken   bool // something stands in the place of the file that is not to be written
 }
 
 // write puts lines into the file: more, which are new, or if that cannot be appended, all that there are. due is when it has to be called

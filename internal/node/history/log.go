@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
@@ -39,6 +40,7 @@ type Log struct {
 type Status struct {
 	Path    string    `json:"path"`
 	Error   string    `json:"error,omitempty"` // why the transitions are in memory only
+	Code    code.Code `json:"code,omitempty"`  // of Error
 	Since   time.Time `json:"since,omitzero"`
 	Dropped uint64    `json:"dropped,omitempty"` // transitions that were never in the file: too many came at once, or while it could not be written
 }
@@ -70,7 +72,7 @@ func (l *Log) load(k *keeper) {
 	}
 	if err != nil {
 		k.disk.close()
-		k.disk = nil
+		k.taken = true
 		l.tell(time.Now(), err)
 		return
 	}
@@ -137,7 +139,7 @@ func (l *Log) Status() *Status {
 	}
 	s := &Status{Path: l.path, Since: l.since, Dropped: l.dropped}
 	if l.failure != nil {
-		s.Error = l.failure.Error()
+		s.Error, s.Code = l.failure.Error(), code.HistoryUnwritten
 	}
 	return s
 }
@@ -160,7 +162,7 @@ func (l *Log) Close() {
 // run writes until Close, and what there is then.
 func (l *Log) run(k *keeper) {
 	defer close(l.ended)
-	if k.disk == nil {
+	if k.taken && !l.regain(k) {
 		return
 	}
 	defer k.disk.close()
@@ -182,6 +184,28 @@ func (l *Log) run(k *keeper) {
 		if due := l.keep(k); !due.IsZero() {
 			timer.Reset(time.Until(due))
 		}
+	}
+}
+
+// regain tries again until the place of the file is free. Before that nothing is written: what stands there is not ours, or another process's. It has
+// failed when the log is closed.
+func (l *Log) regain(k *keeper) bool {
+	wait := firstRetry
+	again := time.NewTimer(wait)
+	defer again.Stop()
+	for {
+		select {
+		case <-l.close:
+			return false
+		case <-again.C:
+		}
+		if text, _, err := k.disk.load(); err == nil && len(text) == 0 {
+			k.taken = false
+			return true
+		}
+		k.disk.close()
+		wait = min(2*wait, lastRetry)
+		again.Reset(wait)
 	}
 }
 
@@ -224,7 +248,7 @@ func (l *Log) tell(now time.Time, err error) {
 	l.mu.Unlock()
 	switch {
 	case err != nil && was == nil:
-		l.log.Warn("history: the transitions are kept in memory only", "error", err)
+		l.log.Warn("history: the transitions are kept in memory only", "code", string(code.HistoryUnwritten), "error", err, "remedy", code.HistoryUnwritten.Entry().Remedy)
 	case err == nil && was != nil:
 		l.log.Info("history: the transitions are in the file again", "path", l.path)
 	}

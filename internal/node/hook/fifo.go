@@ -7,8 +7,11 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/base/code"
 )
 
 // FIFOConfig is where lines are written.
@@ -19,14 +22,18 @@ type FIFOConfig struct {
 
 // FIFOStatus is what is shown of the FIFO.
 type FIFOStatus struct {
-	Path    string `json:"path"`
-	Written uint64 `json:"written"`         // lines
-	Dropped uint64 `json:"dropped"`         // lines that found the pipe full, because nobody reads
-	Error   string `json:"error,omitempty"` // why nothing can be written
+	Path    string    `json:"path"`
+	Written uint64    `json:"written"`         // lines
+	Dropped uint64    `json:"dropped"`         // lines that found the pipe full, because nobody reads, or none
+	Error   string    `json:"error,omitempty"` // why nothing can be written
+	Code    code.Code `json:"code,omitempty"`  // of Error
 }
 
 // mostWaiting is how many lines wait for the goroutine that writes them, which a file system may hold up.
 const mostWaiting = 1024
+
+// leastTry and mostTry bound the time between two tries to open it.
+const leastTry, mostTry = 500 * time.Millisecond, 4 * time.Second
 
 // fifo writes lines into a named pipe, as keepalived does: it keeps the pipe open for reading, too, so that what is written waits for a reader
 // that comes later, as much as fits.
@@ -64,28 +71,66 @@ func (f *fifo) put(line string) {
 // work writes lines until there are no more, and then removes a pipe that keepvip made.
 func (f *fifo) work() {
 	defer close(f.ended)
-	fd, err := f.open()
-	if err != nil {
-		f.log.Warn("the notify FIFO cannot be written", "path", f.cfg.Path, "error", err)
-		f.mu.Lock()
-		f.seen.Error = err.Error()
-		f.mu.Unlock()
+	fd, opened := f.await()
+	if !opened {
+		return
 	}
 	for line := range f.lines {
-		failed := err
-		if err == nil {
-			_, failed = unix.Write(fd, []byte(line)) // shorter than PIPE_BUF: all of it, or nothing
-		}
-		if f.note(failed) && err == nil {
+		_, failed := unix.Write(fd, []byte(line)) // shorter than PIPE_BUF: all of it, or nothing
+		if f.note(failed) {
 			f.log.Warn("a line for the notify FIFO was dropped: it is full, and nobody reads it", "path", f.cfg.Path, "error", failed)
 		}
-	}
-	if err != nil {
-		return
 	}
 	_ = unix.Close(fd)
 	if f.made {
 		f.remove()
+	}
+}
+
+// await opens the pipe, and tries again as long as that fails: whoever has its place may let go. Lines that come meanwhile are dropped. It has failed when
+// there are no more lines.
+func (f *fifo) await() (fd int, opened bool) {
+	wait := leastTry
+	again := time.NewTimer(wait)
+	defer again.Stop()
+	for {
+		fd, err := f.open()
+		f.say(err)
+		if err == nil {
+			return fd, true
+		}
+		for due := false; !due; {
+			select {
+			case _, more := <-f.lines:
+				if !more {
+					return -1, false
+				}
+				f.note(err)
+			case <-again.C:
+				due = true
+			}
+		}
+		wait = min(2*wait, mostTry)
+		again.Reset(wait)
+	}
+}
+
+// say notes why the pipe is not open, and logs what is new of that.
+func (f *fifo) say(err error) {
+	f.mu.Lock()
+	was := f.seen.Error
+	f.seen.Error, f.seen.Code = "", ""
+	if err != nil {
+		f.seen.Error, f.seen.Code = err.Error(), code.FIFOUnwritten
+	}
+	is := f.seen.Error
+	f.mu.Unlock()
+	switch {
+	case is != "" && is != was:
+		f.log.Warn("the notify FIFO cannot be written; keepvip goes on without it and tries again", "path", f.cfg.Path,
+			"code", string(code.FIFOUnwritten), "error", err, "remedy", code.FIFOUnwritten.Entry().Remedy)
+	case is == "" && was != "":
+		f.log.Info("the notify FIFO is open now", "path", f.cfg.Path)
 	}
 }
 

@@ -2,6 +2,7 @@ package hook
 
 import (
 	"bufio"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/base/code"
 )
 
 func (b *bench) open(path string) {
@@ -98,11 +101,36 @@ func TestFIFOThatIsNone(t *testing.T) {
 		b.use()
 		b.report(Master)
 		b.written(1)
-		assert.Equal(t, FIFOStatus{Path: path, Dropped: 1, Error: want}, *b.Status().FIFO)
+		assert.Equal(t, FIFOStatus{Path: path, Dropped: 1, Error: want, Code: code.FIFOUnwritten}, *b.Status().FIFO)
 		b.Close()
-		assert.Contains(t, b.log.String(), "the notify FIFO cannot be written")
+		assert.Contains(t, b.log.String(), "code=KV490")
 	}
 	assert.Equal(t, "text", b.file("file"))
+}
+
+// Whoever has the place of the pipe when keepvip starts keeps lines from it only as long as that.
+func TestFIFOIsOpenedWhenItsPlaceIsFree(t *testing.T) {
+	b := newBench(t)
+	path := filepath.Join(b.dir, "notify")
+	require.NoError(t, os.WriteFile(path, []byte("text"), 0o600))
+	b.open(path)
+	b.use()
+	b.report(Master)
+	b.written(1)
+	require.NoError(t, os.Remove(path))
+	require.Eventually(t, func() bool { return b.Status().FIFO.Error == "" }, patience, time.Millisecond)
+	reader, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	require.NoError(t, err)
+	defer reader.Close()
+	b.report(Backup)
+	b.written(2)
+	b.Close()
+	text, err := io.ReadAll(reader)
+	require.NoError(t, err)
+	assert.Equal(t, "INSTANCE \"a\" BACKUP 100\n", string(text))
+	assert.NoFileExists(t, path)
+	assert.Equal(t, 1, strings.Count(b.log.String(), "code=KV490"), "%s", b.log.String())
+	assert.Contains(t, b.log.String(), "the notify FIFO is open now")
 }
 
 // A keepvip that was killed has left the pipe. The next one goes on with it, so that a reader that has it open is not lost, and removes it.
