@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 
@@ -29,7 +30,7 @@ func (k *keepalivedConf) read(path string) (config.Converted, error) {
 	r := convert.Convert(doc, onThisHost(k.options))
 	missing := func(f keepalived.Finding) bool { return k.all && f.Code == syntax.CodeInclude }
 	if r.Draft == nil || slices.ContainsFunc(r.Findings, missing) {
-		return config.Converted{}, faults(r.Findings, missing)
+		return config.Converted{}, faults(path, r.Findings, missing)
 	}
 	out := config.Converted{Draft: r.Draft, Text: r.Text, Secrets: r.Secrets}
 	for _, f := range r.Findings {
@@ -56,12 +57,24 @@ func hasDirectory(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-func faults(all []keepalived.Finding, besides func(keepalived.Finding) bool) error {
+// mostFaults bounds what the start, a reload and the status say about a file that is no keepalived.conf at all.
+const mostFaults = 20
+
+// faults are the first of those that are errors, each with its place.
+func faults(path string, all []keepalived.Finding, besides func(keepalived.Finding) bool) error {
 	var errs []error
+	left := 0
 	for _, f := range all {
-		if f.Severity == keepalived.Fault || besides(f) {
+		switch {
+		case f.Severity != keepalived.Fault && !besides(f):
+		case len(errs) < mostFaults:
 			errs = append(errs, errors.New(findingLine(f)))
+		default:
+			left++
 		}
+	}
+	if left > 0 {
+		errs = append(errs, fmt.Errorf("%s: and %d errors more: `keepvip lint %s` has all of them", path, left, path))
 	}
 	return errors.Join(errs...)
 }

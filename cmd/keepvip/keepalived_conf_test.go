@@ -84,6 +84,17 @@ func TestKeepalivedConfThatCannotBeRunIsRefused(t *testing.T) {
 	}
 }
 
+// A file that is something else has thousands of errors: neither a log nor the status has all of them.
+func TestKeepalivedConfThatIsNoneIsRefusedBriefly(t *testing.T) {
+	conf := filepath.Join(t.TempDir(), "keepalived.conf")
+	require.NoError(t, os.WriteFile(conf, []byte(strings.Repeat("{\n", 3000)), 0o600))
+	code, out, errs := keepvip(t, "config", "validate", "--keepalived-conf", conf)
+	assert.Equal(t, exitUsage, code)
+	assert.Empty(t, out)
+	assert.Equal(t, mostFaults+1, strings.Count(errs, "\n"))
+	assert.Regexp(t, `errors more: .keepvip lint `+conf+`. has all of them\n$`, errs)
+}
+
 func TestKeepalivedConfIsReadAgain(t *testing.T) {
 	conf, instance := confHere(t)
 	k := keepalivedConf{}

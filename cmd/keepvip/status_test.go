@@ -170,8 +170,8 @@ func TestStatusSaysWhichHookFailed(t *testing.T) {
 	assert.Contains(t, text, "notify FIFO /run/f: 2 lines dropped, because nobody read it\n")
 	assert.Contains(t, text, "  HOOK      /etc/n.sh x failed for MASTER, 1m0s ago: killed after 10s; no route (2 of 3 runs failed)\n")
 	assert.Equal(t, 1, strings.Count(text, "HOOK"))
-	d.Hooks.FIFO = &hook.FIFOStatus{Path: "/run/f", Dropped: 2, Error: "open it: is a directory"}
-	assert.Contains(t, statusText(d, now), "notify FIFO /run/f cannot be written: open it: is a directory\n")
+	d.Hooks.FIFO = &hook.FIFOStatus{Path: "/run/f", Dropped: 2, Error: "open it: is a directory", Code: code.FIFOUnwritten}
+	assert.Contains(t, statusText(d, now), "notify FIFO /run/f cannot be written: open it: is a directory [KV490]\n")
 	d.Hooks = nil
 	assert.NotContains(t, statusText(d, now), "FIFO")
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/netns-tests/lab"
 )
 
@@ -240,7 +239,7 @@ func placesFlood() Flood {
 			if err == nil && status != 0 {
 				err = fmt.Errorf("trial: drain --wait beside connections that are invented: exit status %d\n%s", status, p.Log())
 			}
-			if err == nil && !strings.Contains(f.Daemon(flooded).Log(), string(code.FollowersCount)) {
+			if err == nil && !strings.Contains(f.Daemon(flooded).Log(), "KV386") {
 				err = errors.New("trial: nobody says that connections are invented")
 			}
 			return got.Served(), err

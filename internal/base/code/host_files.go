@@ -1,9 +1,10 @@
 package code
 
-// KV49x: files beside the election that this host keeps keepvip from writing.
+// KV49x: what somebody on this host keeps keepvip from, beside the election.
 const (
 	FIFOUnwritten    Code = "KV490"
 	HistoryUnwritten Code = "KV491"
+	MembersUnheard   Code = "KV492"
 )
 
 func hostFiles() []Entry {
@@ -17,6 +18,11 @@ func hostFiles() []Entry {
 			HistoryUnwritten, "history-unwritten", "The transitions of this node are kept in memory only: their file cannot be read or written. The election goes on.",
 			"Look at the log of this node for the reason, and at `history.log` in `stateDir`.",
 			"Make room at the path or on its disk. keepvip tries again by itself, unless the file holds something that is not its own.",
+		},
+		{
+			MembersUnheard, "members-unheard", "Another program has the UDP port of the members' messages, so this node takes part by VRRP alone.",
+			"Look at `ss -ulnp`, which names the program.",
+			"Stop the program. keepvip hears the members within seconds by itself. Another `port` has to be the same on all nodes.",
 		},
 	}
 }

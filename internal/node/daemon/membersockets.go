@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election/virtualrouter"
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/members"
@@ -148,7 +149,7 @@ func (s *memberSockets) openSocket(cfg members.ConnConfig) (members.Socket, erro
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		return conn, err
 	}
-	s.log.Warn("another process has the members' port (ss -ulpn tells which): plain VRRP alone until it is free", "error", err)
+	s.log.Warn("another process has the members' port (ss -ulpn tells which): plain VRRP alone until it is free", "code", string(code.MembersUnheard), "error", err)
 	return members.NewLate(func() (members.Socket, error) {
 		conn, err := members.Open(cfg)
 		if err == nil {
