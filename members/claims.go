@@ -27,6 +27,7 @@ const splitAfter = 500 * time.Millisecond
 // member is in the Member, and is forgotten with it. What it returns, the Machine does.
 type claimants struct {
 	lastAdverts
+	began   time.Time    // since when advertisements are listened to; words of members from before may arrive after
 	missing []netip.Addr // the claimants that are told that their advertisements do not arrive
 }
 
@@ -199,7 +200,7 @@ func (c *claimants) all(now time.Time, others []Member, b bounds) []Claimant {
 }
 
 func (c *claimants) splitAt(o *Member) time.Time {
-	return later(c.missedAt(o), o.unheard.Add(splitAfter))
+	return later(c.missedAt(o), later(o.unheard, c.began).Add(splitAfter))
 }
 
 // deadline is when noteMissing has something to do, or all changes; what was due at the time of the last step is done.

@@ -217,3 +217,22 @@ func TestMachineDeafClaimantSpeaksSeldom(t *testing.T) {
 		})
 	}
 }
+
+// What members say waits for a node that takes no part yet. Its words are old then, and nothing was listening to advertisements.
+func TestMachineFindsNoSplitInWordsFromBeforeItsStart(t *testing.T) {
+	now := epoch.Add(time.Minute)
+	m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
+	m.Step(now, SetSelf{Self{State: vrrp.Backup, Fit: true, Priority: 100}})
+	split := func() bool { return len(m.Claimants(now)) == 1 && m.Claimants(now)[0].Split }
+	for _, ago := range []time.Duration{2 * time.Second, time.Second, 0} {
+		m.Step(now, Received{Source: nodeB, Message: claimant(), At: now.Add(-ago)})
+		assert.False(t, split(), "%v ago", ago)
+	}
+	start := now
+	for !split() {
+		now = now.Add(50 * ms)
+		require.Less(t, now.Sub(start), time.Second, "a real one is found")
+		m.Step(now, Received{Source: nodeB, Message: claimant(), At: now})
+	}
+	assert.Equal(t, splitAfter, now.Sub(start))
+}

@@ -47,6 +47,9 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 		return nil
 	}
 	m.expire(now)
+	if m.stepped.IsZero() {
+		m.claimants.began = now
+	}
 	m.stepped = now
 	m.watchOutage(now)
 	switch ev := ev.(type) {

@@ -56,7 +56,7 @@ func word(b bool, yes, no string) string {
 
 func (f *factList) instance(i *keepalived.Instance) {
 	f.add("VRRP Version = %d", i.Version)
-	f.add("Interface = %s", i.Interface)
+	f.add("Interface = %s", i.Interface+word(i.VMAC && i.TransmitBase, ", xmit base i/f", ""))
 	f.add("Virtual Router ID = %d", i.VRID)
 	f.add("Priority = %d", i.Priority)
 	if i.Version == 2 {

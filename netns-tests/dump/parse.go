@@ -1,7 +1,6 @@
 package dump
 
 import (
-	"cmp"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -36,8 +35,11 @@ func Parse(data string) []string {
 	return out
 }
 
-// vmac is an interface that keepalived has made above another one, and named itself.
-var vmac = regexp.MustCompile(` dev vrrp[^ @]*@`)
+// vmac is an interface that keepalived has made above another one; above is what it says of that one.
+var (
+	vmac  = regexp.MustCompile(` dev [^ @]+@`)
+	above = regexp.MustCompile(`^.*, (?:vmac|ipvlan) on `)
+)
 
 var lists = map[string]string{
 	"Virtual IP Excluded :": "evip", "Unicast Peer :": "peer", "Tracked interfaces :": "interface", "Tracked scripts :": "script",
@@ -77,8 +79,7 @@ func fact(about, text, key, value string) (string, bool) {
 		program, rest, _ := strings.Cut(value[1:], "'")
 		return strings.TrimSpace("Command = " + filepath.Base(program) + rest), true
 	case key == "Interface":
-		_, under, _ := strings.Cut(value, ", vmac on ")
-		return "Interface = " + cmp.Or(under, value), true
+		return "Interface = " + above.ReplaceAllString(value, ""), true
 	case kind == "" && strings.HasPrefix(text, "Multicast address "):
 		text, _, _ = strings.Cut(text, ",")
 		return text, true
