@@ -196,7 +196,8 @@ func placesFlood() Flood {
 	var f *Follower
 	var flooded *lab.Node
 	return Flood{
-		Name: "followers' key, all places of a member from many addresses, invented connections",
+		Name:   "followers' key, all places of a member from many addresses, invented connections",
+		Config: Config{Interval: 100 * time.Millisecond}, // of the bench: it takes a machine of its own to fill all places within a minute
 		open: func(host *lab.Host) (g *Group, err error) {
 			if f, err = OpenFollower(host, FollowerConfig{Signed: true}); err != nil {
 				return nil, err
