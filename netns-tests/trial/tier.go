@@ -123,7 +123,7 @@ func TierEvents() []SpreadEvent {
 	member := func(x *SpreadMove) *lab.Node { return x.Member }
 	events := []SpreadEvent{
 		{Name: "a member drains, the balancer hands over, the member returns", Do: func(x *SpreadMove) (*lab.Node, error) {
-			return nil, sequence(x.verb(x.Member, "drain"), x.watched, x.verb(x.Holder, "handover"), x.watched, x.verb(x.Member, "resume"), x.watched)
+			return nil, sequence(x.verb(x.Member, "drain"), x.watched, x.passesOn, x.watched, x.verb(x.Member, "resume"), x.watched)
 		}},
 		{Name: "an apiserver ends", Stall: 50 * time.Millisecond, Do: func(x *SpreadMove) (*lab.Node, error) {
 			x.mark("the apiserver of %s ends", x.Member.Label)
