@@ -108,9 +108,9 @@ func (e Exchange) course(l *lab.Lab, m *lab.Measurement) ([]Step, error) {
 	}
 	var steps []Step
 	for _, c := range course {
-		longest := time.Duration(0)
+		longest, interval := time.Duration(0), time.Duration(0)
 		for _, r := range e.Routers {
-			longest = max(longest, c.wait(r))
+			longest, interval = max(longest, c.wait(r)), max(interval, r.Interval)
 		}
 		c.At = m.Mark("%s", c.Name)
 		if err := c.do(); err != nil {
@@ -123,7 +123,7 @@ func (e Exchange) course(l *lab.Lab, m *lab.Measurement) ([]Step, error) {
 		if err := e.held(l, c.Step); err != nil {
 			return nil, err
 		}
-		time.Sleep(advertLimit)
+		time.Sleep(advertLimit + interval) // the loser's last advertisement may be the last that is seen until the holder's next one
 		c.End = m.Mark("%s: over", c.Name)
 		steps = append(steps, c.Step)
 	}
