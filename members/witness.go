@@ -1,0 +1,166 @@
+package members
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+)
+
+const (
+	// leastWitnesses is how many hosts have to be silent: of two nodes, either may be the one that is broken.
+	leastWitnesses = 2
+	// dropAfter is how many questions a host leaves unanswered that is no witness any more.
+	dropAfter = 2
+	// mostWitnesses bounds the questions, and what others can make a node remember.
+	mostWitnesses = 6
+	// witnessAgain is when a host that has answered is asked again, and witnessFor is for how long its last answer makes it a witness.
+	witnessAgain, witnessFor = 10 * time.Second, 35 * time.Second
+	// witnessSoon is the former while there are too few witnesses.
+	witnessSoon = 3 * time.Second
+	// witnessPause is the time between two such questions.
+	witnessPause = time.Second
+)
+
+// witness is a host of the link that may be asked whether it is there.
+type witness struct {
+	address  netip.Addr
+	answered time.Time // when it answered last; zero: not, or not any more
+	asked    time.Time // when it was asked last
+	missed   int       // questions since it answered
+}
+
+// Know takes in that there is a host of the link that may answer. A host that has never answered makes room for another.
+func (h *Hearing) Know(a netip.Addr) {
+	a = a.WithZone("")
+	if !a.IsValid() || h.find(a) != nil {
+		return
+	}
+	if len(h.hosts) < mostWitnesses {
+		h.hosts = append(h.hosts, witness{address: a})
+		return
+	}
+	if i := slices.IndexFunc(h.hosts, func(w witness) bool { return w.answered.IsZero() && w.missed >= dropAfter }); i >= 0 {
+		h.hosts[i] = witness{address: a}
+	}
+}
+
+func (h *Hearing) find(a netip.Addr) *witness {
+	a = a.WithZone("")
+	if i := slices.IndexFunc(h.hosts, func(w witness) bool { return w.address == a }); i >= 0 {
+		return &h.hosts[i]
+	}
+	return nil
+}
+
+// drop makes a host that was asked in vain while others were heard no witness any more.
+func (h *Hearing) drop() {
+	for i := range h.hosts {
+		if w := &h.hosts[i]; w.missed >= dropAfter {
+			w.answered = time.Time{}
+		}
+	}
+}
+
+// upkeep asks one of the hosts whose answer is long ago. With none there may be routers.
+func (h *Hearing) upkeep(now time.Time) Question {
+	if h.few() {
+		if q := h.meet(now); !q.None() {
+			return q
+		}
+	}
+	due := h.due(now)
+	if due == nil && (len(h.hosts) > 0 || now.Sub(h.asked) < witnessSoon) {
+		return Question{}
+	}
+	h.asked = now
+	if due == nil {
+		return Question{Named: true}
+	}
+	q := h.ask(now, false, due.address)
+	q.Named = true
+	return q
+}
+
+// Due tells that Step would ask a host whose last word is long ago. It need not where the host has answered somebody else on this node meanwhile.
+func (h *Hearing) Due(now time.Time) bool { return h.due(now) != nil }
+
+// due is the host that neither was asked nor has answered for the longest time; nil if that is not long.
+func (h *Hearing) due(now time.Time) (due *witness) {
+	if now.Sub(h.asked) < witnessPause {
+		return nil
+	}
+	again := witnessAgain
+	if h.few() {
+		again = witnessSoon
+	}
+	for i := range h.hosts {
+		if w := &h.hosts[i]; now.Sub(w.spoken()) >= again && (due == nil || w.spoken().Before(due.spoken())) {
+			due = w
+		}
+	}
+	return due
+}
+
+// spoken is when the host was asked, or answered, last.
+func (w *witness) spoken() time.Time { return later(w.asked, w.answered) }
+
+// meet asks the hosts that were never asked, while there are too few witnesses: a node that becomes deaf before two have answered does not find out.
+func (h *Hearing) meet(now time.Time) Question {
+	var fresh []netip.Addr
+	for _, w := range h.hosts {
+		if w.asked.IsZero() {
+			fresh = append(fresh, w.address)
+		}
+	}
+	if len(fresh) == 0 || now.Sub(h.asked) < roundGap {
+		return Question{}
+	}
+	q := h.ask(now, false, fresh...)
+	q.Named = true
+	return q
+}
+
+func (h *Hearing) ask(now time.Time, wide bool, to ...netip.Addr) Question {
+	h.asked = now
+	for _, a := range to {
+		w := h.find(a)
+		w.asked = now
+		w.missed++
+	}
+	return Question{To: to, Wide: wide}
+}
+
+func (h *Hearing) gap(p Pace) time.Duration {
+	if h.deaf {
+		return askDeafEvery
+	}
+	return p.gap()
+}
+
+func (p Pace) gap() time.Duration { return cmp.Or(p.Gap, roundGap) }
+
+// witnesses are the hosts that answered as long as anything was heard.
+func (h *Hearing) witnesses() (list []netip.Addr) {
+	for i := range h.hosts {
+		if h.trusts(&h.hosts[i]) {
+			list = append(list, h.hosts[i].address)
+		}
+	}
+	return list
+}
+
+// few tells that there are too few witnesses. It is asked at each step of each Virtual Router.
+func (h *Hearing) few() bool {
+	n := 0
+	for i := range h.hosts {
+		if h.trusts(&h.hosts[i]) {
+			n++
+		}
+	}
+	return n < leastWitnesses
+}
+
+func (h *Hearing) trusts(w *witness) bool {
+	return !w.answered.IsZero() && h.heard.Sub(w.answered) < witnessFor
+}
