@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/election"
-	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/node/control"
 	"github.com/keepvip/keepvip/internal/node/daemon"
@@ -109,19 +108,11 @@ func pastText(s *history.Status, now time.Time) string {
 	case s == nil:
 		return ""
 	case s.Error != "" && !s.Since.IsZero():
-		return fmt.Sprintf("HISTORY in memory only for %s: %s%s\n", ago(now, s.Since), s.Error, codeText(s.Code))
+		return fmt.Sprintf("HISTORY in memory only for %s: %s\n", ago(now, s.Since), coded(s.Error, s.Code))
 	case s.Error != "":
 		return fmt.Sprintf("HISTORY %s: %s\n", s.Path, s.Error)
 	}
 	return fmt.Sprintf("HISTORY %s lacks %d transitions that came too fast\n", s.Path, s.Dropped)
-}
-
-// codeText is a code behind what it is about; "": there is none.
-func codeText(c code.Code) string {
-	if c == "" {
-		return ""
-	}
-	return " [" + string(c) + "]"
 }
 
 // historyText is the history as a person reads it.

@@ -125,7 +125,7 @@ func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {
 		fmt.Fprintf(b, " on %s", v.Interface)
 	}
 	if m := v.Virtual; m != nil {
-		fmt.Fprintf(b, ", with the virtual MAC %s (%s)", m.MAC, m.Interface)
+		fmt.Fprintf(b, ", with the virtual MAC %s (%s)", m.MAC, m.Name)
 	}
 	if v.Mode == config.ModeExternal {
 		fmt.Fprintf(b, "\n  EXTERNAL  clients connect to %s", v.Endpoint)

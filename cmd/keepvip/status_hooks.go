@@ -31,7 +31,7 @@ func fifoText(s *hook.Status) string {
 	case s == nil || s.FIFO == nil:
 		return ""
 	case s.FIFO.Error != "":
-		return fmt.Sprintf("notify FIFO %s cannot be written: %s%s\n", s.FIFO.Path, s.FIFO.Error, codeText(s.FIFO.Code))
+		return fmt.Sprintf("notify FIFO %s cannot be written: %s\n", s.FIFO.Path, coded(s.FIFO.Error, s.FIFO.Code))
 	case s.FIFO.Dropped > 0:
 		return fmt.Sprintf("notify FIFO %s: %d lines dropped, because nobody read it\n", s.FIFO.Path, s.FIFO.Dropped)
 	}

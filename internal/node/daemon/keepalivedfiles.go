@@ -192,7 +192,7 @@ func keepalivedInstance(v config.VIP, s instance.Status) report.Instance {
 		MinTTL: v.VRRP.MinTTL, Multicast: v.VRRP.MulticastGroup, Listed: keepalivedListed(v), Stats: keepalivedStats(s),
 	}
 	if m := s.Virtual; m != nil {
-		i.VMAC, i.TransmitBase = m.Interface, v.VRRP.AdvertiseFromInterface
+		i.VMAC, i.TransmitBase = m.Name, v.VRRP.AdvertiseFromInterface
 	}
 	advertised := v.Advertised(v.First().Is4())
 	for _, a := range v.Addresses {

@@ -74,9 +74,9 @@ type Place struct {
 
 // Bearer is an interface of its own for a virtual MAC, on the one that the election runs on.
 type Bearer struct {
-	Index int
-	Name  string
-	MAC   string
+	Index int    `json:"-"`
+	Name  string `json:"interface"`
+	MAC   string `json:"mac"`
 }
 
 // Holds is the interface that has the addresses, and from which they are announced.

@@ -21,7 +21,7 @@ type Status struct {
 	Mode      config.Mode          `json:"mode"`               // whose the addresses are: internal, or external: somebody else's, and this node holds none, or not for long
 	Endpoint  string               `json:"endpoint,omitempty"` // where clients connect, as host:port; absent where no port is known
 	Interface string               `json:"interface"`
-	Virtual   *VirtualMAC          `json:"virtualMAC,omitempty"` // absent: the addresses have the interface's own MAC
+	Virtual   *Bearer              `json:"virtualMAC,omitempty"` // absent: the addresses have the interface's own MAC
 	State     string               `json:"state"`                // initialize, backup or active
 	Desired   Desired              `json:"desired"`              // what an operator wants
 	Observed  Observed             `json:"observed"`             // what this node is at this moment; Reason, Unfit and Held say why
@@ -66,18 +66,12 @@ type Status struct {
 	blocked code.Code         // of Blocked
 }
 
-// VirtualMAC is the interface that has the addresses, with the virtual MAC of the Virtual Router.
-type VirtualMAC struct {
-	Interface string `json:"interface"`
-	MAC       string `json:"mac"`
-}
-
 // virtualMAC is that of a place; nil: there is none.
-func (p Place) virtualMAC() *VirtualMAC {
+func (p Place) virtualMAC() *Bearer {
 	if p.Bearer.Index == 0 {
 		return nil
 	}
-	return &VirtualMAC{p.Bearer.Name, p.Bearer.MAC}
+	return &p.Bearer
 }
 
 // CheckStatus is the newest verdict of a health check.

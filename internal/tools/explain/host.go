@@ -46,7 +46,7 @@ func (c *chain) host() {
 		if m := &c.Members[i]; m.Self && c.Interface != "" {
 			c.fine(time.Time{}, fmt.Sprintf("%s is up, with this node's own address %s", c.Interface, m.Address))
 			if v := c.Virtual; v != nil {
-				c.fine(time.Time{}, fmt.Sprintf("%s is there for the virtual MAC %s, and up while this node holds the address", v.Interface, v.MAC))
+				c.fine(time.Time{}, fmt.Sprintf("%s is there for the virtual MAC %s, and up while this node holds the address", v.Name, v.MAC))
 			}
 		}
 	}

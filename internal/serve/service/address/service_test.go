@@ -298,7 +298,7 @@ func TestAddressesAreOnTheLinkOfTheirVirtualMAC(t *testing.T) {
 		require.NoError(t, e.decide(election.Standby, netip.Addr{}))
 		require.NoError(t, e.decide(election.Serve, nodeA))
 		assert.Equal(t, []string{"del 10.77.0.100/32 2", "add 10.77.0.100/32 7", "add fd77::100/128 7", "announce 2 by vrrp.51"}, b.host.take())
-		assert.Equal(t, &instance.VirtualMAC{Interface: "vrrp.51", MAC: "00:00:5e:00:01:33"}, b.Status()[0].Virtual)
+		assert.Equal(t, &instance.Bearer{Index: 7, Name: "vrrp.51", MAC: "00:00:5e:00:01:33"}, b.Status()[0].Virtual)
 		require.NoError(t, e.decide(election.Standby, nodeB))
 		assert.Equal(t, []string{"del 10.77.0.100/32 7", "del fd77::100/128 7"}, b.host.take())
 	})
