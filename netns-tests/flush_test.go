@@ -42,7 +42,6 @@ func TestHolderWhoseRulesAreFlushedFallsSilent(t *testing.T) {
 				t.Logf("frames after the lease %d, two answering %v", res.Silence.Late, res.Two)
 				assert.Zero(t, res.Silence.Late, "frames in the address's name after its lease: %s", res.Note)
 				assert.Zero(t, res.Report.Beside(res.Victim, res.FaultAt, res.Report.Ended), "the silenced node answers beside another")
-				yields(t, res, res.FaultAt)
 			})
 		}
 		g.Close()

@@ -5,6 +5,7 @@ package netnstests
 import (
 	"net/netip"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -51,8 +52,8 @@ func finish(t *testing.T, g *trial.Group) {
 }
 
 // measure runs a fault, prints its timeline when the test fails, and asserts what holds in each of them however late the machine is: no
-// keepvip answers for longer than its lease, by the times of the kernel, and a client is answered in the end. What something takes is for the
-// bench.
+// keepvip answers for longer than its lease, by the times of the kernel, and in the end one node alone has the addresses, and a client is answered.
+// What something takes is for the bench.
 func measure(t *testing.T, g *trial.Group, fault trial.Fault) *trial.Result {
 	t.Helper()
 	res, err := fault(g)
@@ -67,7 +68,8 @@ func measure(t *testing.T, g *trial.Group, fault trial.Fault) *trial.Result {
 	if g.Product.Name() == "keepvip" {
 		assert.Zero(t, res.Overdue, "%s: answers after the lease", res.Fault)
 	}
-	reached(t, g)
+	_, err = g.SettleAny()
+	require.NoError(t, err)
 	return res
 }
 
@@ -81,34 +83,35 @@ func reached(t *testing.T, g *trial.Group) {
 	}
 }
 
-// raceLimit is how often two may advertise in turn: two or three that begin at a time, and those that yield. Two holders would do so for as long
-// as a test looks.
-const raceLimit = 8
+const (
+	// patience is for how long a holder that passes the address on goes on serving for the next one (docs/protocol.md), and some.
+	patience = 250 * time.Millisecond
+	// usableTime is for how long the next one waits for its kernel to take packets for the addresses before it announces them.
+	usableTime = 100 * time.Millisecond
+)
 
-// yields asserts that of two that advertise one gives way: who is late to hear of the other is late to advertise, too.
-func yields(t *testing.T, res *trial.Result, from time.Duration) {
-	t.Helper()
-	assert.LessOrEqual(t, res.Report.Rivalry(from, res.Report.Ended), raceLimit, "%s: two advertise in turn", res.Fault)
-}
-
-// patience is for how long a holder that passes the address on goes on serving for the next one (docs/protocol.md), and some.
-const patience = 250 * time.Millisecond
-
-// passedOn asserts that a planned move loses nothing where the next node announced the address while the former one still served for it.
+// passedOn asserts that a planned move loses nothing where the next node announced the address while the former one still served for it, unless the
+// next one's kernel did not have the addresses in time, or a node took over meanwhile from one that had ceased to advertise.
 func passedOn(t *testing.T, res *trial.Result) {
 	t.Helper()
-	var last, first time.Duration
+	var last, first, took time.Duration
 	for _, a := range res.Report.Answers {
 		if a.Node == res.Victim && a.At >= res.FaultAt {
 			last = a.At
 		}
 	}
-	for _, a := range res.Report.Announcements {
-		if a.Node == res.Taker && a.At >= res.FaultAt && first == 0 {
+	for _, a := range slices.Backward(res.Report.Adverts) {
+		if a.Node == res.Taker && a.At >= res.FaultAt {
+			took = a.At
+		}
+	}
+	for _, a := range slices.Backward(res.Report.Announcements) {
+		if a.Node == res.Taker && a.At >= res.FaultAt {
 			first = a.At
 		}
 	}
-	if assert.NotZero(t, first, "%s: the next one announces", res.Fault) && first-last < patience {
+	orderly := first-last < patience && first-took < usableTime && res.BySilence == 0
+	if assert.NotZero(t, first, "%s: the next one announces", res.Fault) && orderly {
 		assert.LessOrEqual(t, res.Lost, 1, "%s: probes lost", res.Fault)
 	}
 }
@@ -152,7 +155,6 @@ func moved(t *testing.T, want int, res *trial.Result) {
 	t.Helper()
 	assert.GreaterOrEqual(t, res.Takeovers, want, "moves")
 	rivalry := res.Report.Rivalry(res.FaultAt, res.Report.Ended)
-	assert.LessOrEqual(t, rivalry, raceLimit, "two advertise in turn")
 	assert.LessOrEqual(t, res.Takeovers, want+2*res.BySilence+rivalry, "moves, %d of them by silence, and %d between two that advertised in turn", res.BySilence, rivalry)
 	if want == 1 && res.Takeovers == 1 {
 		assert.NotEqual(t, res.Victim, res.Taker)

@@ -5,12 +5,14 @@ package fence
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/kernel/link"
 )
@@ -103,7 +105,7 @@ func TestFenceKeepsTheLinkBelowAVirtualMACFromAnswering(t *testing.T) {
 		}
 		return macs
 	}
-	group := Group{ID: 4, Addresses: []netip.Addr{vip4}, Advert: Advert{Source: w.own4, VRID: 7}, Lease: long, Guard: 2 * long, Answers: made.Index}
+	group := Group{ID: 4, Addresses: []netip.Addr{vip4}, Advert: Advert{Source: w.own4, VRID: 7}, Lease: long, Guard: 2 * long, Answers: made.Index, MAC: mac}
 	f, err := open(config{Index: w.index, Name: "eth0", Groups: []Group{group}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, f.Remove()) })
@@ -127,6 +129,15 @@ func TestFenceKeepsTheLinkBelowAVirtualMACFromAnswering(t *testing.T) {
 	assert.Equal(t, []string{mac.String()}, answered(), "built anew")
 	require.NoError(t, f.Set([]Group{group}))
 	assert.Equal(t, []string{mac.String()}, answered(), "the groups were set again")
+	packets := w.socketOf(unix.AF_PACKET, unix.SOCK_RAW, 0)
+	says := func(protocol byte) error {
+		frame := slices.Concat([]byte{0x33, 0x33, 0, 0, 0, 0x16}, mac, []byte{0x86, 0xdd, 0x60, 0, 0, 0, 0, 8, protocol, 1}, make([]byte, 16),
+			netip.MustParseAddr("ff02::16").AsSlice(), make([]byte, 8))
+		return unix.Sendto(packets, frame, 0, &unix.SockaddrLinklayer{Ifindex: made.Index})
+	}
+	require.NoError(t, says(icmpv6), "the kernel reports a multicast group")
 	w.lapse(f, 4)
 	assert.Empty(t, answered(), "dead: nobody answers")
+	assert.ErrorIs(t, says(icmpv6), unix.ENOBUFS, "dead: nothing takes switches back, or it is dropped on the link below")
+	assert.NoError(t, says(vrrp), "an advertisement begins a lease, and is never dropped")
 }

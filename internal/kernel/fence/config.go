@@ -3,6 +3,7 @@ package fence
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"time"
@@ -20,13 +21,14 @@ type config struct {
 
 // Group is a set of addresses that are held together: those of one virtual router.
 type Group struct {
-	ID        uint32        // unique on the link, not 0; the caller's choice
-	Addresses []netip.Addr  // of either family
-	Advert    Advert        // the advertisement that renews the lease; the zero Advert if Fence.Renew does
-	Lease     time.Duration // how long the addresses answer after the last renewal
-	Guard     time.Duration // how long the fence is in place after the last Hold; longer than Lease and than the address's own lifetime
-	Spread    Spread        // ports that each member serves; none: the holder alone serves the addresses
-	Answers   int           // index of the link that has the addresses and alone answers ARP for them, as one with a virtual MAC on the fence's link; 0: that one itself
+	ID        uint32           // unique on the link, not 0; the caller's choice
+	Addresses []netip.Addr     // of either family
+	Advert    Advert           // the advertisement that renews the lease; the zero Advert if Fence.Renew does
+	Lease     time.Duration    // how long the addresses answer after the last renewal
+	Guard     time.Duration    // how long the fence is in place after the last Hold; longer than Lease and than the address's own lifetime
+	Spread    Spread           // ports that each member serves; none: the holder alone serves the addresses
+	Answers   int              // index of the link that has the addresses and alone answers ARP for them, as one with a virtual MAC on the fence's link; 0: that one itself
+	MAC       net.HardwareAddr // of that link: without a lease nothing leaves in its name but advertisements. Switches would send to this node
 }
 
 // Advert tells our own VRRP advertisements from everything else that leaves on the link: by source address and VRID. One with priority 0

@@ -63,6 +63,7 @@ func (f field) is(op expr.CmpOp, value ...byte) match {
 
 // The fields that the fence looks at. A network header is an ARP packet's start as well (RFC 826, RFC 791, RFC 8200, RFC 4861, RFC 9568).
 var (
+	etherSource    = field{expr.PayloadBaseLLHeader, 6, 6}
 	arpOperation   = field{expr.PayloadBaseNetworkHeader, 6, 2}
 	arpSender      = field{expr.PayloadBaseNetworkHeader, 14, 4}
 	arpTarget      = field{expr.PayloadBaseNetworkHeader, 24, 4}

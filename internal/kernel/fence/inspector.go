@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"time"
 
 	"github.com/google/nftables"
@@ -73,10 +74,17 @@ func (i inspector) addresses(s *nftables.Set, want []nftables.SetElement) error 
 	}
 	for _, e := range want {
 		if !have[string(e.Key)] {
-			return fmt.Errorf("map %s: address %s is missing", s.Name, net.IP(e.Key))
+			return fmt.Errorf("map %s: address %s is missing", s.Name, addressText(e.Key))
 		}
 	}
 	return nil
+}
+
+func addressText(key []byte) string {
+	if a, ok := netip.AddrFromSlice(key); ok {
+		return a.String()
+	}
+	return net.HardwareAddr(key).String()
 }
 
 // sets looks for each address, and for the guard of each group that is held. A lease may be over, but its set has to be there, as rules use it.

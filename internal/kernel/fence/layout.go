@@ -46,8 +46,11 @@ func (l layout) chain(name string) *nftables.Chain {
 // addresses, timer, toggle and spread describe the kinds of sets.
 func (l layout) addresses(name string) *nftables.Set {
 	s := &nftables.Set{Table: l.table, Name: name, KeyType: nftables.TypeIPAddr, DataType: nftables.TypeVerdict, IsMap: true}
-	if name == mapAddresses6 {
+	switch name {
+	case mapAddresses6:
 		s.KeyType = nftables.TypeIP6Addr
+	case mapMACs:
+		s.KeyType = nftables.TypeEtherAddr
 	}
 	return s
 }

@@ -28,7 +28,7 @@ func (t *linkTable) create(c *nftables.Conn, groups map[uint32]Group) error {
 	clearTable(c, t.table)
 	c.AddTable(t.table)
 	errs := t.addLeases(c, sorted(groups))
-	for _, name := range []string{mapAddresses4, mapAddresses6} {
+	for _, name := range judging {
 		if err := c.AddSet(t.addresses(name), nil); err != nil {
 			return err
 		}
@@ -157,9 +157,15 @@ func (t *linkTable) putAddresses(c *nftables.Conn, groups map[uint32]Group) erro
 func addressElements(groups map[uint32]Group) map[string][]nftables.SetElement {
 	elements := map[string][]nftables.SetElement{}
 	for id, g := range groups {
+		put := func(name string, key []byte) {
+			judge := &expr.Verdict{Kind: expr.VerdictJump, Chain: chainOf(id)}
+			elements[name] = append(elements[name], nftables.SetElement{Key: key, VerdictData: judge})
+		}
 		for _, a := range g.Addresses {
-			name, judge := addressesOf(a), &expr.Verdict{Kind: expr.VerdictJump, Chain: chainOf(id)}
-			elements[name] = append(elements[name], nftables.SetElement{Key: a.AsSlice(), VerdictData: judge})
+			put(addressesOf(a), a.AsSlice())
+		}
+		if len(g.MAC) > 0 {
+			put(mapMACs, g.MAC)
 		}
 	}
 	return elements

@@ -13,6 +13,7 @@ import (
 // What the table holds, besides the chains of the groups:
 //
 //	map addresses4, addresses6   address -> jump to the chain of its group
+//	map macs                     virtual MAC -> the same
 //	set guardN, leaseN           of group N; timed; the link is in them, or it is not
 //	set standbyN          of group N, in the same way, while the node does not have the addresses
 //	set quietN, deafN, muteN     of group N: what is shut, in the same way (Discovery, In, Out)
@@ -24,11 +25,15 @@ import (
 const (
 	mapAddresses4 = "addresses4"
 	mapAddresses6 = "addresses6"
+	mapMACs       = "macs"
 	chainIngress  = "ingress"
 	chainEgress   = "egress"
 	chainAdverts  = "adverts"
 	setOrphans    = "orphans"
 )
+
+// judging are the maps that say which group a frame concerns.
+var judging = []string{mapAddresses4, mapAddresses6, mapMACs}
 
 // orphanTime is for how long a connection of an address that is gone may go on retransmitting: about a quarter of an
 // hour, with Linux's default of net.ipv4.tcp_retries2.
@@ -53,14 +58,15 @@ const (
 	neighborAdvertisement = 136
 )
 
-// families says of which families there are addresses: the traffic of the other is not looked at.
-type families struct{ v4, v6 bool }
+// families says of which families there are addresses, and whether some have a virtual MAC: the traffic of others is not looked at.
+type families struct{ v4, v6, macs bool }
 
 func familiesOf(groups map[uint32]Group) families {
 	var f families
 	for _, g := range groups {
 		f.v4 = f.v4 || slices.ContainsFunc(g.Addresses, netip.Addr.Is4)
 		f.v6 = f.v6 || slices.ContainsFunc(g.Addresses, netip.Addr.Is6)
+		f.macs = f.macs || len(g.MAC) > 0
 	}
 	return f
 }
@@ -91,17 +97,22 @@ func (f families) ingress() []match {
 
 // egress picks what may not be said: ARP in an address's name, discovery that names it, and a packet from it; and the advertisements. Of the
 // solicitations that name it only a probe counts (RFC 4862 5.4.2), which has no source: one from another address of this node says nothing
-// of where the one it names is, and clients on this node ask the holder by it.
+// of where the one it names is, and clients on this node ask the holder by it. A virtual MAC says where the address is to every switch, in whatever
+// frame: the kernel reports by itself which multicast groups it has left with an address that it removes.
 func (f families) egress() []match {
 	unspecified := netip.IPv6Unspecified()
-	return append(f.pick([]match{
+	rules := f.pick([]match{
 		and(etherType(unix.ETH_P_ARP), arpSender.load(), judge(mapAddresses4)),
 		and(etherType(unix.ETH_P_IP), ip4Source.load(), judge(mapAddresses4)),
 	}, []match{
 		and(etherType(unix.ETH_P_IPV6), icmp6(neighborSolicitation), ip6Source.is(expr.CmpOpEq, unspecified.AsSlice()...), ndTarget.load(), judge(mapAddresses6)),
 		and(etherType(unix.ETH_P_IPV6), icmp6(neighborAdvertisement), ndTarget.load(), judge(mapAddresses6)),
 		and(etherType(unix.ETH_P_IPV6), ip6Source.load(), judge(mapAddresses6)),
-	}), and(l4proto(vrrp), jump(chainAdverts)))
+	})
+	if f.macs {
+		rules = append(rules, and(notL4proto(vrrp), etherSource.load(), judge(mapMACs)))
+	}
+	return append(rules, and(l4proto(vrrp), jump(chainAdverts)))
 }
 
 // verdicts is the chain of a group: what was picked for it is dropped if it is shut, or has no lease. Each rule asks the guard first: without

@@ -1,6 +1,7 @@
 package fence
 
 import (
+	"net"
 	"net/netip"
 	"slices"
 	"testing"
@@ -51,10 +52,10 @@ func TestFenceDropsOnlyBehindTheGuard(t *testing.T) {
 	assert.Len(t, all, len(verdicts(7, false, false))+1)
 	assert.Equal(t, []string{setOrphans}, sets(orphan))
 	assert.True(t, slices.ContainsFunc(orphan, func(e expr.Any) bool { _, ok := e.(*expr.Fib); return ok }), "only for an address that is gone")
-	for _, r := range append(families{true, true}.ingress(), families{true, true}.egress()...) {
+	for _, r := range append(families{true, true, true}.ingress(), families{true, true, true}.egress()...) {
 		if l, ok := r[len(r)-1].(*expr.Lookup); ok {
 			assert.True(t, l.IsDestRegSet, "a verdict from a map")
-			assert.Contains(t, []string{mapAddresses4, mapAddresses6}, l.SetName)
+			assert.Contains(t, judging, l.SetName)
 			continue
 		}
 		v := lastVerdict(t, r)
@@ -72,6 +73,7 @@ func TestFenceLooksOnlyAtFamiliesThatAreThere(t *testing.T) {
 		in, out int
 	}{
 		"none": {nil, 0, 1}, "IPv4": {group("10.0.0.1"), 2, 3}, "IPv6": {group("fd00::1"), 2, 4},
+		"a virtual MAC": {map[uint32]Group{1: {MAC: net.HardwareAddr{0, 0, 0x5e, 0, 1, 7}}}, 0, 2},
 	} {
 		f := familiesOf(tt.groups)
 		assert.Len(t, f.ingress(), tt.in, name)

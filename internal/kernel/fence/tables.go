@@ -79,8 +79,9 @@ func (t *tables) exchange(c *nftables.Conn, w *wanted, next map[uint32]Group, bo
 	errs := l.addLeases(c, slices.DeleteFunc(sorted(next), func(g Group) bool { _, stays := w.groups[g.ID]; return stays }))
 	guards := map[uint32]time.Duration{}
 	l.putBase(c, next)
-	c.FlushSet(l.addresses(mapAddresses4))
-	c.FlushSet(l.addresses(mapAddresses6))
+	for _, name := range judging {
+		c.FlushSet(l.addresses(name))
+	}
 	l.flushRenewals(c)
 	for id, g := range w.groups {
 		if _, stays := next[id]; !stays {

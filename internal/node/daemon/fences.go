@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"net"
 	"net/netip"
 	"time"
 
@@ -40,6 +41,9 @@ func (b *builder) fence(cfg *address.Config, of func(p instance.Place, lease, va
 // groupOf is the group of v at p, with the lease of its election.
 func groupOf(v config.VIP, p instance.Place, kept kernelLease, lease, valid time.Duration) fence.Group {
 	g := fence.Group{Lease: lease, Guard: fence.GuardFor(lease, valid), Answers: p.Bearer.Index}
+	if mac, err := net.ParseMAC(p.Bearer.MAC); err == nil { // none where there is no bearer
+		g.MAC = mac
+	}
 	if kept.advert != nil {
 		g.Advert = kept.advert(p)
 	}
