@@ -8,8 +8,7 @@ import (
 
 const (
 	// unheard is how long an address may be silent that a deaf node holds: it asks after 400 ms, for 160 ms (docs/protocol.md), and a takeover
-	// follows. A Backup that is deaf from its first moments on may become Active before it knows: then the holder yields to it until it says so. The page of
-	// failure modes measures what comes later.
+	// follows. A Backup that becomes deaf moves nothing.
 	unheard = time.Second
 	// unbound is how long the other family may be away with a node that has lost it: it is passed on, after the daemon has been told.
 	unbound = takeover
@@ -24,7 +23,7 @@ const (
 // chaosHostKinds are what happens to the host under the address: its NIC, its own addresses, its tables, its port of the switch.
 func chaosHostKinds() []chaosKind {
 	return []chaosKind{
-		{name: "deaf", weight: 6, vrrp: unheard, raft: elected, others: unheard, heals: true},
+		{name: "deaf", weight: 6, vrrp: unheard, raft: elected, others: planned, heals: true},
 		{name: "ruleset flushed", weight: 5, vrrp: planned, raft: renewed, others: planned},
 		{name: "MAC changed", weight: 5, vrrp: planned, raft: planned, others: planned},
 		{name: "own address applied again", weight: 4, vrrp: planned, raft: planned, others: planned},

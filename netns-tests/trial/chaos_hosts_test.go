@@ -24,7 +24,7 @@ func TestFaultOfTheHostCostsWhatItsKindSays(t *testing.T) {
 		{"deaf", holder, chaosGroup, 0, unheard},
 		{"deaf", holder, chaosGroup, 1, unheard},
 		{"deaf", holder, chaosRaft, 0, elected},
-		{"deaf", [3]bool{}, chaosGroup, 0, unheard},
+		{"deaf", [3]bool{}, chaosGroup, 0, planned},
 		{"ruleset flushed", holder, chaosPeers, 0, planned},
 		{"ruleset flushed", holder, chaosRaft, 0, renewed},
 		{"MAC changed", holder, chaosGroup, 0, planned},
