@@ -75,10 +75,15 @@ func (a *announcer) heardRival(d election.Decision) {
 	}
 }
 
-// send announces once. A failure is no reason to give the address up.
+// send announces once. A failure is no reason to give the address up. A process that stood still in between has no lease any more when it announces:
+// then the fence drops that, as it should, and the kernel's error says nothing of it.
 func (a *announcer) send() {
-	if err := a.once(); err != nil {
+	switch err := a.once(); {
+	case err == nil:
+	case a.holdsLease():
 		a.log.Warn("announcement not sent", "interface", a.place.Name, "error", err)
+	default:
+		a.log.Info("announcement dropped by the fence: this process stood still, and its lease was over", "interface", a.place.Name, "error", err)
 	}
 }
 

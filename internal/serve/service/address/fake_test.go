@@ -43,6 +43,8 @@ type fakeHost struct {
 	slow  time.Duration // of Unbind
 	stays error         // of Unbind
 
+	announcing func() error // of Announce; nil: it succeeds
+
 	claims chan Claim            // what others say on the link
 	owners map[netip.Addr]string // MACs of others that answer probes
 	probed []netip.Addr
@@ -217,7 +219,10 @@ func (h *fakeHost) Announce(p instance.Place, addresses []netip.Addr) error {
 		by = " by " + p.Name
 	}
 	h.did = append(h.did, fmt.Sprintf("announce %d%s", len(addresses), by))
-	return nil
+	if h.announcing == nil {
+		return nil
+	}
+	return h.announcing()
 }
 
 // take returns what was done since the last call.
