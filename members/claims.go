@@ -2,6 +2,7 @@ package members
 
 import (
 	"cmp"
+	"math"
 	"net/netip"
 	"slices"
 	"time"
@@ -72,6 +73,14 @@ func (m *Member) deaf(at time.Time) bool {
 	return !m.unlisted.IsZero() && at.Sub(m.unlisted) >= deafAfter
 }
 
+// advertised is the priority that the advertisements of an Active have which says this of itself.
+func (p *PeerState) advertised() uint8 {
+	if p.HearsNobody && p.Priority != math.MaxUint8 { // the address owner says so in any case (RFC 9568 section 6.4.1)
+		return 1
+	}
+	return p.Priority
+}
+
 // says is what the member says of the node of that session; false: it does not hear it.
 func (m *Member) says(session uint64) (h Heard, hears bool) {
 	i := slices.IndexFunc(m.Peer.Hears, func(h Heard) bool { return h.Session == session })
@@ -116,7 +125,7 @@ func (c *claimants) heardClaim(o *Member, at time.Time, hears bool, b bounds) Ac
 	if !unheard {
 		return nil
 	}
-	claim := Claim{From: o.Address, Priority: o.Peer.Priority, Interval: o.Peer.Router.Interval, At: at, Deaf: o.deaf(at)}
+	claim := Claim{From: o.Address, Priority: o.Peer.advertised(), Interval: o.Peer.Router.Interval, At: at, Deaf: o.deaf(at)}
 	if claim.Deaf {
 		claim.Lasts = b.lasts(o)
 	}

@@ -215,7 +215,7 @@ func (x *handoverProtocol) tellSelf() {
 		State: s.State, Base: base, Priority: s.Priority,
 		Fit: own.good(base), Reason: own.effective.Reason, Code: own.effective.Code, Draining: x.draining, For: x.leaving.handover.wanted(),
 		NoCandidate: own.noCandidate,
-		Claims:      s.State == vrrp.Active && x.m.now.Before(x.m.leaseEnd), Router: routerOf(x.m.cfg.Router), Spread: x.spread.say(own.takes(base, stops)), Deaf: own.deaf != "", HearsNobody: x.m.hearing.Unsure(), Unanswered: x.unanswered,
+		Claims:      s.State == vrrp.Active && x.m.now.Before(x.m.leaseEnd), Router: routerOf(x.m.cfg.Router), Spread: x.spread.say(own.takes(base, stops)), Deaf: own.deaf != "", HearsNobody: x.m.hearsNobody(), Unanswered: x.unanswered,
 		Unreached: x.m.unreached(), NeverReached: x.m.outside.Never,
 	})
 }

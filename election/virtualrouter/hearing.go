@@ -146,6 +146,12 @@ func (m *machine) undecided() bool {
 	return m.hearing.Undecided(h.at.Add(s.ActiveAdverInterval)) || m.hearing.Cut(m.now, m.pace()) && m.now.Sub(h.at) < deafWait
 }
 
+// hearsNobody tells that nothing has arrived since the start, or that this node is an Active who has heard something a moment ago, and advertises as
+// before: a member that yields to its claim, while it yields to that member's next advertisement, would leave the address to nobody.
+func (m *machine) hearsNobody() bool {
+	return m.hearing.Unsure() || m.hearing.Last() && m.state == election.Active
+}
+
 // hearingDue is when judgeHearing has something to find out; zero for never.
 func (m *machine) hearingDue() time.Time {
 	if m.cfg.Ears == nil {
