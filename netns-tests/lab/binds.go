@@ -19,71 +19,89 @@ type Bind struct {
 	Added   bool          `json:"added"`
 }
 
-// bindWatcher follows the addresses of one node by netlink.
+// bindWatcher follows the addresses of all nodes by netlink, in one thread.
 type bindWatcher struct {
 	lab  *Lab
-	node int
-	fd   int
+	fds  []unix.PollFd // by node
 	stop atomic.Bool
 	done chan struct{}
 
-	has   map[netip.Addr]bool // owned by run until done
+	has   []map[netip.Addr]bool // by node; owned by run until done, as are the binds
 	binds []Bind
-	lost  bool
 }
 
-func (l *Lab) startBindWatcher(n *Node) (*bindWatcher, error) {
-	w := &bindWatcher{lab: l, node: n.ID, done: make(chan struct{}), has: map[netip.Addr]bool{}}
-	err := n.Do(func() (err error) {
-		w.fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
-		if err != nil {
-			return err
-		}
-		if err := largeBuffer(w.fd); err != nil {
-			return err
-		}
-		return unix.Bind(w.fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: unix.RTMGRP_IPV4_IFADDR | unix.RTMGRP_IPV6_IFADDR})
-	})
-	if err != nil {
-		return nil, fmt.Errorf("lab: watch addresses of %s: %w", n.Label, err)
-	}
-	held, err := n.Addresses()
-	if err != nil {
-		return nil, err
-	}
-	for _, addrs := range held {
-		for _, a := range addrs {
-			w.has[a] = true
+func (l *Lab) startBindWatcher() (*bindWatcher, error) {
+	w := &bindWatcher{lab: l, done: make(chan struct{})}
+	for _, n := range l.Nodes {
+		if err := w.follow(n); err != nil {
+			w.closeSockets()
+			return nil, fmt.Errorf("lab: watch addresses of %s: %w", n.Label, err)
 		}
 	}
 	go w.run()
 	return w, nil
 }
 
+// follow opens the socket of a node, and begins with the addresses that it has.
+func (w *bindWatcher) follow(n *Node) error {
+	fd := -1
+	err := n.Do(func() (err error) {
+		if fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE); err != nil {
+			return err
+		}
+		w.fds = append(w.fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+		if err := largeBuffer(fd); err != nil {
+			return err
+		}
+		return unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: unix.RTMGRP_IPV4_IFADDR | unix.RTMGRP_IPV6_IFADDR})
+	})
+	if err != nil {
+		return err
+	}
+	held, err := n.Addresses()
+	if err != nil {
+		return err
+	}
+	has := map[netip.Addr]bool{}
+	for _, addrs := range held {
+		for _, a := range addrs {
+			has[a] = true
+		}
+	}
+	w.has = append(w.has, has)
+	return nil
+}
+
 func (w *bindWatcher) run() {
 	defer close(w.done)
 	lockMeasuringThread()
-	defer unix.Close(w.fd)
+	defer w.closeSockets()
 	buf := make([]byte, 1<<16)
-	poll := []unix.PollFd{{Fd: int32(w.fd), Events: unix.POLLIN}}
 	for !w.stop.Load() {
-		waitReadable(poll, 50*time.Millisecond)
-		for {
-			n, _, err := unix.Recvfrom(w.fd, buf, 0)
-			if errors.Is(err, unix.ENOBUFS) {
-				w.lost = true
-				continue
+		waitReadable(w.fds, 50*time.Millisecond)
+		for i, p := range w.fds {
+			for p.Revents != 0 {
+				n, _, err := unix.Recvfrom(int(p.Fd), buf, 0)
+				if errors.Is(err, unix.ENOBUFS) {
+					continue
+				}
+				if err != nil {
+					break
+				}
+				w.read(i, buf[:n], w.lab.now())
 			}
-			if err != nil {
-				break
-			}
-			w.read(buf[:n], w.lab.now())
 		}
 	}
 }
 
+func (w *bindWatcher) closeSockets() {
+	for _, p := range w.fds {
+		unix.Close(int(p.Fd))
+	}
+}
+
 // read walks the messages of one datagram.
-func (w *bindWatcher) read(b []byte, now time.Duration) {
+func (w *bindWatcher) read(node int, b []byte, now time.Duration) {
 	for len(b) >= unix.NLMSG_HDRLEN {
 		length := int(binary.NativeEndian.Uint32(b))
 		if length < unix.NLMSG_HDRLEN || length > len(b) {
@@ -92,7 +110,7 @@ func (w *bindWatcher) read(b []byte, now time.Duration) {
 		kind := binary.NativeEndian.Uint16(b[4:])
 		if kind == unix.RTM_NEWADDR || kind == unix.RTM_DELADDR {
 			if addr, ok := addressOf(b[unix.NLMSG_HDRLEN:length]); ok {
-				w.note(addr, kind == unix.RTM_NEWADDR, now)
+				w.note(node, addr, kind == unix.RTM_NEWADDR, now)
 			}
 		}
 		b = b[min((length+3)&^3, len(b)):]
@@ -100,12 +118,12 @@ func (w *bindWatcher) read(b []byte, now time.Duration) {
 }
 
 // note drops renewals of lifetimes: only a change is a bind.
-func (w *bindWatcher) note(addr netip.Addr, added bool, now time.Duration) {
-	if w.has[addr] == added {
+func (w *bindWatcher) note(node int, addr netip.Addr, added bool, now time.Duration) {
+	if w.has[node][addr] == added {
 		return
 	}
-	w.has[addr] = added
-	w.binds = append(w.binds, Bind{At: now, Node: w.node, Address: addr, Added: added})
+	w.has[node][addr] = added
+	w.binds = append(w.binds, Bind{At: now, Node: w.lab.Nodes[node].ID, Address: addr, Added: added})
 }
 
 // addressOf finds IFA_LOCAL, or IFA_ADDRESS where there is none (IPv6).

@@ -8,34 +8,46 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// echo answers UDP probes on every address of a node from the address that was
+// echo answers UDP probes on every address of the nodes from the address that was
 // asked, and writes the node's number into the answer. It belongs to the
-// node's kernel side: faults of the program under test do not touch it.
+// nodes' kernel side: faults of the program under test do not touch it.
+// One thread serves all nodes of a lab: each that waits costs the runtime something.
 type echo struct {
-	node byte
-	fds  []unix.PollFd
-	stop atomic.Bool
-	done chan struct{}
+	fds   []unix.PollFd
+	nodes []byte // by socket
+	stop  atomic.Bool
+	done  chan struct{}
 }
 
-func startEcho(space *Namespace, node int) (*echo, error) {
-	e := &echo{node: byte(node), done: make(chan struct{})}
-	v4, err := udpSocket(space, netip.AddrPortFrom(netip.IPv4Unspecified(), echoPort), func(fd int) error {
+func startEcho(nodes []*Node) (*echo, error) {
+	e := &echo{done: make(chan struct{})}
+	for _, n := range nodes {
+		if err := e.open(n); err != nil {
+			e.closeSockets()
+			return nil, err
+		}
+	}
+	go e.run()
+	return e, nil
+}
+
+// open opens the sockets of a node.
+func (e *echo) open(n *Node) error {
+	v4, err := udpSocket(n.Namespace, netip.AddrPortFrom(netip.IPv4Unspecified(), echoPort), func(fd int) error {
 		return unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	v6, err := udpSocket(space, netip.AddrPortFrom(netip.IPv6Unspecified(), echoPort), func(fd int) error {
+	e.fds, e.nodes = append(e.fds, unix.PollFd{Fd: int32(v4), Events: unix.POLLIN}), append(e.nodes, byte(n.ID))
+	v6, err := udpSocket(n.Namespace, netip.AddrPortFrom(netip.IPv6Unspecified(), echoPort), func(fd int) error {
 		return unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1)
 	})
 	if err != nil {
-		unix.Close(v4)
-		return nil, err
+		return err
 	}
-	e.fds = []unix.PollFd{{Fd: int32(v4), Events: unix.POLLIN}, {Fd: int32(v6), Events: unix.POLLIN}}
-	go e.run()
-	return e, nil
+	e.fds, e.nodes = append(e.fds, unix.PollFd{Fd: int32(v6), Events: unix.POLLIN}), append(e.nodes, byte(n.ID))
+	return nil
 }
 
 func (e *echo) run() {
@@ -44,21 +56,22 @@ func (e *echo) run() {
 	var r receiver
 	for !e.stop.Load() {
 		waitReadable(e.fds, 100*time.Millisecond)
-		for _, p := range e.fds {
-			for e.answer(&r, int(p.Fd)) {
+		for i, p := range e.fds {
+			for p.Revents != 0 && e.answer(&r, i) {
 			}
 		}
 	}
 }
 
 // answer sends one datagram back; false when nothing is queued.
-func (e *echo) answer(r *receiver, fd int) bool {
+func (e *echo) answer(r *receiver, at int) bool {
+	fd := int(e.fds[at].Fd)
 	n, cn, _, from, err := unix.Recvmsg(fd, r.data[:], r.control[:], 0)
 	if err != nil {
 		return err == unix.EINTR
 	}
 	if p, ok := parsePayload(r.data[:n]); ok && p.node == 0 {
-		p.node = e.node
+		p.node = e.nodes[at]
 		p.put(r.data[:n])
 		// Fails when the address has just left the node: no answer, as it should be.
 		_ = unix.Sendmsg(fd, r.data[:n], answerSource(r.control[:cn]), from, unix.MSG_DONTWAIT)
@@ -79,9 +92,14 @@ func answerSource(control []byte) []byte {
 	return nil
 }
 
-// close waits until the thread has seen that it is to stop.
+// close ends it.
 func (e *echo) close() {
+	e.stop.Store(true)
 	<-e.done
+	e.closeSockets()
+}
+
+func (e *echo) closeSockets() {
 	for _, p := range e.fds {
 		unix.Close(int(p.Fd))
 	}

@@ -10,6 +10,8 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -20,6 +22,9 @@ import (
 // roleEnv names the environment variable that makes [Enter] turn this process
 // into one of the lab's helpers.
 const roleEnv = "KEEPVIP_LAB_ROLE"
+
+// reapedEnv names the one that tells the reaper whose runs it sweeps.
+const reapedEnv = "KEEPVIP_LAB_PID"
 
 // measuringThreads is more than the threads of all labs that are open at a time: each has about ten.
 const measuringThreads = 128
@@ -37,6 +42,9 @@ type Host struct {
 	realtime bool
 	less     bool // see MeasureLess
 	runs     atomic.Int32
+	reaper   sync.Once
+	reaping  error       // why there is no reaper
+	pipe     io.Closer   // its input, which ends with this process
 	ending   atomic.Bool // a signal ends this process
 	mu       sync.Mutex
 	labs     map[*Lab]struct{}
@@ -117,25 +125,34 @@ func helper(role string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// startReaper starts the process that sweeps run when this process is gone.
-// The returned pipe keeps it waiting; closing it lets it finish.
-func startReaper(run string) (io.Closer, *exec.Cmd, error) {
-	cmd := helper(roleReaper)
-	cmd.Env = append(cmd.Env, "KEEPVIP_LAB_RUN="+run)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	pipe, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, nil, fmt.Errorf("lab: pipe to the reaper: %w", err)
+// reaped starts the process that sweeps the runs of this one when this one is gone, if there is none yet.
+func (h *Host) reaped() error {
+	h.reaper.Do(func() {
+		cmd := helper(roleReaper)
+		cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", reapedEnv, os.Getpid()))
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if h.pipe, h.reaping = cmd.StdinPipe(); h.reaping == nil {
+			h.reaping = cmd.Start()
+		}
+	})
+	if h.reaping != nil {
+		return fmt.Errorf("lab: start the reaper: %w", h.reaping)
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, nil, fmt.Errorf("lab: start the reaper: %w", err)
-	}
-	return pipe, cmd, nil
+	return nil
 }
 
 func runReaper(in io.Reader) int {
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
 	_, _ = io.Copy(io.Discard, bufio.NewReader(in))
-	sweepRun(os.Getenv("KEEPVIP_LAB_RUN"))
+	pid, err := strconv.Atoi(os.Getenv(reapedEnv))
+	if err != nil {
+		return 1
+	}
+	entries, _ := os.ReadDir(runRoot)
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), runsOf(pid)) {
+			sweepRun(e.Name())
+		}
+	}
 	return 0
 }

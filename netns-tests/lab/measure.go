@@ -64,7 +64,7 @@ type Measurement struct {
 	https    []*httpsStream
 	direct   *direct
 	capture  *capture
-	watchers []*bindWatcher
+	binds    *bindWatcher
 	lateness *latenessWatch
 	delays   *delayWatch
 
@@ -105,12 +105,8 @@ func (m *Measurement) start() error {
 		m.lateness = startLatenessWatch(m.lab.now)
 		m.delays = startDelayWatch(m.lab.now, m.lab.daemons)
 	}
-	for _, n := range m.lab.Nodes {
-		w, err := m.lab.startBindWatcher(n)
-		if err != nil {
-			return err
-		}
-		m.watchers = append(m.watchers, w)
+	if m.binds, err = m.lab.startBindWatcher(); err != nil {
+		return err
 	}
 	if m.capture, err = m.lab.startCapture(nodesSpeak(), nil); err != nil {
 		return err
@@ -191,10 +187,9 @@ func (m *Measurement) finish() *Report {
 		r.Blind = m.capture.finish()
 		r.Announcements, r.Adverts, r.Answers = m.capture.announcements, m.capture.adverts, m.capture.answers
 	}
-	for _, w := range m.watchers {
-		r.Binds = append(r.Binds, w.finish()...)
+	if m.binds != nil {
+		r.Binds = m.binds.finish()
 	}
-	slices.SortFunc(r.Binds, func(a, b Bind) int { return int(a.At - b.At) })
 	if m.lateness != nil {
 		m.lateness.finish()
 		r.Stalls, r.Starved, r.Waited = append(r.Stalls, m.lateness.stalls...), m.lateness.starved, m.delays.finish()

@@ -52,15 +52,10 @@ func (l *Lab) buildNode(id int, names []string) error {
 	}
 	for lan, name := range names {
 		n.NICs = append(n.NICs, NIC{Name: name, LAN: lan, Host: 10 + id, MAC: hostMAC(lan, 10+id), Port: fmt.Sprintf("p-%s-%d", label, lan)})
-		if err := l.plug(space, n.NICs[lan].Port, name, lan, 10+id); err != nil {
-			return err
-		}
 	}
-	e, err := startEcho(space, id)
-	if err != nil {
+	if err := l.plug(space, 10+id, n.NICs...); err != nil {
 		return err
 	}
-	l.echoes = append(l.echoes, e)
 	return nil
 }
 
@@ -184,7 +179,7 @@ func (n *Node) DeleteNIC(i int) error {
 // CreateNIC makes the interface again, with the same name, MAC and addresses.
 func (n *Node) CreateNIC(i int) error {
 	nic := n.NICs[i]
-	if err := n.lab.plug(n.Namespace, nic.Port, nic.Name, nic.LAN, nic.Host); err != nil {
+	if err := n.lab.plug(n.Namespace, nic.Host, nic); err != nil {
 		return err
 	}
 	if n.lab.OffLink != nil && i == 0 {
@@ -197,7 +192,7 @@ func (n *Node) CreateNIC(i int) error {
 func (n *Node) AddTwin(name string) error {
 	nic := NIC{Name: name, Host: 60 + n.ID, MAC: hostMAC(0, 60+n.ID), Port: fmt.Sprintf("p-%s-twin", n.Label)}
 	n.NICs = append(n.NICs, nic)
-	if err := n.lab.plug(n.Namespace, nic.Port, nic.Name, nic.LAN, nic.Host); err != nil {
+	if err := n.lab.plug(n.Namespace, nic.Host, nic); err != nil {
 		return err
 	}
 	for _, link := range []string{"all", n.NICs[0].Name, name} {

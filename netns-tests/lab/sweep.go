@@ -18,6 +18,9 @@ const (
 	runPrefix = "kvl"
 )
 
+// runsOf is how the names of the runs of a process begin.
+func runsOf(pid int) string { return fmt.Sprintf("%s%d.", runPrefix, pid) }
+
 // lockFile takes an exclusive lock that the kernel drops when the process ends,
 // however it ends.
 func lockFile(path string, wait bool) (*os.File, error) {

@@ -2,12 +2,10 @@ package lab
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -47,11 +45,9 @@ type Lab struct {
 	monitor *Peer
 	bridge  *bridgeControl
 	lock    *os.File
-	reaper  *exec.Cmd
-	pipe    io.Closer
 	spaces  []*Namespace
 	lans    int
-	echoes  []*echo
+	echo    *echo
 	closed  sync.Once
 
 	mu       sync.Mutex
@@ -75,7 +71,7 @@ func (h *Host) Open(cfg Config) (*Lab, error) {
 		return nil, fmt.Errorf("lab: needs root to make network namespaces: run it with sudo")
 	}
 	cfg = cfg.withDefaults()
-	l := &Lab{host: h, epoch: time.Now(), lans: cfg.lans(), measures: map[*Measurement]struct{}{}, run: fmt.Sprintf("%s%d.%d", runPrefix, os.Getpid(), h.runs.Add(1))}
+	l := &Lab{host: h, epoch: time.Now(), lans: cfg.lans(), measures: map[*Measurement]struct{}{}, run: fmt.Sprintf("%s%d", runsOf(os.Getpid()), h.runs.Add(1))}
 	h.mu.Lock()
 	h.labs[l] = struct{}{}
 	h.mu.Unlock()
@@ -112,7 +108,7 @@ func (l *Lab) build(cfg Config) error {
 	if l.Dir, l.lock, err = claimRun(l.run); err != nil {
 		return err
 	}
-	if l.pipe, l.reaper, err = startReaper(l.run); err != nil {
+	if err := l.host.reaped(); err != nil {
 		return err
 	}
 	if err := l.buildSwitch(); err != nil {
@@ -122,6 +118,9 @@ func (l *Lab) build(cfg Config) error {
 		if err := l.buildNode(i+1, cfg.NICs[i]); err != nil {
 			return err
 		}
+	}
+	if l.echo, err = startEcho(l.Nodes); err != nil {
+		return err
 	}
 	if l.Client, err = l.buildPeer("c1", 201); err != nil {
 		return err
@@ -148,14 +147,13 @@ func (l *Lab) buildSwitch() error {
 			return err
 		}
 	}
+	var script []string
 	for lan := range l.lans {
 		br := bridgeName(lan)
-		if err := l.ip("-n", l.Switch.Name, "link", "add", br, "type", "bridge", "stp_state", "0", "forward_delay", "0", "mcast_snooping", "0"); err != nil {
-			return err
-		}
-		if err := l.ip("-n", l.Switch.Name, "link", "set", br, "up"); err != nil {
-			return err
-		}
+		script = append(script, "link add "+br+" type bridge stp_state 0 forward_delay 0 mcast_snooping 0", "link set "+br+" up")
+	}
+	if err := l.batch(l.Switch.Name, strings.Join(script, "\n")); err != nil {
+		return err
 	}
 	l.bridge, err = openBridgeControl(l.Switch)
 	return err
@@ -168,13 +166,7 @@ func (l *Lab) space(name string) (*Namespace, error) {
 		return nil, err
 	}
 	l.spaces = append(l.spaces, n)
-	if err := n.Sysctl("net/ipv6/conf/default/accept_dad", "0"); err != nil {
-		return nil, err
-	}
-	if _, err := n.Run("ip", "link", "set", "lo", "up"); err != nil {
-		return nil, err
-	}
-	return n, nil
+	return n, n.Sysctl("net/ipv6/conf/default/accept_dad", "0")
 }
 
 // buildPeer adds a host to LAN 0 with host number id.
@@ -184,24 +176,22 @@ func (l *Lab) buildPeer(name string, id int) (*Peer, error) {
 		return nil, err
 	}
 	p := &Peer{Namespace: space, MAC: hostMAC(0, id), Address: host4(0, id), Addr6: host6(0, id), port: "p-" + name}
-	return p, l.plug(space, p.port, "eth0", 0, id)
+	return p, l.plug(space, id, NIC{Name: "eth0", Port: p.port})
 }
 
-// plug makes a veth from the namespace to the switch and gives it addresses.
-func (l *Lab) plug(space *Namespace, port, nic string, lan, id int) error {
-	script := strings.Join([]string{
-		fmt.Sprintf("link add %s type veth peer name %s address %s netns %s", port, nic, hostMAC(lan, id), space.Name),
-		fmt.Sprintf("link set %s master %s", port, bridgeName(lan)),
-		fmt.Sprintf("link set %s up", port),
-	}, "\n")
-	if err := l.batch(l.Switch.Name, script); err != nil {
+// plug makes veths from the namespace to the switch, with MAC addresses of host number id, and gives them addresses.
+func (l *Lab) plug(space *Namespace, id int, nics ...NIC) error {
+	var ports, links []string
+	for _, nic := range nics {
+		ports = append(ports, fmt.Sprintf("link add %s type veth peer name %s address %s netns %s", nic.Port, nic.Name, hostMAC(nic.LAN, id), space.Name),
+			fmt.Sprintf("link set %s master %s", nic.Port, bridgeName(nic.LAN)), fmt.Sprintf("link set %s up", nic.Port))
+		links = append(links, fmt.Sprintf("link set %s up", nic.Name), fmt.Sprintf("addr add %s/24 brd + dev %s", host4(nic.LAN, id), nic.Name),
+			fmt.Sprintf("addr add %s/64 dev %s nodad", host6(nic.LAN, id), nic.Name))
+	}
+	if err := l.batch(l.Switch.Name, strings.Join(ports, "\n")); err != nil {
 		return err
 	}
-	return l.batch(space.Name, strings.Join([]string{
-		fmt.Sprintf("link set %s up", nic),
-		fmt.Sprintf("addr add %s/24 brd + dev %s", host4(lan, id), nic),
-		fmt.Sprintf("addr add %s/64 dev %s nodad", host6(lan, id), nic),
-	}, "\n"))
+	return l.batch(space.Name, strings.Join(links, "\n"))
 }
 
 // buildOffLink puts c2 (10.97.0.2, fd97::2) behind r1 (.254 on LAN 0).
@@ -287,11 +277,8 @@ func (l *Lab) remove() {
 	for _, end := range l.ends() {
 		end()
 	}
-	for _, e := range l.echoes {
-		e.stop.Store(true)
-	}
-	for _, e := range l.echoes {
-		e.close()
+	if l.echo != nil {
+		l.echo.close()
 	}
 	for _, n := range l.Nodes {
 		n.KillAll()
@@ -305,10 +292,6 @@ func (l *Lab) remove() {
 	if l.lock != nil {
 		removeRun(l.run)
 		l.lock.Close()
-	}
-	if l.pipe != nil {
-		l.pipe.Close()
-		_ = l.reaper.Wait()
 	}
 }
 

@@ -159,7 +159,7 @@ func (g *Group) settle(best bool) (*lab.Node, error) {
 	limit := SettleLimit + 10*g.Settings[0].Interval
 	var holder *lab.Node
 	var since time.Time
-	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(25 * time.Millisecond) {
 		holders := g.Holders()
 		if len(holders) != 1 || !g.holdsAll(holders[0]) || best && !g.settled(holders[0]) {
 			holder = nil

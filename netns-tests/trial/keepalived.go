@@ -1,7 +1,9 @@
 package trial
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 
@@ -55,12 +57,12 @@ func (Keepalived) Start(n *lab.Node, s Settings) (*lab.Process, error) {
 	// A node that was powered off has left its pid files.
 	id := strconv.Itoa(len(conf)) + n.Label
 	for _, name := range []string{"keepalived.pid", "vrrp.pid", "checkers.pid"} {
-		if _, err := n.Run("rm", "-f", n.Path(name)); err != nil {
+		if err := os.Remove(n.Path(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
 	}
 	return n.StartCommand(lab.Command{Name: "keepalived", Args: []string{
-		"keepalived", "--dont-fork", "--log-console", "--vrrp", "--use-file", conf,
+		"keepalived", "--dont-fork", "--log-console", "--no-syslog", "--vrrp", "--use-file", conf,
 		"--pid", n.Path("keepalived.pid"), "--vrrp_pid", n.Path("vrrp.pid"), "--checkers_pid", n.Path("checkers.pid"), "--config-id", id,
 	}})
 }
