@@ -35,12 +35,16 @@ func TestInstanceWithoutAddressBesideKeepalived(t *testing.T) {
 		require.NoError(t, err)
 		return path
 	}
-	told := func(n *lab.Node, want string) {
+	// told waits until what a node has been told last is this. A holder that was late may have been told of a move more.
+	told := func(n *lab.Node, last string) {
 		t.Helper()
-		eventually(t, 20*time.Second, n.Label+" is told "+want, func() bool {
+		var all string
+		eventually(t, 20*time.Second, n.Label+" is told "+last, func() bool {
 			text, _ := os.ReadFile(n.Path("told"))
-			return strings.Join(strings.Fields(string(text)), " ") == want
+			all = strings.Join(strings.Fields(string(text)), " ")
+			return strings.HasSuffix(all, last)
 		})
+		assert.Regexp(t, `^(BACKUP( MASTER BACKUP)*( MASTER)?( STOP ?)?)+$`, all, "%s is told of each change once", n.Label)
 	}
 	before := addressesOn(t, own)
 
@@ -50,20 +54,20 @@ func TestInstanceWithoutAddressBesideKeepalived(t *testing.T) {
 	p, err := trial.Keepvip{}.Run(own, "--keepalived-conf", conf(own, 150))
 	require.NoError(t, err)
 	told(own, "BACKUP MASTER")
-	told(other, "BACKUP MASTER BACKUP")
+	told(other, "MASTER BACKUP")
 	assert.Equal(t, before, addressesOn(t, own), "nothing is bound")
 	status, _, err := trial.Keepvip{}.Command(own, "status", "--socket", trial.Socket(own))
 	require.NoError(t, err)
 	assert.Contains(t, status.Stdout(), "hooks move the address")
 	_, err = p.Terminate(10 * time.Second)
 	require.NoError(t, err)
-	told(own, "BACKUP MASTER STOP")
-	told(other, "BACKUP MASTER BACKUP MASTER")
+	told(own, "STOP")
+	told(other, "BACKUP MASTER")
 
 	_, err = trial.Keepvip{}.Run(own, "--keepalived-conf", conf(own, 50))
 	require.NoError(t, err)
-	told(own, "BACKUP MASTER STOP BACKUP")
-	told(other, "BACKUP MASTER BACKUP MASTER")
+	told(own, "BACKUP")
+	told(other, "BACKUP MASTER")
 }
 
 func addressesOn(t *testing.T, n *lab.Node) string {

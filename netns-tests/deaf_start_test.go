@@ -55,5 +55,5 @@ func TestNodeThatIsDeafFromItsStartComesLast(t *testing.T) {
 		return bound == 1
 	})
 	assert.False(t, active(deaf), "the one that was deaf has heard of the holder before it comes first again")
-	assert.True(t, answers())
+	reached(t, g)
 }

@@ -42,7 +42,7 @@ func TestDrainKeepsAConnectionFromAPortThatTheNextNodeRemembers(t *testing.T) {
 			says(t, c, "one")
 			done := make(chan int, 1)
 			go func() {
-				_, code, err := trial.Keepvip{}.Command(second, "drain", "--wait", "--timeout", "10s", "--socket", trial.Socket(second))
+				_, code, err := trial.Keepvip{}.Command(second, "drain", "--wait", "--timeout", "60s", "--socket", trial.Socket(second))
 				assert.NoError(t, err)
 				done <- code
 			}()
@@ -98,7 +98,7 @@ func dialFrom(t *testing.T, from *lab.Namespace, to netip.AddrPort) net.Conn {
 	t.Helper()
 	var c net.Conn
 	require.NoError(t, from.Do(func() (err error) {
-		d := net.Dialer{LocalAddr: &net.TCPAddr{Port: clientPort}, Timeout: 2 * time.Second}
+		d := net.Dialer{LocalAddr: &net.TCPAddr{Port: clientPort}, Timeout: trial.SettleLimit}
 		c, err = d.Dial("tcp", to.String())
 		return err
 	}))
@@ -109,7 +109,7 @@ func dialFrom(t *testing.T, from *lab.Namespace, to netip.AddrPort) net.Conn {
 // says sends three bytes, and requires that they come back.
 func says(t *testing.T, c net.Conn, word string) {
 	t.Helper()
-	require.NoError(t, c.SetDeadline(time.Now().Add(2*time.Second)))
+	require.NoError(t, c.SetDeadline(time.Now().Add(trial.SettleLimit)))
 	_, err := c.Write([]byte(word))
 	require.NoError(t, err)
 	back := make([]byte, len(word))

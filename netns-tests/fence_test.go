@@ -15,38 +15,28 @@ import (
 
 func TestHolderThatIsKilledOrStandsStillFallsSilent(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
-		name     string
-		interval time.Duration
-		faults   map[string]trial.Fault
-	}{
-		{"250 ms", calmInterval, map[string]trial.Fault{
-			"kill -9":  trial.KilledForGood,
-			"SIGSTOP":  trial.Silenced("SIGSTOP", trial.BySignal, 6*time.Second),
-			"debugger": trial.Silenced("ptrace", trial.ByDebugger, 2*time.Second),
-			"freezer":  trial.Silenced("cgroup freezer", trial.ByFreezer, 2*time.Second),
-		}},
-		{"1 s", time.Second, map[string]trial.Fault{"kill -9": trial.KilledForGood}},
+	g := started(t, trial.Config{Addresses: dualStack()})
+	for name, fault := range map[string]trial.Fault{
+		"kill -9":  trial.KilledForGood,
+		"SIGSTOP":  trial.Silenced("SIGSTOP", trial.BySignal, 6*time.Second),
+		"debugger": trial.Silenced("ptrace", trial.ByDebugger, 2*time.Second),
+		"freezer":  trial.Silenced("cgroup freezer", trial.ByFreezer, 2*time.Second),
 	} {
-		g := started(t, trial.Config{Addresses: dualStack(), Interval: c.interval})
-		for name, fault := range c.faults {
-			t.Run(c.name+", "+name, func(t *testing.T) {
-				if name == "freezer" && !lab.HasFreezer() {
-					t.Log("no cgroup freezer on this machine: nothing to see")
-					return
-				}
-				res := measure(t, g, fault)
-				require.NotNil(t, res.Silence)
-				t.Logf("frames after the lease %d, announcements after waking %d, address gone after %v", res.Silence.Late, res.Silence.Woken, res.Silence.Gone)
-				assert.Zero(t, res.Report.Beside(res.Victim, res.FaultAt, res.Report.Ended), "the silenced node answers beside another")
-				assert.Zero(t, res.Silence.Late, "frames in the address's name after its lease: %s", res.Note)
-				assert.Zero(t, res.Silence.Woken, "announcements of the woken node")
-				if name == "kill -9" || name == "SIGSTOP" {
-					assert.Positive(t, res.Silence.Gone, "the kernel has not removed the address")
-				}
-			})
-		}
-		g.Close()
+		t.Run(name, func(t *testing.T) {
+			if name == "freezer" && !lab.HasFreezer() {
+				t.Log("no cgroup freezer on this machine: nothing to see")
+				return
+			}
+			res := measure(t, g, fault)
+			require.NotNil(t, res.Silence)
+			t.Logf("frames after the lease %d, announcements after waking %d, address gone after %v", res.Silence.Late, res.Silence.Woken, res.Silence.Gone)
+			assert.Zero(t, res.Report.Beside(res.Victim, res.FaultAt, res.Report.Ended), "the silenced node answers beside another")
+			assert.Zero(t, res.Silence.Late, "frames in the address's name after its lease: %s", res.Note)
+			assert.Zero(t, res.Silence.Woken, "announcements of the woken node")
+			if name == "kill -9" || name == "SIGSTOP" {
+				assert.Positive(t, res.Silence.Gone, "the kernel has not removed the address")
+			}
+		})
 	}
 }
 

@@ -189,17 +189,6 @@ func eventually(t *testing.T, limit time.Duration, what string, condition func()
 	return true
 }
 
-// light asserts that no daemon has more memory than that, in bytes.
-func light(t *testing.T, g *trial.Group, limit int64) {
-	t.Helper()
-	for _, n := range g.Lab.Nodes {
-		rss, err := g.Daemon(n).RSS()
-		require.NoError(t, err)
-		t.Logf("%s: %.1f MiB", n.Label, float64(rss)/(1<<20))
-		assert.LessOrEqual(t, rss, limit)
-	}
-}
-
 // weighs is the memory of the daemon that has most, in bytes.
 func weighs(t *testing.T, g *trial.Group) (most int64) {
 	t.Helper()

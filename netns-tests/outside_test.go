@@ -75,24 +75,21 @@ func holds(g *trial.Group, n *lab.Node) bool {
 func TestHolderWhoseFirewallDropsTheAddressIsNamedAndGivesItAway(t *testing.T) {
 	for name, c := range map[string]struct {
 		vip  netip.Addr
-		args []string
 		raft bool
 	}{
-		"IPv6":          {vip: lab.VIP6},
-		"preempt=false": {vip: lab.VIP4, args: []string{"--preempt=false"}},
-		"port 0":        {vip: lab.VIP4, args: []string{"--port", "0"}},
-		"Raft":          {vip: lab.VIP4, raft: true},
+		"IPv6": {vip: lab.VIP6},
+		"Raft": {vip: lab.VIP4, raft: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg := trial.Config{Addresses: []netip.Addr{c.vip}, Product: trial.Keepvip{Args: c.args}, API: true}
+			cfg := trial.Config{Addresses: []netip.Addr{c.vip}, API: true}
 			if c.raft {
 				cfg = trial.RaftConfig(trial.Raft{Heartbeat: 5 * time.Second}) // a busy machine moves nothing
 				cfg.API = true
 			}
 			cfg.Interval = time.Second
 			g := open(t, cfg)
-			moves := !c.raft && len(c.args) < 2 // else those that look say so, and nobody moves it
+			moves := !c.raft // else those that look say so, and nobody moves it
 			holder := blockHolder(t, g, c.vip, func(holder *lab.Node) bool {
 				if moves {
 					return strings.Contains(g.Daemon(holder).Log(), "members cannot connect to the address here")

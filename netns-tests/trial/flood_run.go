@@ -2,23 +2,38 @@ package trial
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
 )
 
+// Shares tells whether another flood may have the same group, one after the other.
+func (f Flood) Shares(other Flood) bool {
+	return f.open == nil && other.open == nil && reflect.DeepEqual(f.Config, other.Config)
+}
+
+// Open opens a group to be flooded.
+func (f Flood) Open(host *lab.Host) (*Group, error) {
+	if f.open != nil {
+		return f.open(host)
+	}
+	return OpenMixed(host, f.Config)
+}
+
 // Run opens a group of its own and floods it for a while.
 func (f Flood) Run(host *lab.Host, length time.Duration) (Flooded, error) {
-	open := f.open
-	if open == nil {
-		open = func(host *lab.Host) (*Group, error) { return OpenMixed(host, f.Config) }
-	}
-	g, err := open(host)
+	g, err := f.Open(host)
 	if err != nil {
 		return Flooded{}, err
 	}
 	defer g.Close()
+	return f.On(g, length)
+}
+
+// On floods a group for a while.
+func (f Flood) On(g *Group, length time.Duration) (Flooded, error) {
 	time.Sleep(time.Second) // past the announcements of the start
 	before := g.said()
 	var found Flooded
@@ -49,7 +64,7 @@ func (f Flood) Run(host *lab.Host, length time.Duration) (Flooded, error) {
 		return found, err
 	}
 	found.Silent, found.Two, found.Transitions = res.Outage, res.Two, res.Takeovers
-	found.BySilence = res.BySilence
+	found.BySilence = res.Report.Silences(res.FaultAt)
 	for _, n := range g.running() {
 		status, err := Keepvip{}.Status(n)
 		if err != nil {
@@ -87,8 +102,8 @@ func (g *Group) said() []said {
 	return all
 }
 
-// Findings compares it with the limits. An address moves where its holder has ceased to advertise for long enough, on any machine; each
-// such move is two changes on both nodes and a bind, and perhaps the way back.
+// Findings compares it with the limits. An address moves where its holder has ceased to advertise for long enough, on any machine, or goes
+// and comes back at a holder that finds itself late; each such move is two changes on both nodes and a bind, and perhaps the way back.
 func (f Flooded) Findings() Findings {
 	moved := none("transitions that no silence explains", f.Unexplained())
 	return Findings{

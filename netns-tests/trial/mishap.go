@@ -93,10 +93,8 @@ type passing struct {
 	m      Mishap
 	nodes  [2]*lab.Node // by role
 	healed time.Duration
+	missed error // the exchange did not come as far as the mishap
 }
-
-// errMoved: the address was elsewhere when it was to be handed over.
-var errMoved = errors.New("trial: the holder does not hold the address any more")
 
 // Fault hands the address over, to a node that is named, and lets it go wrong. The result counts from the mishap on.
 func (m Mishap) Fault(g *Group) (*Result, error) {
@@ -109,6 +107,9 @@ func (m Mishap) Fault(g *Group) (*Result, error) {
 	}
 	if err = errors.Join(err, x.repair()); err != nil {
 		return nil, err
+	}
+	if x.missed != nil && res.Report.Silences(0) == 0 { // else a holder was late, and the address has moved without the exchange
+		return nil, x.missed
 	}
 	end := res.Report.Ended
 	if x.healed > 0 {
@@ -162,6 +163,10 @@ func (x *passing) run(m *lab.Measurement, holder *lab.Node) (time.Duration, erro
 	over := make(chan error, 1)
 	go func() { over <- x.handover(m) }()
 	at, err := wire.Wait(3 * time.Second)
+	if at == 0 {
+		x.missed = fmt.Errorf("%w: %w", err, <-over)
+		return m.Mark("the exchange has not come as far: %s", x.m.When), nil
+	}
 	if err != nil {
 		return at, fmt.Errorf("%w: %w", err, <-over)
 	}
@@ -171,7 +176,7 @@ func (x *passing) run(m *lab.Measurement, holder *lab.Node) (time.Duration, erro
 	return at, err
 }
 
-// handover runs the command. It returns an error with what was said in any case.
+// handover runs the command. It returns what was said as an error in any case.
 func (x *passing) handover(m *lab.Measurement) error {
 	holder, taker := x.nodes[Holder], x.nodes[Taker]
 	m.Mark("%s hands over to %s", holder.Label, taker.Label)
@@ -179,10 +184,7 @@ func (x *passing) handover(m *lab.Measurement) error {
 	if err != nil {
 		return err
 	}
-	if code == 1 {
-		err = errMoved
-	}
-	return errors.Join(fmt.Errorf("trial: keepvip handover on %s: exit status %d: %s", holder.Label, code, p.Log()), err)
+	return fmt.Errorf("trial: keepvip handover on %s: exit status %d: %s", holder.Label, code, p.Log())
 }
 
 // happen is the mishap. Lost messages are lost already.
