@@ -3,7 +3,6 @@
 package netnstests
 
 import (
-	"encoding/json"
 	"net/netip"
 	"testing"
 	"time"
@@ -13,18 +12,14 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
-	"github.com/keepvip/keepvip/internal/node/daemon"
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
 // detectorOf is how a node would find out that the holder is gone; nil: by its advertisements.
-func detectorOf(t *testing.T, n *lab.Node) *election.Detector {
-	t.Helper()
-	p, status, err := trial.Keepvip{}.Command(n, "status", "-o", "json", "--socket", trial.Socket(n))
-	var s daemon.Status
-	require.NoError(t, err)
-	if status == 1 || json.Unmarshal([]byte(p.Stdout()), &s) != nil || len(s.VIPs) == 0 {
+func detectorOf(n *lab.Node) *election.Detector {
+	s, err := wholeStatus(n)
+	if err != nil || len(s.VIPs) == 0 {
 		return nil
 	}
 	return s.VIPs[0].Detector
@@ -35,7 +30,7 @@ func watched(t *testing.T, g *trial.Group) {
 	t.Helper()
 	for _, n := range g.Lab.Nodes {
 		eventually(t, 30*time.Second, n.Label+" watches the holder", func() bool {
-			d := detectorOf(t, n)
+			d := detectorOf(n)
 			return d != nil && d.Plain == ""
 		})
 	}
@@ -92,7 +87,7 @@ func TestDetectorSaysWhyItIsPlain(t *testing.T) {
 		t.Helper()
 		eventually(t, 10*time.Second, why, func() bool {
 			for _, n := range g.Lab.Nodes { // that of the two which is no holder says it
-				if d := detectorOf(t, n); d != nil && d.Plain == why && d.Code == code.DetectorPlain {
+				if d := detectorOf(n); d != nil && d.Plain == why && d.Code == code.DetectorPlain {
 					return true
 				}
 			}

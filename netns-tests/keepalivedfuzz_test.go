@@ -193,12 +193,14 @@ func takenByKeepalived(n *lab.Node, path string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	code, err := p.Wait(3 * time.Second)
-	if err != nil && p.Alive() {
-		err = p.Kill9()
+	select {
+	case <-p.Done():
+	case <-time.After(3 * time.Second):
+		err := p.Kill9()
 		<-p.Done()
 		return false, err
 	}
+	code, err := p.Wait(0)
 	return code == 0, err
 }
 

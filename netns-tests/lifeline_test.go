@@ -3,7 +3,6 @@
 package netnstests
 
 import (
-	"encoding/json"
 	"net/netip"
 	"strings"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/base/code"
-	"github.com/keepvip/keepvip/internal/node/daemon"
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
@@ -23,9 +21,8 @@ func lined(t *testing.T, g *trial.Group) {
 	t.Helper()
 	for _, n := range g.Lab.Nodes {
 		eventually(t, 30*time.Second, n.Label+" has the lines of all others", func() bool {
-			p, status, err := trial.Keepvip{}.Command(n, "status", "-o", "json", "--socket", trial.Socket(n))
-			var s daemon.Status
-			if err != nil || status > 1 || json.Unmarshal([]byte(p.Stdout()), &s) != nil || len(s.VIPs) == 0 {
+			s, err := wholeStatus(n)
+			if err != nil || len(s.VIPs) == 0 {
 				return false
 			}
 			held := 0

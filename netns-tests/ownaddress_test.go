@@ -17,49 +17,55 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
-// What happens to a node whose own address and the virtual one are in the same subnet.
-var ownAddressEvents = []struct {
+// ownAddressEvent is something that happens to a node whose own address and the virtual one are in the same subnet.
+type ownAddressEvent struct {
 	name string
 	do   func(t *testing.T, g *trial.Group, n *lab.Node, own netip.Prefix)
-}{
-	{"a network manager applies the own address again", func(t *testing.T, _ *trial.Group, n *lab.Node, own netip.Prefix) {
+}
+
+var (
+	// appliedAgain makes the virtual address the first of the two.
+	appliedAgain = ownAddressEvent{"a network manager applies the own address again", func(t *testing.T, g *trial.Group, n *lab.Node, own netip.Prefix) {
 		require.NoError(t, n.RemoveAddress(own))
 		require.NoError(t, n.AddAddress(own))
 		_, err := n.Run("ip", "route", "replace", "default", "via", routerOf(own).String())
 		require.NoError(t, err, "a manager puts in the default route, too")
-	}},
-	{"SIGTERM", func(t *testing.T, g *trial.Group, n *lab.Node, _ netip.Prefix) {
-		_, err := g.Daemon(n).Terminate(10 * time.Second)
-		require.NoError(t, err)
-	}},
-	{"SIGKILL, and the end of the lifetime", func(t *testing.T, g *trial.Group, n *lab.Node, _ netip.Prefix) {
-		require.NoError(t, g.Daemon(n).Signal(unix.SIGKILL))
-		eventually(t, 20*time.Second, "the kernel removes the address", func() bool { return !n.Holds(lab.VIP4) })
-	}},
-	{"the address goes and comes back", func(t *testing.T, _ *trial.Group, n *lab.Node, _ netip.Prefix) {
+		settled(t, g)
+	}}
+	linkBounces = ownAddressEvent{"the link goes and comes back", func(t *testing.T, g *trial.Group, n *lab.Node, _ netip.Prefix) {
 		_, err := n.Run("ip", "link", "set", n.NICs[0].Name, "down")
 		require.NoError(t, err)
 		_, err = n.Run("ip", "link", "set", n.NICs[0].Name, "up")
 		require.NoError(t, err)
-	}},
-}
+		settled(t, g)
+	}}
+	ends = ownAddressEvent{"SIGTERM", func(t *testing.T, g *trial.Group, n *lab.Node, _ netip.Prefix) {
+		_, err := g.Daemon(n).Terminate(10 * time.Second)
+		require.NoError(t, err)
+	}}
+	isKilled = ownAddressEvent{"SIGKILL, and the end of the lifetime", func(t *testing.T, g *trial.Group, n *lab.Node, _ netip.Prefix) {
+		require.NoError(t, g.Daemon(n).Signal(unix.SIGKILL))
+		eventually(t, 20*time.Second, "the kernel removes the address", func() bool { return !n.Holds(lab.VIP4) })
+	}}
+)
 
 func routerOf(own netip.Prefix) netip.Addr { return own.Masked().Addr().Next() }
 
 // Whatever happens to either address, the node keeps its own one with the routes that belong to it, and never speaks as the virtual one.
 func TestOwnAddressDoesNotDependOnTheVirtualOne(t *testing.T) {
 	t.Parallel()
-	for _, virtualFirst := range []bool{false, true} {
-		for _, event := range ownAddressEvents {
-			t.Run(fmt.Sprintf("virtual first %v, %s", virtualFirst, event.name), func(t *testing.T) {
-				t.Parallel()
-				ownAddressSurvives(t, virtualFirst, event.do)
-			})
-		}
+	for name, events := range map[string][]ownAddressEvent{
+		"own first, SIGTERM": {linkBounces, ends}, "own first, SIGKILL": {isKilled},
+		"virtual first, SIGTERM": {appliedAgain, linkBounces, ends}, "virtual first, SIGKILL": {appliedAgain, isKilled},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ownAddressSurvives(t, events)
+		})
 	}
 }
 
-func ownAddressSurvives(t *testing.T, virtualFirst bool, event func(*testing.T, *trial.Group, *lab.Node, netip.Prefix)) {
+func ownAddressSurvives(t *testing.T, events []ownAddressEvent) {
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
 	n := g.Lab.Nodes[0]
 	own := ownPrefix(t, n)
@@ -70,25 +76,20 @@ func ownAddressSurvives(t *testing.T, virtualFirst bool, event func(*testing.T, 
 	require.NoError(t, err)
 	runFile(t, g, n, fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips: [{addresses: [%s/24], interface: %s, check: none}]\n", lab.VIP4, n.NICs[0].Name))
 	settled(t, g)
-	if virtualFirst {
-		require.NoError(t, n.RemoveAddress(own))
-		require.NoError(t, n.AddAddress(own))
-		_, err := n.Run("ip", "route", "replace", "default", "via", routerOf(own).String())
+	for _, e := range events {
+		e.do(t, g, n, own)
+		eventually(t, 20*time.Second, "the own address is there, with its routes: "+e.name, func() bool {
+			addresses, err := n.Run("ip", "-4", "-o", "address", "show", "dev", n.NICs[0].Name)
+			require.NoError(t, err)
+			routes, err := n.Run("ip", "-4", "route", "show", "dev", n.NICs[0].Name)
+			require.NoError(t, err)
+			return containsAddress(addresses, own.String()) && !strings.Contains(lineWith(addresses, own.String()), "secondary") &&
+				strings.Contains(routes, own.Masked().String())
+		})
+		out, err := n.Run("ip", "-4", "route", "get", own.Masked().Addr().Next().Next().String())
 		require.NoError(t, err)
-		settled(t, g)
+		assert.Contains(t, out, "src "+own.Addr().String(), "the node never speaks as the virtual address: %s", e.name)
 	}
-	event(t, g, n, own)
-	eventually(t, 20*time.Second, "the own address is there, with its routes", func() bool {
-		addresses, err := n.Run("ip", "-4", "-o", "address", "show", "dev", n.NICs[0].Name)
-		require.NoError(t, err)
-		routes, err := n.Run("ip", "-4", "route", "show", "dev", n.NICs[0].Name)
-		require.NoError(t, err)
-		return containsAddress(addresses, own.String()) && !strings.Contains(lineWith(addresses, own.String()), "secondary") &&
-			strings.Contains(routes, own.Masked().String())
-	})
-	out, err := n.Run("ip", "-4", "route", "get", own.Masked().Addr().Next().Next().String())
-	require.NoError(t, err)
-	assert.Contains(t, out, "src "+own.Addr().String(), "the node never speaks as the virtual address")
 }
 
 func lineWith(text, part string) string {

@@ -62,9 +62,58 @@ func installed(t *testing.T, n *lab.Node, scripts map[string]string) (run func(a
 	}
 }
 
-func TestRecipeKeepvipAway(t *testing.T) {
+// TestRecipes: those that take the address from a node, one after the other.
+func TestRecipes(t *testing.T) {
 	t.Parallel()
 	g := open(t, trial.Config{})
+	for _, r := range []struct {
+		name string
+		run  func(*testing.T, *trial.Group)
+	}{{"shutdown unit", shutdownUnit}, {"release of a machine", releaseMachine}, {"keepvip-away", keepvipAway}} {
+		t.Run(r.name, func(t *testing.T) { r.run(t, g) })
+	}
+}
+
+func shutdownUnit(t *testing.T, g *trial.Group) {
+	holder := settled(t, g)
+	var stop string
+	for line := range strings.Lines(recipe(t, "keepvip-away.service")) {
+		if text, ok := strings.CutPrefix(line, "ExecStop=/usr/bin/"); ok {
+			stop = strings.TrimSpace(text)
+		}
+	}
+	require.NotEmpty(t, stop)
+	run := installed(t, holder, map[string]string{})
+	code, out := run(strings.Fields(stop)...)
+	assert.Zero(t, code, out)
+	assert.NotContains(t, g.Holders(), holder)
+	require.Zero(t, command(t, holder, "resume"))
+}
+
+func releaseMachine(t *testing.T, g *trial.Group) {
+	holder := settled(t, g)
+	run := installed(t, holder, map[string]string{
+		"keepvip-release-machine": recipe(t, "# keepvip-release-machine NAMESPACE"),
+		// The part of kubectl that the recipe needs, of a cluster with one machine.
+		"kubectl": `#!/bin/sh
+case "$*" in
+"-n capi get machine cp-1 -o jsonpath={.status.nodeRef.name}") echo node-1 ;;
+"-n kube-system exec keepvip-node-1 -- "*) shift 5; exec "$@" ;;
+"-n capi annotate machine cp-1 pre-drain.delete.hook.machine.cluster.x-k8s.io/keepvip-") echo released ;;
+*) echo "kubectl $*: not expected" >&2; exit 1 ;;
+esac
+`,
+	})
+	code, out := run("keepvip-release-machine", "capi", "cp-1")
+	assert.Zero(t, code, out)
+	assert.Contains(t, out, "released")
+	eventually(t, 20*time.Second, "the address is gone once its clients are told", func() bool { return !holder.Holds(lab.VIP4) })
+	s := statusOf(t, holder)
+	assert.Equal(t, "held by an operator: machine cp-1 is being deleted", s.VIPs[0].Unfit)
+	require.Zero(t, command(t, holder, "resume"))
+}
+
+func keepvipAway(t *testing.T, g *trial.Group) {
 	holder := settled(t, g)
 	run := installed(t, holder, map[string]string{
 		"keepvip-away": recipe(t, "# keepvip-away COMMAND"),
@@ -89,47 +138,6 @@ func TestRecipeKeepvipAway(t *testing.T) {
 	assert.Equal(t, 3, code, out)
 	assert.NotContains(t, out, "desired")
 	assert.Equal(t, []*lab.Node{holder}, g.Holders())
-}
-
-func TestRecipeShutdownUnit(t *testing.T) {
-	t.Parallel()
-	g := open(t, trial.Config{})
-	holder := settled(t, g)
-	var stop string
-	for line := range strings.Lines(recipe(t, "keepvip-away.service")) {
-		if text, ok := strings.CutPrefix(line, "ExecStop=/usr/bin/"); ok {
-			stop = strings.TrimSpace(text)
-		}
-	}
-	require.NotEmpty(t, stop)
-	run := installed(t, holder, map[string]string{})
-	code, out := run(strings.Fields(stop)...)
-	assert.Zero(t, code, out)
-	assert.NotContains(t, g.Holders(), holder)
-}
-
-func TestRecipeReleaseMachine(t *testing.T) {
-	t.Parallel()
-	g := open(t, trial.Config{})
-	holder := settled(t, g)
-	run := installed(t, holder, map[string]string{
-		"keepvip-release-machine": recipe(t, "# keepvip-release-machine NAMESPACE"),
-		// The part of kubectl that the recipe needs, of a cluster with one machine.
-		"kubectl": `#!/bin/sh
-case "$*" in
-"-n capi get machine cp-1 -o jsonpath={.status.nodeRef.name}") echo node-1 ;;
-"-n kube-system exec keepvip-node-1 -- "*) shift 5; exec "$@" ;;
-"-n capi annotate machine cp-1 pre-drain.delete.hook.machine.cluster.x-k8s.io/keepvip-") echo released ;;
-*) echo "kubectl $*: not expected" >&2; exit 1 ;;
-esac
-`,
-	})
-	code, out := run("keepvip-release-machine", "capi", "cp-1")
-	assert.Zero(t, code, out)
-	assert.Contains(t, out, "released")
-	eventually(t, 20*time.Second, "the address is gone once its clients are told", func() bool { return !holder.Holds(lab.VIP4) })
-	s := statusOf(t, holder)
-	assert.Equal(t, "held by an operator: machine cp-1 is being deleted", s.VIPs[0].Unfit)
 }
 
 func TestRecipeJoinHeld(t *testing.T) {

@@ -23,6 +23,8 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 	openKey, err := n.WriteFile("open.key", strings.Repeat("ab", 32)+"\n", 0o644)
 	require.NoError(t, err)
 	own := n.Address.String()
+	before, err := n.State()
+	require.NoError(t, err)
 	vip := func(lines string) string { return fileHead + "vips:\n- addresses: [10.77.0.100]\n" + lines }
 	for _, c := range []struct {
 		name string
@@ -59,8 +61,6 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 				require.NoError(t, err)
 				args = []string{"--config", path}
 			}
-			before, err := n.State()
-			require.NoError(t, err)
 			p, err := trial.Keepvip{}.Run(n, args...)
 			require.NoError(t, err)
 			code, err := p.Wait(5 * time.Second)

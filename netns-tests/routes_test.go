@@ -135,9 +135,7 @@ func (f *fabric) servedAt(what string, addresses ...netip.Addr) {
 	f.t.Helper()
 	for _, a := range addresses {
 		for range 12 {
-			out, err := f.OffLink.Run("curl", "-sk", "--max-time", "3", "-o", "/dev/null", "-w", "%{http_code}", "https://"+netip.AddrPortFrom(a, 6443).String()+"/readyz")
-			require.NoError(f.t, err, "%s: %s", what, a)
-			require.Equal(f.t, "200", strings.TrimSpace(out), "%s: %s", what, a)
+			require.True(f.t, f.Answers(f.OffLink.Namespace, netip.AddrPortFrom(a, 6443)), "%s: %s", what, a)
 		}
 	}
 }

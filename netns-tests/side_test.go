@@ -3,7 +3,6 @@
 package netnstests
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/netip"
 	"os"
@@ -25,13 +24,17 @@ import (
 // nobody is a user without a privilege.
 const nobody = 65534
 
+// wholeStatus is all that a node says of itself, as `keepvip status -o json` prints it.
+func wholeStatus(n *lab.Node) (s daemon.Status, err error) {
+	err = trial.AskStatus(n, &s)
+	return s, err
+}
+
 // listenersOf are the codes of the listeners beside the election, by their options.
 func listenersOf(t *testing.T, n *lab.Node) map[string]code.Code {
 	t.Helper()
-	p, _, err := trial.Keepvip{}.Command(n, "status", "-o", "json", "--socket", trial.Socket(n))
+	s, err := wholeStatus(n)
 	require.NoError(t, err)
-	var s daemon.Status
-	require.NoError(t, json.Unmarshal([]byte(p.Stdout()), &s), p.Stderr())
 	out := map[string]code.Code{}
 	for _, l := range s.Listeners {
 		out[l.Option] = l.Code

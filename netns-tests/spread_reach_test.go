@@ -3,7 +3,6 @@
 package netnstests
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -20,8 +19,6 @@ import (
 // unreached are the members that a node names as not reached.
 func unreached(t *testing.T, n *lab.Node) (out []netip.Addr) {
 	t.Helper()
-	p, _, err := trial.Keepvip{}.Command(n, "status", "-o", "json", "--socket", trial.Socket(n))
-	require.NoError(t, err)
 	var status struct {
 		VIPs []struct {
 			Spread struct {
@@ -34,7 +31,7 @@ func unreached(t *testing.T, n *lab.Node) (out []netip.Addr) {
 			} `json:"spread"`
 		} `json:"vips"`
 	}
-	require.NoError(t, json.Unmarshal([]byte(p.Log()), &status))
+	require.NoError(t, trial.AskStatus(n, &status))
 	for _, share := range status.VIPs[0].Spread.Tables[0].Shares {
 		if share.Code == "KV360" {
 			out = append(out, share.Address)

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/netip"
@@ -309,53 +308,4 @@ func (n *Node) WriteFile(name, content string, mode os.FileMode) (string, error)
 		return "", fmt.Errorf("lab: write for %s: %w", n.Label, err)
 	}
 	return path, os.Chmod(path, mode)
-}
-
-// State is what a program may change on a node's host.
-type State struct {
-	Addresses, Routes, Rules, Ruleset, Sysctls string
-}
-
-// State reads the node's addresses, routes, rules, nftables ruleset and network
-// sysctls in a comparable form: lifetimes and counters are left out.
-func (n *Node) State() (State, error) {
-	var s State
-	var err error
-	if s.Addresses, err = n.stableJSON("ip", "-j", "addr", "show"); err != nil {
-		return s, err
-	}
-	if s.Routes, err = n.Run("sh", "-c", "ip route show table all | sort; ip -6 route show table all | sed 's/expires [0-9]*sec//' | sort"); err != nil {
-		return s, err
-	}
-	if s.Rules, err = n.Run("sh", "-c", "ip rule; ip -6 rule"); err != nil {
-		return s, err
-	}
-	if s.Ruleset, err = n.Run("nft", "-s", "list", "ruleset"); err != nil {
-		return s, err
-	}
-	s.Sysctls, err = n.Run("sh", "-c", "find /proc/sys/net/ipv4/conf /proc/sys/net/ipv6/conf /proc/sys/net/ipv4/ip_* -type f -readable 2>/dev/null | sort | xargs grep -s -H . | grep -v -e stable_secret -e ra_")
-	return s, err
-}
-
-// stableJSON drops what changes by itself from the output of ip -j.
-func (n *Node) stableJSON(name string, args ...string) (string, error) {
-	out, err := n.Run(name, args...)
-	if err != nil {
-		return "", err
-	}
-	var links []map[string]any
-	if err := json.Unmarshal([]byte(out), &links); err != nil {
-		return "", fmt.Errorf("lab: %s %s: %w", name, strings.Join(args, " "), err)
-	}
-	for _, link := range links {
-		infos, _ := link["addr_info"].([]any)
-		for _, info := range infos {
-			if m, ok := info.(map[string]any); ok {
-				delete(m, "valid_life_time")
-				delete(m, "preferred_life_time")
-			}
-		}
-	}
-	text, err := json.MarshalIndent(links, "", " ")
-	return string(text), err
 }

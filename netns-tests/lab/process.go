@@ -192,9 +192,13 @@ func (p *Process) signalTree(sig unix.Signal) error {
 	return nil
 }
 
+// endLimit is how long the end of a process is waited for at least: a busy machine may keep it from ending.
+const endLimit = time.Minute
+
 // Wait waits for the end of the process and returns its exit status, -1 if a
 // signal ended it.
 func (p *Process) Wait(limit time.Duration) (int, error) {
+	limit = max(limit, endLimit) // only who waits in vain waits for so long
 	select {
 	case <-p.done:
 		return p.cmd.ProcessState.ExitCode(), nil

@@ -173,6 +173,9 @@ func (k Keepvip) Status(n *lab.Node) (Status, error) {
 // answerLimit is how long the commands wait for an answer.
 const answerLimit = 10 * time.Second
 
+// AskStatus fills into with the status that the node's keepvip tells at its socket.
+func AskStatus(n *lab.Node, into any) error { return askStatus(n, answerLimit, into) }
+
 // askStatus fills into with the status that the node's keepvip tells at its socket within the limit. To start a command for each question would keep
 // the processors busy: what the commands print has tests of its own.
 func askStatus(n *lab.Node, limit time.Duration, into any) error {
