@@ -33,6 +33,6 @@ func TestTierOfBalancersKeepsConnections(t *testing.T) {
 		require.NoError(t, err)
 	}
 	none := func() bool { return len(s.Holders()) == 0 }
-	require.Eventually(t, none, 20*time.Second, 50*time.Millisecond, "no balancer is left")
+	require.True(t, eventually(t, trial.SettleLimit, "no balancer is left", none))
 	assert.Never(t, func() bool { return !none() }, time.Second, 20*time.Millisecond, "no member takes the address")
 }
