@@ -1,6 +1,7 @@
 package virtualrouter
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/bubble"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 func TestHolderThatDoesNotAnswerGivesTheAddressAway(t *testing.T) {
@@ -59,35 +61,39 @@ func outsidersOf(m *member) (out []netip.Addr) {
 }
 
 func TestHolderThatTwoMembersDoNotReachGivesTheAddressAway(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		l := newLAN()
-		l.talk = true
-		h, others := three(t, l)
-		time.Sleep(5 * time.Second)
-		others[0].Elector.(election.Visitor).SetUnreached(election.Unreached{Holder: h.self})
-		time.Sleep(20 * time.Second)
-		require.True(t, h.holds(), "one member may be the one whose connections do not leave")
-		for _, o := range []*member{h, others[0], others[1]} {
-			assert.Equal(t, []netip.Addr{others[0].self}, outsidersOf(o), "named on %s", o.self)
-		}
-		assert.Zero(t, h.Status().Fitness)
+	for _, preempt := range []bool{true, false} {
+		t.Run(fmt.Sprintf("preempt %v", preempt), func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				l := newLAN()
+				l.talk = true
+				h, others := three(t, l, func(c *vrrp.Config) { c.Preempt = preempt })
+				time.Sleep(5 * time.Second)
+				others[0].Elector.(election.Visitor).SetUnreached(election.Unreached{Holder: h.self})
+				time.Sleep(20 * time.Second)
+				require.True(t, h.holds(), "one member may be the one whose connections do not leave")
+				for _, o := range []*member{h, others[0], others[1]} {
+					assert.Equal(t, []netip.Addr{others[0].self}, outsidersOf(o), "named on %s", o.self)
+				}
+				assert.Zero(t, h.Status().Fitness)
 
-		others[1].Elector.(election.Visitor).SetUnreached(election.Unreached{Holder: h.self})
-		next := holder(t, time.Second, h, others[0], others[1])
-		assert.NotEqual(t, h.self, next.self)
-		assert.Len(t, next.taken(), 1, "it was passed on")
-		assert.Equal(t, code.HeldUnreached, h.Status().Fitness.Code, "what is broken stays broken")
-		for _, o := range []*member{h, others[0], others[1]} {
-			assert.Empty(t, outsidersOf(o), "nobody has looked at the new holder yet")
-		}
-		for _, o := range others {
-			o.Elector.(election.Visitor).SetUnreached(election.Unreached{})
-		}
-		time.Sleep(15 * time.Second)
-		assert.Zero(t, h.Status().Fitness)
-		assert.True(t, next.holds())
-		stopAll(t, h, others[0], others[1])
-	})
+				others[1].Elector.(election.Visitor).SetUnreached(election.Unreached{Holder: h.self})
+				next := holder(t, time.Second, h, others[0], others[1])
+				assert.NotEqual(t, h.self, next.self)
+				assert.Len(t, next.taken(), 1, "it was passed on")
+				assert.Equal(t, code.HeldUnreached, h.Status().Fitness.Code, "what is broken stays broken")
+				for _, o := range []*member{h, others[0], others[1]} {
+					assert.Empty(t, outsidersOf(o), "nobody has looked at the new holder yet")
+				}
+				for _, o := range others {
+					o.Elector.(election.Visitor).SetUnreached(election.Unreached{})
+				}
+				time.Sleep(15 * time.Second)
+				assert.Zero(t, h.Status().Fitness)
+				assert.True(t, next.holds())
+				stopAll(t, h, others[0], others[1])
+			})
+		})
+	}
 }
 
 func TestHolderThatIsNotReachedStays(t *testing.T) {

@@ -17,9 +17,16 @@ import (
 )
 
 // three starts three equal nodes and returns the holder and the others.
-func three(t *testing.T, l *lan) (h *member, others []*member) {
+func three(t *testing.T, l *lan, change ...func(*vrrp.Config)) (h *member, others []*member) {
 	t.Helper()
-	all := []*member{l.start(t, nodeA, nil), l.start(t, nodeB, nil), l.start(t, nodeC, nil)}
+	all := []*member{}
+	for _, a := range []netip.Addr{nodeA, nodeB, nodeC} {
+		all = append(all, l.start(t, a, func(c *vrrp.Config) {
+			for _, do := range change {
+				do(c)
+			}
+		}))
+	}
 	h = holder(t, time.Second, all...)
 	for _, m := range all {
 		if m != h {
