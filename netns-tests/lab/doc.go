@@ -22,13 +22,13 @@
 //
 // The lab needs root. [Enter] must be called first in main or TestMain: the
 // lab starts its helpers (the stand-in apiserver, the reaper) by running its
-// own executable again. The reaper waits for the end of the lab's process and
-// removes what a panic, a Ctrl-C or a SIGKILL left behind; a run whose reaper
-// died as well is removed by the next [Host.Open].
+// own executable again. The reaper, one for all labs of a process, waits for the
+// end of that process and removes what a panic, a Ctrl-C or a SIGKILL left behind;
+// a run whose reaper died as well is removed by the next [Host.Open].
 //
 // # Goroutines
 //
-// One per namespace (locked to a thread inside it), one per echo, stream,
-// direct prober, capture, bind watcher, greeter and client with connections, and one per started process. All of
-// them end in [Lab.Close] or [Measurement.Stop].
+// One per namespace (locked to a thread inside it), one for the echoes of a lab, one per stream, direct prober, capture, greeter and client
+// with connections, one for the addresses of all nodes in a measurement, and one per started process. All of them end in [Lab.Close] or
+// [Measurement.Stop]. Each that measures wakes the runtime a hundred times a second, also while it waits: new ones are to be few.
 package lab
