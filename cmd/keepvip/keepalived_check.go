@@ -80,9 +80,12 @@ func (k *keepalivedConf) test() (lines string, code int) {
 	}
 	model := keepalived.Model(doc)
 	findings := lint.Lint(model)
-	code = codeOf(findings, slices.ContainsFunc(lint.Programs(model), isProgram), k.all)
+	dropped, left := k.scripts(model)
+	code = codeOf(findings, left, k.all)
 	var b strings.Builder
-	findingLines(&b, slices.DeleteFunc(slices.Clone(findings), func(f keepalived.Finding) bool { return f.Severity == keepalived.Note }))
+	findingLines(&b, slices.DeleteFunc(slices.Clone(findings), func(f keepalived.Finding) bool {
+		return f.Severity == keepalived.Note && f.Code != keepalived.CodeEmpty
+	}))
 	for _, f := range convert.Convert(doc, onThisHost(k.options)).Findings {
 		if line := findingLine(f); f.Severity == keepalived.Fault && !strings.Contains(b.String(), line) {
 			b.WriteString(line + "\n")
@@ -92,22 +95,53 @@ func (k *keepalivedConf) test() (lines string, code int) {
 	if code == testRefused {
 		return b.String(), code
 	}
-	more, here := k.here()
-	for _, line := range more {
+	missing, wrong, absent := k.here()
+	for _, line := range slices.Concat(dropped, missing) {
 		if !strings.Contains(b.String(), line) {
 			b.WriteString(line + "\n")
 		}
 	}
-	return b.String(), cmp.Or(code, here)
+	switch {
+	case absent: // keepalived ends before it looks at scripts
+		code = testErrors
+	case wrong || len(dropped) > 0:
+		code = cmp.Or(code, testErrors)
+	}
+	return b.String(), code
 }
 
-// isProgram says whether there is such a program on this host: keepalived counts no other script.
+// isProgram says whether there is such a program on this host.
 func isProgram(name string) bool {
 	_, err := exec.LookPath(name)
 	return err == nil
 }
 
-// codeOf is keepalived's exit code for what is found in the text.
+// scripts says which scripts keepalived -t complains of because it drops them on this host, and whether any is left. It complains of checks,
+// tracked or not, and of a notify script without a user.
+func (k *keepalivedConf) scripts(model *keepalived.Config) (dropped []string, left bool) {
+	host := onThisHost(k.options).Host
+	say := func(at syntax.Origin, text, remedy string) {
+		dropped = append(dropped, findingLine(keepalived.Finding{Severity: keepalived.Fault, Code: "script-dropped", Origin: at, Text: text, Remedy: remedy}))
+	}
+	if u := model.Global.ScriptUser; u.Name != "" && !host.HasUser(u.Spelled()) {
+		say(model.Global.Where("script_user"), "script_user: there is no user "+u.Spelled()+" here", "make the user, or write another one")
+	}
+	for _, s := range lint.Scripts(model) {
+		_, word := model.Runner(s.User)
+		switch why, remedy := host.Dropped(model, s.User, s.Args[0]); {
+		case why != "" && (s.Check || word == ""):
+			say(s.At, s.Name+" is dropped: "+why, remedy)
+		case why != "":
+		case isProgram(s.Args[0]):
+			left = true
+		case s.Check && !s.Shell:
+			say(s.At, s.Name+" is dropped: there is no program "+s.Args[0]+" here", "write the path of one that is there")
+		}
+	}
+	return dropped, left
+}
+
+// codeOf is keepalived's exit code for what is found in the text, with scripts that are left.
 func codeOf(findings []keepalived.Finding, scripts, all bool) int {
 	code := testGood
 	for _, f := range findings {
@@ -118,23 +152,24 @@ func codeOf(findings []keepalived.Finding, scripts, all bool) int {
 			code = testSecurity
 		case all && f.Code == syntax.CodeInclude:
 			code = testMissing
-		case f.Severity == keepalived.Fault && code == testGood:
+		case (f.Severity == keepalived.Fault || f.Code == keepalived.CodeEmpty) && code == testGood:
 			code = testErrors
 		}
 	}
 	return code
 }
 
-// here is what this host lacks for the file: programs, users, interfaces and directories.
-func (k *keepalivedConf) here() (lines []string, code int) {
+// here is what this host lacks for the file: programs, users, interfaces and directories. wrong says that keepvip would not start, absent
+// that an interface is not there.
+func (k *keepalivedConf) here() (lines []string, wrong, absent bool) {
 	cfg, err := config.Load(config.Input{Conf: k.path, Convert: k.read, Env: os.Environ()})
 	if err != nil {
-		return strings.Split(err.Error(), "\n"), testErrors
+		return strings.Split(err.Error(), "\n"), true, false
 	}
 	for i, v := range cfg.VIPs {
 		if v.Interface != "" && !config.HasInterface(v.Interface) {
 			lines = append(lines, fmt.Sprintf("%v: there is no interface %s here", cfg.Origin(fmt.Sprintf("vips[%d].interface", i)), v.Interface))
-			code = testErrors
+			absent = true
 		}
 		for j, c := range v.Checks {
 			if dir := filepath.Dir(c.Path); c.Number && !hasDirectory(dir) { // keepalived -t says it, and ends well
@@ -142,5 +177,5 @@ func (k *keepalivedConf) here() (lines []string, code int) {
 			}
 		}
 	}
-	return lines, code
+	return lines, false, absent
 }

@@ -3,8 +3,11 @@
 package main
 
 import (
+	"errors"
 	"os/exec"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -24,4 +27,22 @@ func TestKeepalivedOptionsAreKeepaliveds(t *testing.T) {
 		got[o.long] = o.short
 	}
 	assert.Equal(t, want, got)
+}
+
+// Debian's keepalived ends its own test of each file with the code that the table has. With 3 it has another one: keepvip does not run the file.
+func TestConfigTestEndsWithKeepalivedsCode(t *testing.T) {
+	for name, tt := range configTests() {
+		if tt.code == testRefused {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			args := slices.Concat([]string{"-t", "-f", tt.write(t, t.TempDir())}, strings.Fields(tt.args))
+			out, err := exec.Command("keepalived", args...).CombinedOutput()
+			code, exit := 0, new(exec.ExitError)
+			if errors.As(err, &exit) {
+				code = exit.ExitCode()
+			}
+			assert.Equal(t, tt.code, code, "%s", out)
+		})
+	}
 }

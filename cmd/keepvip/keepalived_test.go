@@ -72,14 +72,23 @@ func TestKeepalivedSaysItsSignalsAndVersion(t *testing.T) {
 	assert.True(t, strings.HasPrefix(errs, "Keepalived v2.2.7"), "scripts look for the number: %s", errs)
 }
 
-// The codes are those of Debian's keepalived for the same files, but for 3.
-func TestKeepalivedConfigTest(t *testing.T) {
-	const instance = "vrrp_instance VI_1 {\n interface eth0\n virtual_router_id 51\n virtual_ipaddress {\n  10.77.0.100\n }\n%\n}\n"
-	for name, tt := range map[string]struct {
-		text, args string
-		code       int
-		want       string
-	}{
+// configTest is a file, and what --config-test says of it. FILE is its path.
+type configTest struct {
+	text, args string
+	code       int
+	want       string
+}
+
+// configTests have the codes of Debian's keepalived for the same files, but for 3.
+func configTests() map[string]configTest {
+	const (
+		instance = "vrrp_instance VI_1 {\n interface eth0\n virtual_router_id 51\n virtual_ipaddress {\n  10.77.0.100\n }\n%\n}\n"
+		empty    = "vrrp_instance VI_1 {\n interface eth0\n virtual_router_id 51\n%\n}\n"
+		secure   = "global_defs {\n enable_script_security\n script_user root\n}\n"
+	)
+	check := func(script string) string { return "vrrp_script a {\n script " + script + "\n}\n" }
+	tracked := strings.Replace(instance, "%", " track_script {\n  a\n }", 1)
+	tests := map[string]configTest{
 		"good":                                   {instance, "", 0, ""},
 		"an unknown word":                        {instance + "bogus 3\n", "", 5, "FILE:9: error unknown-keyword:"},
 		"a VRID that is none":                    {strings.Replace(instance, "51", "300", 1), "", 5, "FILE:3: error value:"},
@@ -94,18 +103,52 @@ func TestKeepalivedConfigTest(t *testing.T) {
 		"only a script that is missing, without enable_script_security": {
 			"vrrp_script a {\n script /none/a\n}\n" + strings.Replace(instance, "%", " track_script {\n  a\n }", 1), "", 5, "config: FILE:2: vips[0].checks[0].command: /none/a:",
 		},
-		"an include that is missing":                {"include /none/a\n" + instance, "", 0, "FILE:1: warning include:"},
-		"an include that is missing, with -e":       {"include /none/a\n" + instance, "-e", 6, "FILE:1: warning include:"},
-		"a file that is missing":                    {"", "-f /none/k.conf", 3, "/none/k.conf: no such file or directory"},
-		"a file that is missing, with -e":           {"", "-e -f /none/k.conf", 4, "/none/k.conf: no such file or directory"},
-		"what keepalived runs and keepvip does not": {strings.Replace(instance, "%", " use_ipvlan", 1), "", 3, "FILE:7: error unsupported: use_ipvlan:"},
-		"nothing for VRRP":                          {"", "", 3, "FILE:1: error missing: no vrrp_instance"},
-		"orders to a terminal":                      {instance + "vrrp_sync_group G {\n  group {\n    V\x1b[31m\n  }\n}\n", "", 5, "FILE:10: error reference: "},
-	} {
+		"a script that is missing, for root":               {secure + check("/none/a") + tracked, "", 5, "FILE:6: error script-dropped: vrrp_script a is dropped:"},
+		"a script that others may change, for root":        {secure + check("FILE.sh") + tracked, "", 5, "FILE:6: error script-dropped: vrrp_script a is dropped:"},
+		"a missing script that nobody tracks":              {secure + check("/none/a") + instance, "", 5, "FILE:6: error script-dropped: vrrp_script a is dropped:"},
+		"a missing script that nobody tracks, not secured": {check("/none/a") + instance, "", 5, "FILE:2: error script-dropped: vrrp_script a is dropped: there is no program /none/a here"},
+		"a missing notify script, for root":                {secure + strings.Replace(instance, "%", " notify_master /none/a", 1), "", 0, ""},
+		"a script_user that is not here":                   {"global_defs {\n script_user nosuch\n}\n" + instance, "", 5, "FILE:2: error script-dropped: script_user: there is no user nosuch here"},
+		"a check of a script_user that is not here":        {"global_defs {\n script_user nosuch\n}\n" + check("/bin/true") + tracked, "", 5, "FILE:5: error script-dropped: vrrp_script a is dropped: there is no user nosuch here"},
+		"a check of a user that is not here":               {secure + "vrrp_script a {\n script /bin/true\n user nosuch\n}\n" + tracked, "", 5, "FILE:6: error script-dropped: vrrp_script a is dropped: there is no user nosuch here"},
+		"a notify script of a user that is not here":       {secure + strings.Replace(instance, "%", " notify_master /bin/true nosuch", 1), "", 0, "FILE:11: warning notify-user:"},
+		"no address":                                      {strings.Replace(empty, "%", "", 1), "", 5, "FILE:1: warning no-address:"},
+		"no address, for notify scripts":                  {secure + strings.Replace(empty, "%", " notify_master /bin/true", 1), "", 5, "FILE:5: note no-address:"},
+		"no address beside excluded ones":                 {strings.Replace(empty, "%", " virtual_ipaddress_excluded {\n  10.77.0.100\n }", 1), "", 5, "FILE:1: note no-address:"},
+		"scripts without security, and no such interface": {check("/bin/true") + strings.Replace(tracked, " eth0", " nosuch0", 1), "", 5, "FILE:5: there is no interface nosuch0 here"},
+		"an include that is missing":                      {"include /none/a\n" + instance, "", 0, "FILE:1: warning include:"},
+		"an include that is missing, with -e":             {"include /none/a\n" + instance, "-e", 6, "FILE:1: warning include:"},
+		"a file that is missing":                          {"", "-f /none/k.conf", 3, "/none/k.conf: no such file or directory"},
+		"a file that is missing, with -e":                 {"", "-e -f /none/k.conf", 4, "/none/k.conf: no such file or directory"},
+		"what keepalived runs and keepvip does not":       {strings.Replace(instance, "%", " use_ipvlan", 1), "", 3, "FILE:7: error unsupported: use_ipvlan:"},
+		"nothing for VRRP":                                {"", "", 3, "FILE:1: error missing: no vrrp_instance"},
+		"orders to a terminal":                            {instance + "vrrp_sync_group G {\n  group {\n    V\x1b[31m\n  }\n}\n", "", 5, "FILE:10: error reference: "},
+	}
+	if !config.UserExists("keepalived_script") {
+		const line = "enable_script_security is given, no user is, and there is no user keepalived_script here"
+		tests["a check without a user"] = configTest{"global_defs {\n enable_script_security\n}\n" + check("/bin/true") + tracked, "", 5, "FILE:5: error script-dropped: vrrp_script a is dropped: " + line}
+		tests["a notify script without a user"] = configTest{
+			"global_defs {\n enable_script_security\n}\n" + strings.Replace(instance, "%", " notify_master /bin/true", 1), "", 5, "FILE:10: error script-dropped: the notify script of VI_1 is dropped: " + line,
+		}
+	}
+	return tests
+}
+
+// write is the file of a test, below dir.
+func (c configTest) write(t *testing.T, dir string) (path string) {
+	t.Helper()
+	path = filepath.Join(dir, "k.conf")
+	require.NoError(t, os.WriteFile(path, []byte(strings.NewReplacer("%", "", "FILE", path).Replace(c.text)), 0o600))
+	require.NoError(t, os.WriteFile(path+".sh", []byte("#!/bin/sh\n"), 0o600))
+	require.NoError(t, os.Chmod(path+".sh", 0o777)) //nolint:gosec // others may change it: that is the case
+	return path
+}
+
+func TestKeepalivedConfigTest(t *testing.T) {
+	for name, tt := range configTests() {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			file, log := filepath.Join(dir, "k.conf"), filepath.Join(dir, "log")
-			require.NoError(t, os.WriteFile(file, []byte(strings.Replace(tt.text, "%", "", 1)), 0o600))
+			file, log := tt.write(t, dir), filepath.Join(dir, "log")
 			args := slices.Concat([]string{"keepalived", "-t", "-f", file}, strings.Fields(tt.args))
 			code, out, errs := keepvip(t, args...)
 			assert.Equal(t, tt.code, code, errs)

@@ -47,7 +47,7 @@ func TestAddressReadsAsKeepalivedDoes(t *testing.T) {
 			want = []string{"5 " + c.fault}
 		}
 		if c.want == "" {
-			want = append([]string{"1 " + codeEmpty}, want...)
+			want = append([]string{"1 " + CodeEmpty}, want...)
 		}
 		assert.Equal(t, append([]string{}, want...), faults(got), line)
 	}

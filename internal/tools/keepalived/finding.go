@@ -30,7 +30,7 @@ const (
 	CodeUnknown     = "unknown-keyword"  // keepalived 2.2.7 does not know the keyword here
 	CodeNewer       = "newer-keyword"    // a later keepalived knows it
 	CodeMissing     = "missing"          // a value, a name or a block is missing
-	codeEmpty       = "no-address"       // an instance with nothing to advertise
+	CodeEmpty       = "no-address"       // an instance with nothing to advertise
 	CodeValue       = "value"            // a value that keepalived does not take
 	codeExtra       = "extra-words"      // words behind the value, which keepalived does not read
 	codeReference   = "reference"        // a name of a script, file or instance that is not there, or not yet

@@ -86,11 +86,11 @@ func (k rules) empty() {
 		k.fault(CodeMissing, d.At, fmt.Sprintf("vrrp_instance %s has no virtual_ipaddress, which version 3, IPv6 and strict mode want: keepalived does not start", d.Name),
 			"add the block with an address, or use version 2")
 	case len(d.Excluded) > 0:
-		k.found(Note, codeEmpty, d.At, fmt.Sprintf("vrrp_instance %s has no virtual_ipaddress: its advertisements name none, and the addresses in virtual_ipaddress_excluded move", d.Name), "")
+		k.found(Note, CodeEmpty, d.At, fmt.Sprintf("vrrp_instance %s has no virtual_ipaddress: its advertisements name none, and the addresses in virtual_ipaddress_excluded move", d.Name), "")
 	case k.told():
-		k.found(Note, codeEmpty, d.At, fmt.Sprintf("vrrp_instance %s has no virtual_ipaddress: it is elected, and notify scripts move what there is to move", d.Name), "")
+		k.found(Note, CodeEmpty, d.At, fmt.Sprintf("vrrp_instance %s has no virtual_ipaddress: it is elected, and notify scripts move what there is to move", d.Name), "")
 	default:
-		k.found(Warning, codeEmpty, d.At, fmt.Sprintf("vrrp_instance %s has no virtual_ipaddress and no notify: it is elected, and nothing follows from that", d.Name), "add the block with an address")
+		k.found(Warning, CodeEmpty, d.At, fmt.Sprintf("vrrp_instance %s has no virtual_ipaddress and no notify: it is elected, and nothing follows from that", d.Name), "add the block with an address")
 	}
 }
 

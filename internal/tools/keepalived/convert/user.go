@@ -6,28 +6,44 @@ import (
 	"github.com/keepvip/keepvip/internal/tools/keepalived"
 )
 
+// Dropped is why keepalived takes no notice of a script on this host, though it may be there, and what to do. It is "" where keepalived runs
+// it, and where nobody knows.
+func (h Host) Dropped(cfg *keepalived.Config, own keepalived.User, program string) (why, remedy string) {
+	u, word := cfg.Runner(own)
+	secure := cfg.Global.ScriptSecurity
+	switch {
+	case h.HasUser == nil:
+	case word == "" && secure && !h.HasUser(defaultRunner):
+		return "enable_script_security is given, no user is, and there is no user keepalived_script here",
+			"write script_user root, or another user, in global_defs, or make the user: useradd -r -s /usr/sbin/nologin keepalived_script"
+	case word != "" && !h.HasUser(u.Spelled()):
+		return fmt.Sprintf("there is no user %s here", u.Spelled()), "make the user, or write another one"
+	}
+	if secure && u.Root() && h.Unsafe != nil {
+		if err := h.Unsafe(program); err != nil {
+			return fmt.Sprintf("enable_script_security is given, and %v", err), "correct owner and mode, or give the script another user"
+		}
+	}
+	return "", ""
+}
+
+// defaultRunner is whom keepalived runs scripts as without another user, where this one exists.
+const defaultRunner = "keepalived_script"
+
 // runner is whom keepalived runs a script as, and why it does not run the script at all: the zero trouble where it does.
 func (c *converter) runner(own keepalived.User, program string, from source) (keepalived.User, source, trouble) {
-	const rootRemedy = "write script_user root, or another user, in global_defs, or make the user: useradd -r -s /usr/sbin/nologin keepalived_script"
 	u, word := c.cfg.Runner(own)
-	switch secure := c.cfg.Global.ScriptSecurity; {
+	given := word != "" || c.cfg.Global.ScriptSecurity && c.opt.Default == ""
+	if why, remedy := c.opt.Host.Dropped(c.cfg, own, program); why != "" && given && (word == "" || c.opt.InMemory) {
+		return u, from, trouble{why, remedy}
+	}
+	switch {
 	case word == "script_user":
 		from = placed(c.cfg.Global.Where(word))
 	case word == "" && c.opt.Default != "":
 		u, from = keepalived.User{Name: c.opt.Default}, byDefault
-	case word == "" && secure && c.opt.Host.HasUser != nil:
-		return u, from, trouble{"enable_script_security is given, no user is, and there is no user keepalived_script here", rootRemedy}
 	case word == "":
 		u, from = keepalived.User{Name: "root"}, source{why: "keepalived's default is keepalived_script, or root"}
-	}
-	has, unsafe := c.opt.Host.HasUser, c.opt.Host.Unsafe
-	if word != "" && c.opt.InMemory && has != nil && !has(u.Spelled()) {
-		return u, from, trouble{fmt.Sprintf("there is no user %s here", u.Spelled()), "make the user, or write another one"}
-	}
-	if c.cfg.Global.ScriptSecurity && u.Root() && c.opt.InMemory && unsafe != nil {
-		if why := unsafe(program); why != nil {
-			return u, from, trouble{fmt.Sprintf("enable_script_security is given, and %v", why), "correct owner and mode, or give the script another user"}
-		}
 	}
 	return u, from, trouble{}
 }

@@ -127,26 +127,22 @@ func shell(args []string) bool {
 	return at >= 0 && slices.ContainsFunc(args[at:], func(a string) bool { return strings.HasPrefix(a, "-") && strings.HasSuffix(a, "c") })
 }
 
-// Programs are what the scripts of a configuration run, as they name it.
-func Programs(c *keepalived.Config) []string {
-	var out []string
-	commands(c, func(cmd *keepalived.Command, _ string) {
-		if len(cmd.Args) > 0 {
-			out = append(out, cmd.Args[0])
-		}
-	})
-	return out
+// Script is a program that a configuration names.
+type Script struct {
+	*keepalived.Command
+	Name  string // what lines call it
+	Check bool   // a vrrp_script; otherwise somebody is notified by it
 }
 
-// commands visits every script of a configuration.
-func commands(c *keepalived.Config, visit func(cmd *keepalived.Command, name string)) {
+// Scripts are all of a configuration, in the order of its blocks: checks, instances, groups.
+func Scripts(c *keepalived.Config) (all []Script) {
 	for _, s := range c.Scripts {
-		visit(&s.Command, "vrrp_script "+s.Name)
+		all = append(all, Script{&s.Command, "vrrp_script " + s.Name, true})
 	}
 	notify := func(n keepalived.Notify, name string) {
 		for _, cmd := range []*keepalived.Command{n.Master, n.Backup, n.Fault, n.Stop, n.Deleted, n.LowerPriority, n.Any} {
 			if cmd != nil {
-				visit(cmd, "the notify script of "+name)
+				all = append(all, Script{cmd, "the notify script of " + name, false})
 			}
 		}
 	}
@@ -155,6 +151,14 @@ func commands(c *keepalived.Config, visit func(cmd *keepalived.Command, name str
 	}
 	for _, g := range c.Groups {
 		notify(g.Notify, g.Name)
+	}
+	return all
+}
+
+// commands visits every script of a configuration.
+func commands(c *keepalived.Config, visit func(cmd *keepalived.Command, name string)) {
+	for _, s := range Scripts(c) {
+		visit(s.Command, s.Name)
 	}
 }
 
