@@ -2,6 +2,7 @@ package keepalived
 
 import (
 	"net/netip"
+	"path"
 	"strings"
 	"time"
 
@@ -137,6 +138,10 @@ type Command struct {
 	Text  string   // as it is written, without the outer quotes
 	User  User
 }
+
+// CallsAnother says whether keepalived calls another program than the one that is named, on Debian and Ubuntu: it follows links, and pidof
+// leads to killall5 there, which takes no name.
+func (c *Command) CallsAnother() bool { return !c.Shell && path.Base(c.Args[0]) == "pidof" }
 
 // Script is a vrrp_script.
 type Script struct {

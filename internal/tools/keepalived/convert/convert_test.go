@@ -289,6 +289,7 @@ func TestConvertScriptKinds(t *testing.T) {
 		require.NoError(t, err, "%s: %s", text, shown(r))
 		k := cfg.VIPs[0].Checks[0]
 		assert.Equal(t, want, string(k.Kind)+" "+k.Process+k.Address+strings.Join(slices.Concat(k.Command, []string{""})[:1], ""), text)
+		assert.Equal(t, strings.Contains(text, "pidof"), strings.Contains(shown(r), "keepalived calls killall5 in the place of pidof"), text)
 	}
 }
 

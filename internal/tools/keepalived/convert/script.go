@@ -39,6 +39,10 @@ func (c checking) script(t keepalived.Tracked) *check {
 		}
 		k := &check{name: s.Name, nameAt: s.At, weightAt: given(&s.Block, "weight")}
 		from := given(&s.Block, "script")
+		if s.Command.CallsAnother() {
+			c.changed(from.at, fmt.Sprintf("%s works as written: on Debian and Ubuntu keepalived calls killall5 in the place of pidof, and the check always fails", s.Name),
+				"compare which node holds the address before and after")
+		}
 		if program := asksForProcess(s.Command.Args); program != "" {
 			k.kind = "process"
 			k.set("process", program, from)

@@ -113,6 +113,10 @@ func shellScript(c *keepalived.Config, say say) {
 					`write script "/bin/sh -c '...'", or a file that is executable`)
 			}
 		}
+		if cmd.CallsAnother() {
+			say(keepalived.Warning, "script-link", cmd.At, name+": on Debian and Ubuntu pidof is a link, and keepalived calls killall5, which it leads to: the check always fails there",
+				"write pgrep -x NAME, or a vrrp_track_process")
+		}
 		if first := cmd.Args[0]; !cmd.Shell && !strings.HasPrefix(first, "/") && !slices.Contains(builtins, first) {
 			say(keepalived.Note, "script-path", cmd.At, fmt.Sprintf("%s: keepalived looks for %s on its own PATH", name, first), "write the whole path")
 		}

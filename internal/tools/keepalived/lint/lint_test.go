@@ -52,7 +52,7 @@ func TestLintGoldenHasEveryCode(t *testing.T) {
 		"master-without-priority", "nopreempt-weights", "strict-unicast", "strict-no-accept", "vrid-twice", "address-twice", "slow-check", "script-shell", "script-user",
 		"script-security", "script-insecure", "script-path", "script-arguments", "unicast-ttl", "unicast-anyone", "own-peer", "weights-clamped", "condition",
 		"ipv6-link-local", "password-in-clear", "auth-pass-cut", "advert-int-rounded", "peer-lost", "address-option", "argument-ignored", "reference",
-		"unknown-keyword", "not-vrrp", "conflict", "comment", "characters", "untracked", "notify-user", "interface-name", "vrid-example", "stops-keepalived",
+		"unknown-keyword", "not-vrrp", "conflict", "comment", "characters", "untracked", "notify-user", "interface-name", "vrid-example", "stops-keepalived", "script-link",
 	} {
 		assert.Contains(t, all.String(), " "+code+"\n")
 	}
