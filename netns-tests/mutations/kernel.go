@@ -29,5 +29,19 @@ func kernel() []Mutation {
 			Name: "conntrack is not told of connections that a member has reset", File: "internal/kernel/spreadtables/ended.go", Test: "TestMasqueradedPortIsTranslatedAnewAfterAReset", Netns: true,
 			Old: `if applied == nil || !applied.Masquerade || len(members) == 0 {`, New: `if applied == nil || applied.Masquerade || len(members) == 0 {`,
 		},
+		{
+			Name: "the interface of a virtual MAC stays up on a Backup", File: "internal/node/daemon/bearer.go", Test: "TestBearerIsUpWithAnAddressAlone", Netns: true,
+			Old: `h.links.SetUp(index, false)`, New: `h.links.SetUp(index, true)`,
+		},
+		{
+			Name: "an interface that keepvip has not made is taken for that of a virtual MAC", File: "internal/kernel/link/virtualmac.go",
+			Test: "TestVirtualMACsInterfaceOfAnotherIsRefused", Netns: true,
+			Old: `return l.Kind == macvlan && strings.HasPrefix(l.Alias, virtualAlias)`, New: `return l.Kind == macvlan`,
+		},
+		{
+			Name: "arp_announce stays changed after the last virtual MAC", File: "internal/kernel/link/virtualmac.go",
+			Test: "TestVirtualMACsInterfaceIsMadeDownAndDeletedWithoutATrace", Netns: true,
+			Old: `if others || err != nil || before == 2 {`, New: `if others || err != nil || before != 2 {`,
+		},
 	}
 }

@@ -49,5 +49,10 @@ func serving() []Mutation {
 			Name: "a start does not look for a hold", File: "internal/serve/instance/hold.go", Test: "TestHoldOfAnEarlierRunLasts",
 			Old: `if h, held := a.store.Held(name); held {`, New: `if h, held := a.store.Held(name); held && h.Reason == "nobody" {`,
 		},
+		{
+			Name: "an announcement names the interface's MAC, and not the virtual one", File: "internal/serve/service/address/announce.go",
+			Test: "TestAddressesAreOnTheLinkOfTheirVirtualMAC",
+			Old:  `a.host.Announce(a.place.Holds(), a.bindable())`, New: `a.host.Announce(a.place, a.bindable())`,
+		},
 	}
 }
