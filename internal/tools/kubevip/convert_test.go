@@ -404,10 +404,16 @@ func TestConvertFindsTheKubeVIPThatIsTextOfAnotherFile(t *testing.T) {
 
 func TestConvertSaysHowToGetThereFromWhatItDoesNotRead(t *testing.T) {
 	for text, want := range map[string]string{
-		"config: {address: 10.0.0.1}\nenv: {vip_arp: \"true\"}\n":                      "f: the values of kube-vip's Helm chart: helm template",
-		"kind: HelmChart\nspec: {chart: kube-vip}\n":                                   "f: a HelmChart, whose manifest the chart makes",
-		"kube_vip_enabled: true\nkube_vip_address: 10.0.0.1\n":                         "f: variables of Ansible",
-		"machine: {network: {interfaces: [{interface: eth0, vip: {ip: 10.0.0.1}}]}}\n": "keepvip manifest pod --vip 10.0.0.1",
+		"config: {address: 10.0.0.1}\nenv: {vip_arp: \"true\"}\n":                                                                   "f: the values of kube-vip's Helm chart: helm template",
+		"kind: HelmChart\nspec: {chart: kube-vip}\n":                                                                                "f: a HelmChart, whose manifest the chart makes",
+		"kube_vip_enabled: true\nkube_vip_address: 10.0.0.1\n":                                                                      "f: variables of Ansible",
+		"machine: {network: {interfaces: [{interface: eth0, vip: {ip: 10.0.0.1}}]}}\n":                                              "keepvip manifest pod --vip 10.0.0.1",
+		"vip: {address: 10.0.0.1, interface: eth0, enableARP: true}\n":                                                              "f: the values of kube-vip's Helm chart: helm template",
+		"helm: {chart: kube-vip, valuesFiles: [values.yaml]}\n":                                                                     "f: a release of kube-vip's Helm chart: helm template kube-vip CHART -f FILE, with its values",
+		"kind: Application\nspec: {source: {chart: kube-vip}}\n":                                                                    "f: a release of kube-vip's Helm chart",
+		"kind: HelmRelease\nspec: {chart: {spec: {chart: kube-vip}}}\n":                                                             "f: a release of kube-vip's Helm chart",
+		"- hosts: all\n  tasks:\n  - shell: |\n      ctr run kube-vip:v1 vip /kube-vip manifest pod --arp --address 10.0.0.1 > f\n": "f:4: a command that makes kube-vip's manifest: convert the file that it writes",
+		"kind: A\nspec:\n  run:\n  - kube-vip manifest daemonset --bgp\n":                                                           "f:4: a command that makes kube-vip's manifest",
 	} {
 		assert.True(t, Is([]byte(text)), text)
 		_, err := Convert("f", []byte(text), Options{})

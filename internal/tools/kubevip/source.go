@@ -26,7 +26,8 @@ type source struct {
 // configuration file.
 func Is(text []byte) bool {
 	docs, err := documents("", text)
-	return err == nil && (hint(docs) != "" || slices.ContainsFunc(docs, func(d *yaml.Node) bool {
+	known, _ := hint(docs)
+	return err == nil && (known != "" || slices.ContainsFunc(docs, func(d *yaml.Node) bool {
 		return len(containersOf(d)) > 0 || isConfiguration(d) || len(embedded("", d)) > 0
 	}))
 }
@@ -56,8 +57,8 @@ func read(name string, text []byte) (source, error) {
 	}
 	switch len(found) {
 	case 0:
-		if text := hint(docs); text != "" {
-			return source{}, fmt.Errorf("%s%s", place(name, 0), text)
+		if text, line := hint(docs); text != "" {
+			return source{}, fmt.Errorf("%s%s", place(name, line), text)
 		}
 		return source{}, fmt.Errorf("%sno kube-vip in it, want a Pod or a DaemonSet that runs one, a template with the file of such a pod, or its configuration file", place(name, 0))
 	case 1:
