@@ -4,6 +4,7 @@ package netnstests
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -46,7 +47,27 @@ func withLinks(t *testing.T) *lab.Node {
 	require.NoError(t, err)
 	t.Cleanup(l.Close)
 	n := l.Nodes[0]
-	for _, name := range []string{"eth0.1", "eth1", "eth2", "eth3", "ens3", "ens4", "ens5"} {
+	names := []string{"eth0.1", "eth1", "eth2", "eth3", "ens3", "ens4", "ens5"}
+	given, err := filepath.Glob(os.Getenv("KEEPALIVED_FILES"))
+	require.NoError(t, err)
+	for _, path := range given {
+		cfg, err := keepalived.Read(path, syntax.Options{ID: trial.KeepalivedID, Files: syntax.Disk{}})
+		require.NoError(t, err)
+		for _, i := range cfg.Instances {
+			names = append(names, i.Interface)
+			for _, a := range slices.Concat(i.Addresses, i.Excluded) {
+				names = append(names, a.Interface)
+			}
+			for _, k := range i.Track.Interfaces {
+				names = append(names, k.Name)
+			}
+		}
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		if name == "eth0" || !nameOfLink.MatchString(name) {
+			continue
+		}
 		_, err := n.Run("ip", "link", "add", name, "type", "bridge")
 		require.NoError(t, err)
 		_, err = n.Run("ip", "link", "set", name, "up")
@@ -54,6 +75,9 @@ func withLinks(t *testing.T) *lab.Node {
 	}
 	return n
 }
+
+// nameOfLink is what an interface may be called; other words of a file are no names.
+var nameOfLink = regexp.MustCompile(`^[a-zA-Z][\w.-]{0,14}$`)
 
 // What the reader makes of a file is what keepalived itself says that it goes by.
 func TestKeepalivedConfIsReadAsKeepalivedReadsIt(t *testing.T) {
@@ -112,6 +136,13 @@ func facts(t *testing.T, path, data string) (theirs, ours []string) {
 	require.NoError(t, err)
 	name, err := os.Hostname()
 	require.NoError(t, err)
+	for _, s := range cfg.Scripts { // keepalived names the program that a link leads to
+		if path, err := exec.LookPath(s.Command.Args[0]); err == nil && s.Command.CallsAnother() {
+			path, err = filepath.EvalSymlinks(path)
+			require.NoError(t, err)
+			s.Command.Args[0] = path
+		}
+	}
 	ours, theirs = dump.Facts(cfg), dump.Parse(data)
 	for _, s := range cfg.Scripts {
 		if !slices.ContainsFunc(theirs, func(fact string) bool { return strings.HasPrefix(fact, "script "+s.Name+": ") }) {

@@ -32,6 +32,8 @@ func (c *conversion) addresses() {
 			c.refuse(s.line, "%s: want the address alone, and its prefix length in vip_subnet", s.what())
 		case looksLikeAddress(text):
 			c.refuse(s.line, "%s: %s is no IPv4 or IPv6 address, want one", s.what(), show(text))
+		case strings.Contains(text, "{{"):
+			c.refuse(s.line, "%s: a variable of a ClusterClass, or of a chart: of a ClusterClass take this patch out, and put in that of packaging/clusterapi/clusterclass.yaml; fill others in", s.what())
 		default:
 			c.refuse(s.line, "%s: %s is a name or a variable; kube-vip resolves names, keepvip does not: want the address", s.what(), show(text))
 		}

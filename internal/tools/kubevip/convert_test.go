@@ -133,6 +133,7 @@ func TestConvertRefuses(t *testing.T) {
 		{"an address that is none", with("address=192.168.0.400"), []string{"f:12: address 192.168.0.400: 192.168.0.400 is no IPv4 or IPv6 address, want one"}},
 		{"an IPv6 address that is none", with("address=fd00::1::2"), []string{"fd00::1::2 is no IPv4 or IPv6 address, want one"}},
 		{"a variable with a default", with("address=${IP:=10.0.0.1}"), []string{"is a name or a variable"}},
+		{"a variable of a ClusterClass", with("address={{ .host }}"), []string{"of a ClusterClass take this patch out, and put in that of packaging/clusterapi/clusterclass.yaml"}},
 		{"a variable", with("address=${IP}"), []string{"is a name or a variable"}},
 		{"an address with its prefix", with("address=10.0.0.1/24"), []string{"want the address alone"}},
 		{"two addresses that differ", with("address=10.0.0.1", "vip_address=10.0.0.2"), []string{"f:14: vip_address 10.0.0.2, but address 10.0.0.1 in line 12"}},
@@ -404,16 +405,16 @@ func TestConvertFindsTheKubeVIPThatIsTextOfAnotherFile(t *testing.T) {
 
 func TestConvertSaysHowToGetThereFromWhatItDoesNotRead(t *testing.T) {
 	for text, want := range map[string]string{
-		"config: {address: 10.0.0.1}\nenv: {vip_arp: \"true\"}\n":                                                                   "f: the values of kube-vip's Helm chart: helm template",
-		"kind: HelmChart\nspec: {chart: kube-vip}\n":                                                                                "f: a HelmChart, whose manifest the chart makes",
-		"kube_vip_enabled: true\nkube_vip_address: 10.0.0.1\n":                                                                      "f: variables of Ansible",
-		"machine: {network: {interfaces: [{interface: eth0, vip: {ip: 10.0.0.1}}]}}\n":                                              "keepvip manifest pod --vip 10.0.0.1",
-		"vip: {address: 10.0.0.1, interface: eth0, enableARP: true}\n":                                                              "f: the values of kube-vip's Helm chart: helm template",
-		"helm: {chart: kube-vip, valuesFiles: [values.yaml]}\n":                                                                     "f: a release of kube-vip's Helm chart: helm template kube-vip CHART -f FILE, with its values",
-		"kind: Application\nspec: {source: {chart: kube-vip}}\n":                                                                    "f: a release of kube-vip's Helm chart",
-		"kind: HelmRelease\nspec: {chart: {spec: {chart: kube-vip}}}\n":                                                             "f: a release of kube-vip's Helm chart",
-		"- hosts: all\n  tasks:\n  - shell: |\n      ctr run kube-vip:v1 vip /kube-vip manifest pod --arp --address 10.0.0.1 > f\n": "f:4: a command that makes kube-vip's manifest: convert the file that it writes",
-		"kind: A\nspec:\n  run:\n  - kube-vip manifest daemonset --bgp\n":                                                           "f:4: a command that makes kube-vip's manifest",
+		"config: {address: 10.0.0.1}\nenv: {vip_arp: \"true\"}\n":                                                                             "f: the values of kube-vip's Helm chart: helm template",
+		"kind: HelmChart\nspec: {chart: kube-vip}\n":                                                                                          "f: a HelmChart, whose manifest the chart makes",
+		"kube_vip_enabled: true\nkube_vip_address: 10.0.0.1\n":                                                                                "f: variables of Ansible",
+		"machine: {network: {interfaces: [{interface: eth0, vip: {ip: 10.0.0.1}}]}}\n":                                                        "keepvip manifest pod --vip 10.0.0.1",
+		"vip: {address: 10.0.0.1, interface: eth0, enableARP: true}\n":                                                                        "f: the values of kube-vip's Helm chart: helm template",
+		"helm: {chart: kube-vip, valuesFiles: [values.yaml]}\n":                                                                               "f: a release of kube-vip's Helm chart: helm template kube-vip CHART -f FILE, with its values",
+		"kind: Application\nspec: {source: {chart: kube-vip}}\n":                                                                              "f: a release of kube-vip's Helm chart",
+		"kind: HelmRelease\nspec: {chart: {spec: {chart: kube-vip}}}\n":                                                                       "f: a release of kube-vip's Helm chart",
+		"- hosts: all\n  tasks:\n  - shell: |\n      ctr run kube-vip:v1 vip /kube-vip \\\n      manifest pod --arp --address 10.0.0.1 > f\n": "f:4: a command that makes kube-vip's manifest: convert the file that it writes",
+		"kind: A\nspec:\n  run:\n  - kube-vip manifest daemonset --bgp\n":                                                                     "f:4: a command that makes kube-vip's manifest",
 	} {
 		assert.True(t, Is([]byte(text)), text)
 		_, err := Convert("f", []byte(text), Options{})

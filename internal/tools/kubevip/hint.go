@@ -42,7 +42,9 @@ func kindOf(d *yaml.Node) string {
 	return ""
 }
 
-var manifestCommand = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`kube-vip["']?\s+manifest\s+(pod|daemonset)\b`) })
+var manifestCommand = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`kube-vip["']?[\s\\]+manifest[\s\\]+(pod|daemonset)\b`)
+})
 
 // makesManifest is the line of a command that has kube-vip print its manifest, 0 for none.
 func makesManifest(n *yaml.Node) int {
