@@ -74,11 +74,11 @@ func (m *Member) deaf(at time.Time) bool {
 }
 
 // advertised is the priority that the advertisements of an Active have which says this of itself.
-func (p *PeerState) advertised() uint8 {
-	if p.HearsNobody && p.Priority != math.MaxUint8 { // the address owner says so in any case (RFC 9568 section 6.4.1)
+func (f *PeerState) advertised() uint8 {
+	if f.HearsNobody && f.Priority != math.MaxUint8 { // the address owner says so in any case (RFC 9568 section 6.4.1)
 		return 1
 	}
-	return p.Priority
+	return f.Priority
 }
 
 // says is what the member says of the node of that session; false: it does not hear it.
