@@ -94,7 +94,7 @@ const (
 // next one's kernel did not have the addresses in time, or a node took over meanwhile from one that had ceased to advertise.
 func passedOn(t *testing.T, res *trial.Result) {
 	t.Helper()
-	var last, first, took time.Duration
+	var last, took time.Duration
 	for _, a := range res.Report.Answers {
 		if a.Node == res.Victim && a.At >= res.FaultAt {
 			last = a.At
@@ -105,11 +105,7 @@ func passedOn(t *testing.T, res *trial.Result) {
 			took = a.At
 		}
 	}
-	for _, a := range slices.Backward(res.Report.Announcements) {
-		if a.Node == res.Taker && a.At >= res.FaultAt {
-			first = a.At
-		}
-	}
+	first := announced(res)
 	if took == 0 { // with Raft nobody advertises
 		took = first
 	}
@@ -117,6 +113,15 @@ func passedOn(t *testing.T, res *trial.Result) {
 	if assert.NotZero(t, first, "%s: the next one announces", res.Fault) && orderly {
 		assert.LessOrEqual(t, res.Lost, 1, "%s: probes lost", res.Fault)
 	}
+}
+
+// announced is when the next node announced the addresses first; zero: it did not.
+func announced(res *trial.Result) time.Duration {
+	i := slices.IndexFunc(res.Report.Announcements, func(a lab.Announcement) bool { return a.Node == res.Taker && a.At >= res.FaultAt })
+	if i < 0 {
+		return 0
+	}
+	return res.Report.Announcements[i].At
 }
 
 // stays does something after which the node that it returns is still the holder. On any machine the address leaves a node that lives only

@@ -91,6 +91,10 @@ func passCases() []benchCase {
 	cases = append(append(cases, mishapCases()...), nextIsKeepalived()...)
 	return append(
 		cases,
+		benchCase{
+			name: "handover while others change rule sets", runs: 10, fault: trial.Verb("handover"),
+			open: trial.OpenBesideRuleSets(trial.Config{Addresses: dual}), limits: limits{two: 20 * ms, takeovers: 1, passLimits: passLimits{lost: 3}},
+		},
 		benchCase{name: "rolling restart of keepvip", runs: 5, fault: trial.RollingDaemons, limits: rolled, config: trial.Config{API: true}},
 		benchCase{name: "rolling restart of the apiservers", runs: 5, fault: trial.RollingAPIServers, limits: rolled, config: trial.Config{API: true}},
 	)

@@ -1,0 +1,42 @@
+package trial
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+)
+
+// OpenBesideRuleSets opens a group on whose nodes others change the kernel's rule sets all the time.
+func OpenBesideRuleSets(cfg Config) func(*lab.Host) (*Group, error) {
+	return func(host *lab.Host) (*Group, error) {
+		g, err := Open(host, cfg)
+		if err != nil {
+			return nil, err
+		}
+		if err := changeRuleSets(g); err != nil {
+			g.Close()
+			return nil, err
+		}
+		return g, nil
+	}
+}
+
+// changeRuleSets has each node load a large set of its own again and again.
+func changeRuleSets(g *Group) error {
+	var elements []string
+	for i := range 40000 {
+		elements = append(elements, fmt.Sprintf("10.%d.%d.1", i/250, i%250))
+	}
+	set := "table inet others\ndelete table inet others\ntable inet others { set s { type ipv4_addr; elements = { " + strings.Join(elements, ", ") + " } } }\n"
+	for _, n := range g.Lab.Nodes {
+		path, err := n.WriteFile("others.nft", set, 0o644)
+		if err != nil {
+			return err
+		}
+		if _, err := n.Start("others", "sh", "-c", "while :; do nft -f "+path+"; done"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
