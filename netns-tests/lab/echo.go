@@ -8,24 +8,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// echo answers UDP probes on every address of the nodes from the address that was
+// echo answers UDP probes on every address of a node from the address that was
 // asked, and writes the node's number into the answer. It belongs to the
-// nodes' kernel side: faults of the program under test do not touch it.
-// One thread serves all nodes of a lab: each that waits costs the runtime something.
+// node's kernel side: faults of the program under test do not touch it.
+// Each node has a thread of its own: one that answers for others first is late, and an
+// address that has left its node meanwhile is one that nobody answers for.
 type echo struct {
-	fds   []unix.PollFd
-	nodes []byte // by socket
-	stop  atomic.Bool
-	done  chan struct{}
+	node byte
+	fds  []unix.PollFd
+	stop atomic.Bool
+	done chan struct{}
 }
 
-func startEcho(nodes []*Node) (*echo, error) {
-	e := &echo{done: make(chan struct{})}
-	for _, n := range nodes {
-		if err := e.open(n); err != nil {
-			e.closeSockets()
-			return nil, err
-		}
+func startEcho(n *Node) (*echo, error) {
+	e := &echo{node: byte(n.ID), done: make(chan struct{})}
+	if err := e.open(n); err != nil {
+		e.closeSockets()
+		return nil, err
 	}
 	go e.run()
 	return e, nil
@@ -39,14 +38,14 @@ func (e *echo) open(n *Node) error {
 	if err != nil {
 		return err
 	}
-	e.fds, e.nodes = append(e.fds, unix.PollFd{Fd: int32(v4), Events: unix.POLLIN}), append(e.nodes, byte(n.ID))
+	e.fds = append(e.fds, unix.PollFd{Fd: int32(v4), Events: unix.POLLIN})
 	v6, err := udpSocket(n.Namespace, netip.AddrPortFrom(netip.IPv6Unspecified(), echoPort), func(fd int) error {
 		return unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1)
 	})
 	if err != nil {
 		return err
 	}
-	e.fds, e.nodes = append(e.fds, unix.PollFd{Fd: int32(v6), Events: unix.POLLIN}), append(e.nodes, byte(n.ID))
+	e.fds = append(e.fds, unix.PollFd{Fd: int32(v6), Events: unix.POLLIN})
 	return nil
 }
 
@@ -56,22 +55,21 @@ func (e *echo) run() {
 	var r receiver
 	for !e.stop.Load() {
 		waitReadable(e.fds, 100*time.Millisecond)
-		for i, p := range e.fds {
-			for p.Revents != 0 && e.answer(&r, i) {
+		for _, p := range e.fds {
+			for e.answer(&r, int(p.Fd)) {
 			}
 		}
 	}
 }
 
 // answer sends one datagram back; false when nothing is queued.
-func (e *echo) answer(r *receiver, at int) bool {
-	fd := int(e.fds[at].Fd)
+func (e *echo) answer(r *receiver, fd int) bool {
 	n, cn, _, from, err := unix.Recvmsg(fd, r.data[:], r.control[:], 0)
 	if err != nil {
 		return err == unix.EINTR
 	}
 	if p, ok := parsePayload(r.data[:n]); ok && p.node == 0 {
-		p.node = e.nodes[at]
+		p.node = e.node
 		p.put(r.data[:n])
 		// Fails when the address has just left the node: no answer, as it should be.
 		_ = unix.Sendmsg(fd, r.data[:n], answerSource(r.control[:cn]), from, unix.MSG_DONTWAIT)

@@ -47,7 +47,7 @@ type Lab struct {
 	lock    *os.File
 	spaces  []*Namespace
 	lans    int
-	echo    *echo
+	echoes  []*echo
 	closed  sync.Once
 
 	mu       sync.Mutex
@@ -119,8 +119,12 @@ func (l *Lab) build(cfg Config) error {
 			return err
 		}
 	}
-	if l.echo, err = startEcho(l.Nodes); err != nil {
-		return err
+	for _, n := range l.Nodes {
+		e, err := startEcho(n)
+		if err != nil {
+			return err
+		}
+		l.echoes = append(l.echoes, e)
 	}
 	if l.Client, err = l.buildPeer("c1", 201); err != nil {
 		return err
@@ -277,8 +281,8 @@ func (l *Lab) remove() {
 	for _, end := range l.ends() {
 		end()
 	}
-	if l.echo != nil {
-		l.echo.close()
+	for _, e := range l.echoes {
+		e.close()
 	}
 	for _, n := range l.Nodes {
 		n.KillAll()
