@@ -28,7 +28,7 @@
 //
 // # Goroutines
 //
-// One per namespace (locked to a thread inside it), one for the echoes of a lab, one per stream, direct prober, capture, greeter and client
+// One per namespace (locked to a thread inside it), one for the echoes of a node, one per stream, direct prober, capture, greeter and client
 // with connections, one for the addresses of all nodes in a measurement, and one per started process. All of them end in [Lab.Close] or
 // [Measurement.Stop]. Each that measures wakes the runtime a hundred times a second, also while it waits: new ones are to be few.
 package lab

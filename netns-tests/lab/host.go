@@ -26,7 +26,7 @@ const roleEnv = "KEEPVIP_LAB_ROLE"
 // reapedEnv names the one that tells the reaper whose runs it sweeps.
 const reapedEnv = "KEEPVIP_LAB_PID"
 
-// measuringThreads is more than the threads of all labs that are open at a time: each has about six.
+// measuringThreads is more than the threads of all labs that are open at a time: each has about eight.
 const measuringThreads = 128
 
 const (
