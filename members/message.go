@@ -80,7 +80,7 @@ type PeerState struct {
 	// Deaf tells that nothing arrives at the node, as far as it knows: what it sends still does. Nobody yields to it.
 	Deaf bool
 	// HearsNobody tells that nothing has arrived at the node since its start, or only in its first moments: it is alone, or deaf, and cannot know which.
-	// Members that hear each other do.
+	// Members that hear each other do. A holder says so for one and a half intervals more: until then it advertises priority 1.
 	HearsNobody bool
 	// Fast tells that the node finds out by beats and echoes whether the node of a holder is gone (package pulse), and answers others that ask.
 	Fast bool

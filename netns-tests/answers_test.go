@@ -16,8 +16,15 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
-// The holder answers no question for the address: ARP is off, or neighbour discovery of it is dropped.
+// The holder answers no question for the address: ARP is off, or neighbour discovery of it is dropped, on its way in or out.
 func TestHolderThatAnswersNoQuestionGivesTheAddressAway(t *testing.T) {
+	dropped := func(hook, kind string) func(*lab.Node) error {
+		return func(n *lab.Node) error {
+			target := lab.VIP6.As16()
+			_, err := n.RunInput(fmt.Sprintf("table ip6 firewall { chain c { type filter hook %s priority 0; icmpv6 type %s @th,64,128 0x%x drop; }; }", hook, kind, target[:]), "nft", "-f", "-")
+			return err
+		}
+	}
 	for name, c := range map[string]struct {
 		vip   netip.Addr
 		fault func(*lab.Node) error
@@ -26,11 +33,8 @@ func TestHolderThatAnswersNoQuestionGivesTheAddressAway(t *testing.T) {
 			_, err := n.Run("ip", "link", "set", n.NICs[0].Name, "arp", "off")
 			return err
 		}},
-		"IPv6": {lab.VIP6, func(n *lab.Node) error {
-			target := lab.VIP6.As16()
-			_, err := n.RunInput(fmt.Sprintf("table ip6 firewall { chain c { type filter hook input priority 0; icmpv6 type nd-neighbor-solicit @th,64,128 0x%x drop; }; }", target[:]), "nft", "-f", "-")
-			return err
-		}},
+		"IPv6, questions": {lab.VIP6, dropped("input", "nd-neighbor-solicit")},
+		"IPv6, answers":   {lab.VIP6, dropped("output", "nd-neighbor-advert")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // seconds of waiting for questions

@@ -129,11 +129,11 @@ func TestKeepalivedConfTakesKeepalivedsSteps(t *testing.T) {
 				good(true)
 				told(tt.told[2], "the check is good again")
 				require.NoError(t, p.Signal(unix.SIGHUP))
-				stays := func() bool {
+				changed := func() bool {
 					text, _ := os.ReadFile(own.Path("told"))
 					return strings.Join(strings.Fields(string(text)), " ") != tt.told[2]
 				}
-				assert.Never(t, stays, 2*time.Second, 50*time.Millisecond, "a reload of the same file changes nothing")
+				assert.Never(t, changed, 2*time.Second, 50*time.Millisecond, "a reload of the same file changes nothing")
 				code, err := p.Terminate(10 * time.Second)
 				require.NoError(t, err)
 				assert.Zero(t, code, p.Log())

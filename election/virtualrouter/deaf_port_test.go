@@ -3,7 +3,6 @@ package virtualrouter
 import (
 	"math/rand/v2"
 	"net/netip"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,33 +14,25 @@ import (
 
 // The switch forwards nothing to or from a node that boots, for a while. Nobody is without the address when the port opens.
 func TestNodeWhosePortForwardsLateTakesNothing(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		late   netip.Addr
-		plain  bool
-		change func(*vrrp.Config)
+	for name, c := range map[string]struct {
+		late, none netip.Addr // none is not started
+		plain      bool
+		change     func(*vrrp.Config)
 	}{
-		{"with the highest address", nodeC, false, nil},
-		{"with the lowest address", nodeA, false, nil},
-		{"without preemption", nodeC, false, withoutPreemption},
-		{"in plain VRRP", nodeC, true, nil},
-		{"of two", nodeB, false, nil},
-		{"of two, with the lowest address", nodeA, false, nil},
+		"with the highest address":         {late: nodeC},
+		"with the lowest address":          {late: nodeA},
+		"without preemption":               {late: nodeC, change: withoutPreemption},
+		"in plain VRRP":                    {late: nodeC, plain: true},
+		"of two, with the highest address": {late: nodeB, none: nodeC},
+		"of two, with the lowest address":  {late: nodeA, none: nodeC},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(*simulations) {
 				bubble.Test(t, func(t *testing.T) {
 					l := newLAN()
 					l.ask, l.talk = true, !c.plain
 					random := rand.New(rand.NewPCG(seed, 4))
-					var nodes []*member
-					for _, a := range []netip.Addr{nodeA, nodeB, nodeC} {
-						if a != c.late && !(strings.HasPrefix(c.name, "of two") && a == nodeC) {
-							nodes = append(nodes, l.start(t, a, c.change))
-							time.Sleep(time.Duration(random.IntN(700)) * time.Millisecond)
-						}
-					}
-					time.Sleep(time.Second)
+					nodes := l.startOthers(t, random, c.change, c.late, c.none)
 					l.isolate(c.late, true)
 					nodes = append(nodes, l.start(t, c.late, c.change))
 					time.Sleep(time.Duration(300+random.IntN(5000)) * time.Millisecond)

@@ -19,6 +19,19 @@ import (
 
 func withoutPreemption(c *vrrp.Config) { c.Preempt = false }
 
+// startOthers starts the three nodes but some, at random moments, and waits until one holds the address.
+func (l *lan) startOthers(t *testing.T, random *rand.Rand, change func(*vrrp.Config), but ...netip.Addr) (nodes []*member) {
+	t.Helper()
+	for _, a := range []netip.Addr{nodeA, nodeB, nodeC} {
+		if !slices.Contains(but, a) {
+			nodes = append(nodes, l.start(t, a, change))
+			time.Sleep(time.Duration(random.IntN(700)) * time.Millisecond)
+		}
+	}
+	time.Sleep(time.Second)
+	return nodes
+}
+
 // Nothing has ever arrived at a node, and so it takes the address from a holder that it does not hear. It comes last all the same.
 func TestNodeThatIsDeafFromBeforeItsStartComesLast(t *testing.T) {
 	for _, c := range []struct {
@@ -39,14 +52,7 @@ func TestNodeThatIsDeafFromBeforeItsStartComesLast(t *testing.T) {
 					l := newLAN()
 					l.ask, l.talk = true, !c.plain
 					random := rand.New(rand.NewPCG(seed, 1))
-					var nodes []*member
-					for _, a := range []netip.Addr{nodeA, nodeB, nodeC} {
-						if a != c.deaf {
-							nodes = append(nodes, l.start(t, a, c.change))
-							time.Sleep(time.Duration(random.IntN(700)) * time.Millisecond)
-						}
-					}
-					time.Sleep(time.Second)
+					nodes := l.startOthers(t, random, c.change, c.deaf)
 					l.noArrivals(c.deaf, true)
 					late := l.start(t, c.deaf, c.change)
 					nodes = append(nodes, late)

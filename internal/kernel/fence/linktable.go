@@ -28,7 +28,7 @@ func (t *linkTable) create(c *nftables.Conn, groups map[uint32]Group) error {
 	clearTable(c, t.table)
 	c.AddTable(t.table)
 	errs := t.addLeases(c, sorted(groups))
-	for _, name := range judging {
+	for _, name := range groupMaps {
 		if err := c.AddSet(t.addresses(name), nil); err != nil {
 			return err
 		}

@@ -32,8 +32,8 @@ const (
 	setOrphans    = "orphans"
 )
 
-// judging are the maps that say which group a frame concerns.
-var judging = []string{mapAddresses4, mapAddresses6, mapMACs}
+// groupMaps are the maps that say which group a frame concerns.
+var groupMaps = []string{mapAddresses4, mapAddresses6, mapMACs}
 
 // orphanTime is for how long a connection of an address that is gone may go on retransmitting: about a quarter of an
 // hour, with Linux's default of net.ipv4.tcp_retries2.

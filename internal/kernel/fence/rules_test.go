@@ -55,7 +55,7 @@ func TestFenceDropsOnlyBehindTheGuard(t *testing.T) {
 	for _, r := range append(families{true, true, true}.ingress(), families{true, true, true}.egress()...) {
 		if l, ok := r[len(r)-1].(*expr.Lookup); ok {
 			assert.True(t, l.IsDestRegSet, "a verdict from a map")
-			assert.Contains(t, judging, l.SetName)
+			assert.Contains(t, groupMaps, l.SetName)
 			continue
 		}
 		v := lastVerdict(t, r)

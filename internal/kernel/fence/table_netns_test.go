@@ -355,7 +355,7 @@ func TestFenceLeasesComeBeforeTheOtherSets(t *testing.T) {
 		return names
 	}
 	before := names()
-	assert.Equal(t, len(groups), ours(before[len(judging)+1:]), "after what the table had before it had any group")
+	assert.Equal(t, len(groups), ours(before[len(groupMaps)+1:]), "after what the table had before it had any group")
 	more := slices.Clone(groups)
 	for id := range uint32(5) {
 		more = append(more, Group{ID: 100 + id, Addresses: []netip.Addr{netip.AddrFrom4([4]byte{10, 9, 9, byte(id)})}, Lease: time.Second, Guard: time.Minute})

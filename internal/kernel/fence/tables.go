@@ -79,7 +79,7 @@ func (t *tables) exchange(c *nftables.Conn, w *wanted, next map[uint32]Group, bo
 	errs := l.addLeases(c, slices.DeleteFunc(sorted(next), func(g Group) bool { _, stays := w.groups[g.ID]; return stays }))
 	guards := map[uint32]time.Duration{}
 	l.putBase(c, next)
-	for _, name := range judging {
+	for _, name := range groupMaps {
 		c.FlushSet(l.addresses(name))
 	}
 	l.flushRenewals(c)

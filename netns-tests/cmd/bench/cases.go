@@ -127,11 +127,11 @@ func cases() []benchCase {
 		return benchCase{name: "node death, " + name, runs: runs, config: cfg, fault: trial.NodeDeath, limits: l}
 	}
 	// An equal group may add a tie-break delay of an eighth of the interval.
-	equal := limits{outageMedian: 345 * ms, outageWorst: 450 * ms, excessMedian: 15*ms + 12500*time.Microsecond, announceMedian: 2 * ms, single: 96}
+	equal := limits{outageMedian: 345 * ms, outageWorst: 450 * ms, excessMedian: 15*ms + 12500*time.Microsecond, announceMedian: 2 * ms, single: 96, vrrpLimits: vrrpLimits{turns: mostTurns}}
 	dies := death("equal", 50, trial.Config{}, equal)
 	dies.mode = "the holder dies"
 	return append([]benchCase{
-		death("200/150/100", 20, trial.Config{Priorities: ranked}, limits{outageMedian: 325 * ms, outageWorst: 420 * ms, excessMedian: 15 * ms, announceMedian: 2 * ms, takeovers: 1}),
+		death("200/150/100", 20, trial.Config{Priorities: ranked}, limits{outageMedian: 325 * ms, outageWorst: 420 * ms, excessMedian: 15 * ms, announceMedian: 2 * ms, takeovers: 1, vrrpLimits: vrrpLimits{turns: mostTurns}}),
 		death("200/150/100", 20, trial.Config{Priorities: ranked, Product: other}, limits{}),
 		dies,
 		death("equal", 20, trial.Config{Product: other}, limits{}),

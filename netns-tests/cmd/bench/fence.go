@@ -41,7 +41,7 @@ func fenceCases() []benchCase {
 	quick := trial.Config{Addresses: dual}
 	slow := trial.Config{Addresses: dual, Interval: time.Second}
 	quiet := func(outage, gone time.Duration) limits {
-		return limits{outageWorst: outage, two: noTwo, silence: silence{wanted: true, gone: gone}}
+		return limits{outageWorst: outage, two: noTwo, silence: silence{wanted: true, gone: gone}, vrrpLimits: vrrpLimits{turns: mostTurns}}
 	}
 	const gone = 5 * time.Second // the lifetime of the address, and a second
 	return []benchCase{

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
@@ -87,4 +88,17 @@ func TestFiguresOfShowsBesideAMachineThatStoodStill(t *testing.T) {
 	assert.Equal(t, "LEFT OUT: the machine stood still for 101 ms within a second: away 70 ms, limit 50 ms", verdictOf(trial.Findings{slow}, stillInASecond+ms, nil))
 	assert.Equal(t, "OVER: away 70 ms, limit 50 ms; lost 1 times, limit 0 times", verdictOf(trial.Findings{slow, lost}, time.Second, nil))
 	assert.Equal(t, "FAILED: EOF", verdictOf(nil, 0, io.EOF))
+}
+
+func TestTwoThatAdvertiseInTurnForLongAreOver(t *testing.T) {
+	turns := func(n int) []*trial.Result {
+		report := &lab.Report{Ended: time.Second}
+		for i := range n + 1 {
+			report.Adverts = append(report.Adverts, lab.Advert{At: time.Duration(i) * ms, Node: 1 + i%2, Source: lab.VIP4, VRID: 51, Priority: 100})
+		}
+		return []*trial.Result{{Report: report}}
+	}
+	l := limits{vrrpLimits: vrrpLimits{turns: mostTurns}}
+	assert.Equal(t, "ok", l.judge(turns(mostTurns)))
+	assert.Equal(t, "OVER: two advertise in turn, 9 times, limit 8", l.judge(turns(mostTurns+1)))
 }

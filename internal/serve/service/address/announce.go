@@ -75,15 +75,15 @@ func (a *announcer) heardRival(d election.Decision) {
 	}
 }
 
-// send announces once. A failure is no reason to give the address up. A process that stood still in between has no lease any more when it announces:
-// then the fence drops that, as it should, and the kernel's error says nothing of it.
+// send announces once. A failure is no reason to give the address up. What leaves when the lease is over the fence drops, as it should, and the kernel's
+// error does not say so.
 func (a *announcer) send() {
 	switch err := a.once(); {
 	case err == nil:
 	case a.holdsLease():
 		a.log.Warn("announcement not sent", "interface", a.place.Name, "error", err)
 	default:
-		a.log.Info("announcement dropped by the fence: this process stood still, and its lease was over", "interface", a.place.Name, "error", err)
+		a.log.Info("announcement not sent: the lease was over by then", "interface", a.place.Name, "error", err)
 	}
 }
 
