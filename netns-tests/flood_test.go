@@ -37,11 +37,7 @@ func TestFloods(t *testing.T) {
 			require.NoError(t, err)
 			t.Cleanup(func() { finish(t, g) })
 			for _, f := range floods {
-				rss := int64(128 << 20)
-				if f.Name == "Raft's port, junk" {
-					rss = 35 << 20
-				}
-				t.Run(f.Name, func(t *testing.T) { withstood(t, g, f, rss) })
+				t.Run(f.Name, func(t *testing.T) { withstood(t, g, f, 128<<20) })
 			}
 		})
 	}

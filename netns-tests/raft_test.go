@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
@@ -43,6 +44,22 @@ func TestRaftPartitionWithSteppedClocks(t *testing.T) {
 	t.Parallel()
 	res := counted(t, trial.RaftConfig(trial.RaftOwnClocks()), trial.ClocksStepped(time.Hour))
 	assert.Zero(t, res.Two, "two nodes answering")
+}
+
+func TestRaftRefusesCallersWithoutKey(t *testing.T) {
+	t.Parallel()
+	g := open(t, trial.RaftConfig(trial.Raft{}))
+	stays(t, g, func() *lab.Node {
+		holder := settled(t, g)
+		p, err := g.Lab.Nodes[0].Start("caller", "bash", "-c",
+			"for i in $(seq 20); do exec 3<>/dev/tcp/"+holder.Address.String()+"/9646 && echo junk >&3; exec 3>&-; done")
+		require.NoError(t, err)
+		_, err = p.Wait(10 * time.Second)
+		require.NoError(t, err)
+		settleFor(time.Second)
+		return holder
+	})
+	assert.LessOrEqual(t, weighs(t, g), int64(35<<20))
 }
 
 // Two of three die: the third says everywhere that nobody can hold the address, until one of them is back.
