@@ -112,6 +112,10 @@ func (c *Cause) Happened(g *Group) (Moved, error) {
 	if m.Before, err = g.Settle(); err != nil {
 		return m, err
 	}
+	// A node that has just started and has heard nobody yet cannot tell whom the address moves from.
+	if _, err := until(SettleLimit, c.Name+": every node names the holder", func() bool { return g.allName(m.Before) }); err != nil {
+		return m, fmt.Errorf("%w\n%s", err, g.Logs())
+	}
 	for _, d := range g.Daemons {
 		m.logged = append(m.logged, len(d.Log()))
 	}
@@ -136,6 +140,17 @@ func (c *Cause) Happened(g *Group) (Moved, error) {
 	}
 	m.Other = g.Lab.Nodes[slices.IndexFunc(g.Lab.Nodes, func(n *lab.Node) bool { return n != m.Before && n != m.After })]
 	return m, nil
+}
+
+// allName reports whether every keepvip that runs says that the node holds the address.
+func (g *Group) allName(holder *lab.Node) bool {
+	return !slices.ContainsFunc(g.Lab.Nodes, func(n *lab.Node) bool {
+		if d := g.Daemon(n); d == nil || !d.Alive() {
+			return false
+		}
+		s, err := Keepvip{}.Status(n)
+		return err != nil || s.VIPs[0].Holder != holder.Address.String()
+	})
 }
 
 // Unsaid is what a node does not say that it has to say of a move, within a second.
