@@ -32,6 +32,8 @@ type Ears struct {
 	ifi  net.Interface
 	from netip.Addr
 
+	waits sync.Mutex // held by whom waits in the kernel, for all: each one there keeps a thread from the others' work
+
 	mu      sync.Mutex // guards what follows
 	fd      int        // -1: closed
 	voices  map[netip.Addr]voice
@@ -233,16 +235,23 @@ func (e *Ears) Answers(a netip.Addr, times int, wait time.Duration) bool {
 // millisecond, and the one who asks holds no address meanwhile.
 func (e *Ears) hearsUntil(a netip.Addr, began, end time.Time) bool {
 	for {
-		if e.heardSince(a, began) {
-			return true
+		heard, over := e.wait(a, began, end)
+		if heard || over {
+			return heard
 		}
-		left := time.Until(end)
-		if left <= 0 {
-			return false
-		}
+	}
+}
+
+func (e *Ears) wait(a netip.Addr, began, end time.Time) (heard, over bool) {
+	e.waits.Lock()
+	defer e.waits.Unlock()
+	left := time.Until(end)
+	heard, over = e.heardSince(a, began), left <= 0
+	if !heard && !over {
 		t := unix.NsecToTimespec(int64(left))
 		_, _ = unix.Ppoll([]unix.PollFd{{Fd: e.descriptor(), Events: unix.POLLIN}}, &t, nil) // ended by a signal, it goes on
 	}
+	return heard, over
 }
 
 // descriptor is the socket's, or -1, of which nothing is heard.

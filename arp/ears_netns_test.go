@@ -4,6 +4,8 @@ package arp
 
 import (
 	"net/netip"
+	"runtime/pprof"
+	"sync"
 	"testing"
 	"time"
 
@@ -39,6 +41,30 @@ func TestEarsTellWhetherAnybodyAnswers(t *testing.T) {
 		})
 	}
 }
+
+// A node that takes over many addresses asks for all of them in the same moment. Questions that wait must not keep the threads from what follows them.
+func TestManyQuestionsWaitInOneThread(t *testing.T) {
+	const many = 64
+	l := newLAN(t)
+	n := &l.nodes[0]
+	var e *Ears
+	n.In(func() {
+		var err error
+		e, err = OpenEars(&n.ifi, netip.MustParseAddr("10.9.0.11"))
+		require.NoError(t, err)
+	})
+	t.Cleanup(func() { _ = e.Close() })
+	before := threads()
+	var asking sync.WaitGroup
+	for i := range many {
+		asking.Go(func() { assert.False(t, e.Answers(netip.AddrFrom4([4]byte{10, 9, 0, byte(100 + i)}), 1, 300*time.Millisecond)) })
+	}
+	asking.Wait()
+	assert.Less(t, threads()-before, many/4)
+}
+
+// threads is how many of them the runtime has made.
+func threads() int { return pprof.Lookup("threadcreate").Count() }
 
 // A word that came in while nobody looked is as old as it is. A node that has become deaf, and asks for the first time, must not take what was said before
 // for a sound.
