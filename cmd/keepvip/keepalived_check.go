@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -110,10 +109,12 @@ func (k *keepalivedConf) test() (lines string, code int) {
 	return b.String(), code
 }
 
-// isProgram says whether there is such a program on this host.
+// isProgram says whether there is such a program on this host, whoever may run it.
 func isProgram(name string) bool {
-	_, err := exec.LookPath(name)
-	return err == nil
+	if strings.Contains(name, "/") {
+		return config.Absent(name) == nil
+	}
+	return findProgram(name) != ""
 }
 
 // scripts says which scripts keepalived -t complains of because it drops them on this host, and whether any is left. It complains of checks,

@@ -44,7 +44,7 @@ func (k *keepalivedConf) read(path string) (config.Converted, error) {
 // onThisHost is o with what keepalived asks of the host: where programs are, and whether there is a user for scripts.
 func onThisHost(o convert.Options) convert.Options {
 	o.Find, o.ReadSecret = findProgram, config.ReadSecret
-	o.Host = convert.Host{HasUser: config.UserExists, Unsafe: config.SafeForRoot, HasDirectory: hasDirectory}
+	o.Host = convert.Host{HasUser: config.UserExists, Unsafe: config.SafeForRoot, Absent: config.Absent, HasDirectory: hasDirectory}
 	o.Root = o.Root || o.InMemory
 	if script := "keepalived_script"; o.Default == "" && config.UserExists(script) {
 		o.Default = script

@@ -108,6 +108,8 @@ func configTests() map[string]configTest {
 		"a missing script that nobody tracks":              {secure + check("/none/a") + instance, "", 5, "FILE:6: error script-dropped: vrrp_script a is dropped:"},
 		"a missing script that nobody tracks, not secured": {check("/none/a") + instance, "", 5, "FILE:2: error script-dropped: vrrp_script a is dropped: there is no program /none/a here"},
 		"a missing notify script, for root":                {secure + strings.Replace(instance, "%", " notify_master /none/a", 1), "", 0, ""},
+		"a missing notify script":                          {strings.Replace(instance, "%", " notify_master /none/a", 1), "", 0, "FILE:7: warning script-security:"},
+		"a script that nobody may run":                     {secure + check("FILE.no") + instance, "", 0, "FILE:5: warning untracked:"},
 		"a script_user that is not here":                   {"global_defs {\n script_user nosuch\n}\n" + instance, "", 5, "FILE:2: error script-dropped: script_user: there is no user nosuch here"},
 		"a check of a script_user that is not here":        {"global_defs {\n script_user nosuch\n}\n" + check("/bin/true") + tracked, "", 5, "FILE:5: error script-dropped: vrrp_script a is dropped: there is no user nosuch here"},
 		"a check of a user that is not here":               {secure + "vrrp_script a {\n script /bin/true\n user nosuch\n}\n" + tracked, "", 5, "FILE:6: error script-dropped: vrrp_script a is dropped: there is no user nosuch here"},
@@ -141,6 +143,7 @@ func (c configTest) write(t *testing.T, dir string) (path string) {
 	require.NoError(t, os.WriteFile(path, []byte(strings.NewReplacer("%", "", "FILE", path).Replace(c.text)), 0o600))
 	require.NoError(t, os.WriteFile(path+".sh", []byte("#!/bin/sh\n"), 0o600))
 	require.NoError(t, os.Chmod(path+".sh", 0o777)) //nolint:gosec // others may change it: that is the case
+	require.NoError(t, os.WriteFile(path+".no", []byte("#!/bin/sh\n"), 0o600))
 	return path
 }
 

@@ -132,15 +132,37 @@ func id(s string) (n uint32, ok bool) {
 	return uint32(u), err == nil && u < nobody
 }
 
-func runnable(path string, uid, gid uint32) error {
+// Absent is an error where there is no program at path. Where this process may not look, it says nothing.
+func Absent(path string) error {
+	_, err := program(path)
+	if errors.Is(err, errNoProgram) || errors.Is(err, errNoFile) {
+		return err
+	}
+	return nil
+}
+
+var (
+	errNoProgram = errors.New("no such program here, want one that exists")
+	errNoFile    = errors.New("not a regular file, want a program")
+)
+
+func program(path string) (fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return errors.New("no such program here, want one that exists")
+		return nil, errNoProgram
 	case err != nil:
-		return plain(err)
+		return nil, plain(err)
 	case !info.Mode().IsRegular():
-		return errors.New("not a regular file, want a program")
+		return nil, errNoFile
+	}
+	return info, nil
+}
+
+func runnable(path string, uid, gid uint32) error {
+	info, err := program(path)
+	if err != nil {
+		return err
 	}
 	if !mayRun(info, uid, gid) {
 		return fmt.Errorf("mode %04o does not let user %d run it, want 0755", info.Mode().Perm(), uid)

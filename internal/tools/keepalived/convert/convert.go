@@ -32,6 +32,8 @@ type Options struct {
 type Host struct {
 	HasUser func(user string) bool           // with a group behind a colon, or without
 	Unsafe  func(program string) (why error) // how others than root could put another program in its place
+	// Absent tells that there is no program at that path.
+	Absent func(program string) (why error)
 	// HasDirectory tells of the directory of a track_file.
 	HasDirectory func(path string) bool
 }

@@ -136,6 +136,12 @@ func (c notifications) callable(h hook, block string) (args []string, from sourc
 // runsAs is whom a notify script runs as: the same as under keepalived. Where keepalived does not call it, it is left out with a warning.
 func (c notifications) runsAs(h hook, block, program string) (user string, from source, ok bool) {
 	u, from, dropped := c.runner(h.command.User, program, placed(h.command.At))
+	if absent := c.opt.Host.Absent; dropped.text == "" && c.opt.InMemory && absent != nil {
+		// A check that is not there is refused, with or without keepalived's example: nobody would know that the node is ill.
+		if err := absent(program); err != nil {
+			dropped = trouble{err.Error(), "write the path of one that is there, or delete it"}
+		}
+	}
 	if dropped.text != "" {
 		c.changed(h.command.At, fmt.Sprintf("%s of %s is not called, as in keepalived, which drops it: %s", h.keyword, block, dropped.text), dropped.remedy)
 		return "", from, false

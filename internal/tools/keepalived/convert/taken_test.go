@@ -117,3 +117,28 @@ func TestConvertUsersOfScripts(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, config.RootAny, cfg.ChecksAsRoot)
 }
+
+// keepalived runs without a notify script that is not there. So does keepvip, and says it; a file that is written for other hosts keeps the script.
+func TestNotifyScriptThatIsNotThereIsNotCalled(t *testing.T) {
+	host := Host{Absent: func(p string) error {
+		if p == "/none/n.sh" {
+			return errors.New("no such program here")
+		}
+		return nil
+	}}
+	for _, tt := range []struct {
+		script string
+		run    bool
+		want   int
+	}{
+		{"/bin/n.sh", true, 1},
+		{"/none/n.sh", true, 0},
+		{"/none/n.sh", false, 1},
+	} {
+		r := converted(t, fmt.Sprintf(base1, "notify_master "+tt.script), Options{InMemory: tt.run, Root: true, Host: host})
+		cfg, err := load(r)
+		require.NoError(t, err, shown(r))
+		assert.Len(t, cfg.VIPs[0].Hooks, tt.want, "%+v", tt)
+		assert.Equal(t, tt.want == 0, strings.Contains(shown(r), "is not called, as in keepalived, which drops it: no such program here"), shown(r))
+	}
+}
