@@ -24,6 +24,8 @@ const (
 	earsBuffer = 64 << 10
 	// askGap is the least time between two questions to one host, whoever asks.
 	askGap = 30 * time.Millisecond
+	// answersWithin is how long after a question a word of the host counts as its answer.
+	answersWithin = time.Second
 )
 
 // Ears ask hosts of a link whether they are there, and hear them, without ever waiting: what has come in stays with the kernel until somebody
@@ -45,8 +47,9 @@ type Ears struct {
 
 // voice is a host that was heard.
 type voice struct {
-	mac net.HardwareAddr
-	at  time.Time
+	mac      net.HardwareAddr
+	at       time.Time
+	answered time.Time // when it answered a question last; zero: never
 }
 
 // OpenEars makes Ears on ifi, of which Index and Name are used; from is an own address there. It needs CAP_NET_RAW.
@@ -163,16 +166,21 @@ func (e *Ears) mac() (net.HardwareAddr, bool) {
 	return net.HardwareAddr(ll.Addr[:6]), true
 }
 
-// Heard calls fn for each host whose word has arrived since then, and when its last one did. A word that waited in the socket is as old as it is: it
-// says nothing of what arrives now.
-func (e *Ears) Heard(since time.Time, fn func(host netip.Addr, at time.Time)) {
+// Heard calls fn for each host whose word has arrived since then, when its last one did, and when it has answered a question since, whoever asked; zero:
+// it has not. A word that waited in the socket is as old as it is: it says nothing of what arrives now.
+func (e *Ears) Heard(since time.Time, fn func(host netip.Addr, at, answered time.Time)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.read()
 	for a, v := range e.voices {
-		if v.at.After(since) {
-			fn(a, v.at)
+		if !v.at.After(since) {
+			continue
 		}
+		answered := v.answered
+		if !answered.After(since) {
+			answered = time.Time{}
+		}
+		fn(a, v.at, answered)
 	}
 }
 
@@ -300,7 +308,11 @@ func (e *Ears) note(c Claim, at time.Time) {
 		}
 		delete(e.voices, oldest)
 	}
-	e.voices[c.Addr] = voice{mac: c.MAC, at: at}
+	v := voice{mac: c.MAC, at: at, answered: e.voices[c.Addr].answered}
+	if asked, ok := e.asked[c.Addr]; ok && !at.Before(asked) && at.Sub(asked) < answersWithin {
+		v.answered = at
+	}
+	e.voices[c.Addr] = v
 }
 
 // Close ends it.

@@ -66,6 +66,35 @@ func TestManyQuestionsWaitInOneThread(t *testing.T) {
 // threads is how many of them the runtime has made.
 func threads() int { return pprof.Lookup("threadcreate").Count() }
 
+// An answer is one for all that share the ears; what a host says by itself is none.
+func TestEarsTellAnswersFromOtherWords(t *testing.T) {
+	l := newLAN(t)
+	n, host := &l.nodes[0], netip.MustParseAddr("10.9.0.1")
+	var e *Ears
+	n.In(func() {
+		var err error
+		e, err = OpenEars(&n.ifi, netip.MustParseAddr("10.9.0.11"))
+		require.NoError(t, err)
+	})
+	t.Cleanup(func() { _ = e.Close() })
+	began := time.Now()
+	heard := func() (at, answered time.Time) {
+		e.Heard(began, func(a netip.Addr, when, told time.Time) {
+			if a == host {
+				at, answered = when, told
+			}
+		})
+		return at, answered
+	}
+	require.NoError(t, l.open(&l.nodes[1]).Announce(host))
+	require.Eventually(t, func() bool { at, _ := heard(); return !at.IsZero() }, netnstest.Patience, time.Millisecond)
+	_, answered := heard()
+	assert.Zero(t, answered, "a claim that nobody has asked for")
+	e.Ask([]netip.Addr{host}, true)
+	require.Eventually(t, func() bool { _, answered = heard(); return !answered.IsZero() }, netnstest.Patience, time.Millisecond)
+	assert.True(t, answered.After(began))
+}
+
 // A word that came in while nobody looked is as old as it is. A node that has become deaf, and asks for the first time, must not take what was said before
 // for a sound.
 func TestEarsHearWhenAWordArrivedAndNotWhenItWasRead(t *testing.T) {
@@ -96,7 +125,7 @@ func TestEarsHearWhenAWordArrivedAndNotWhenItWasRead(t *testing.T) {
 			asked := time.Now()
 			e.Ask([]netip.Addr{netip.MustParseAddr(a.nobody)}, true)
 			var at time.Time
-			e.Heard(opened, func(host netip.Addr, when time.Time) {
+			e.Heard(opened, func(host netip.Addr, when, _ time.Time) {
 				if host == speaker {
 					at = when
 				}

@@ -76,8 +76,16 @@ func (q Question) None() bool { return len(q.To) == 0 && !q.Named }
 func (h *Hearing) Hear(from netip.Addr, at time.Time, answer bool) {
 	h.Sound(at)
 	h.Know(from)
-	w := h.find(from)
-	if w == nil || !answer || w.asked.IsZero() {
+	if w := h.find(from); w != nil && answer && !w.asked.IsZero() {
+		h.Answered(from, at)
+	}
+}
+
+// Answered takes in that a host has answered a question, of whichever Virtual Router of this node; zero: it has not. It need not be asked again for this
+// one: a question so soon after another one does not leave.
+func (h *Hearing) Answered(a netip.Addr, at time.Time) {
+	w := h.find(a)
+	if w == nil || at.IsZero() {
 		return
 	}
 	w.answered = later(w.answered, at)

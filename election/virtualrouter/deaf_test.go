@@ -23,23 +23,28 @@ type lanEars struct {
 	lan  *lan
 	self netip.Addr
 	list []Voice // guarded by lan.mu
+	// asked says that another Virtual Router of the node has just asked all hosts, so that questions do not leave. Guarded by lan.mu.
+	asked bool
 }
 
 func (e *lanEars) Ask(q members.Question) {
 	e.lan.mu.Lock()
 	defer e.lan.mu.Unlock()
+	if e.asked {
+		return
+	}
 	at := time.Now().Add(time.Millisecond)
 	for _, o := range e.lan.ears {
 		if q.Named && o != e && e.lan.arrives(e.self, o.self) {
-			o.list = append(o.list, Voice{e.self, at})
+			o.list = append(o.list, Voice{From: e.self, At: at})
 		}
 		if slices.Contains(q.To, o.self) && e.lan.arrives(e.self, o.self) && e.lan.arrives(o.self, e.self) {
-			e.list = append(e.list, Voice{o.self, at})
+			e.list = append(e.list, Voice{From: o.self, At: at})
 		}
 	}
 	for _, a := range e.lan.hosts {
 		if (q.Named || q.Wide) && e.lan.arrives(a, e.self) && e.lan.arrives(e.self, a) {
-			e.list = append(e.list, Voice{a, at})
+			e.list = append(e.list, Voice{From: a, At: at})
 		}
 	}
 }
@@ -68,7 +73,7 @@ func (l *lan) asks(host netip.Addr) {
 	defer l.mu.Unlock()
 	for _, e := range l.ears {
 		if l.arrives(host, e.self) {
-			e.list = append(e.list, Voice{host, time.Now()})
+			e.list = append(e.list, Voice{From: host, At: time.Now()})
 		}
 	}
 }
@@ -188,6 +193,35 @@ func TestDeafNodeNeitherTakesNorKeepsTheAddress(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestDeafNodeFindsOutBeforeItHasAskedItself: Virtual Routers of a node begin at the same time and know the same hosts. A host that one of them has asked is
+// not asked again within moments, and its answer counts for all. Else the others have no witness in their first seconds, and do not find out.
+func TestDeafNodeFindsOutBeforeItHasAskedItself(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLAN()
+		l.ask, l.talk = true, true
+		nodes := []*member{l.start(t, nodeA, nil)}
+		time.Sleep(2 * time.Second)
+		nodes = append(nodes, l.start(t, nodeB, nil))
+		time.Sleep(10 * time.Second)
+		late := l.start(t, nodeC, nil)
+		l.mu.Lock()
+		ears := l.ears[len(l.ears)-1]
+		ears.asked = true
+		for _, a := range []netip.Addr{nodeA, nodeB} {
+			ears.list = append(ears.list, Voice{From: a, At: time.Now().Add(time.Millisecond), Answered: time.Now().Add(time.Millisecond)})
+		}
+		l.mu.Unlock()
+		time.Sleep(2500 * time.Millisecond)
+
+		l.noArrivals(nodeC, true)
+		w := l.watch(3*time.Second, append(nodes, late)...)
+		assert.Equal(t, code.Deaf, late.Status().Fitness.Code)
+		assert.Less(t, w.longest, 100*time.Millisecond)
+		assert.Zero(t, w.two)
+		stopAll(t, append(nodes, late)...)
+	})
 }
 
 // TestDeafHolderThatBeatsIsTakenOverSoon: its beats keep the fast detector of the others quiet, so it has to find out itself, and does so sooner: 200 ms

@@ -29,6 +29,8 @@ type Ears interface {
 type Voice struct {
 	From netip.Addr
 	At   time.Time
+	// Answered is when it answered a question of this node; zero: it has not. Ears that several Virtual Routers share ask a host once for all of them.
+	Answered time.Time
 }
 
 const (
@@ -65,6 +67,7 @@ func (m *machine) listen(list []Voice) {
 	for _, v := range list {
 		if !m.own(v.From) {
 			m.hearing.Hear(v.From, v.At, true)
+			m.hearing.Answered(v.From, v.Answered)
 		}
 	}
 }

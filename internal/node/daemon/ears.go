@@ -108,7 +108,9 @@ func (e *ears) look(q members.Question) {
 
 // Heard implements virtualrouter.Ears.
 func (e *ears) Heard(dst []virtualrouter.Voice, since time.Time) []virtualrouter.Voice {
-	e.arp.Heard(since, func(host netip.Addr, at time.Time) { dst = append(dst, virtualrouter.Voice{From: host, At: at}) })
+	e.arp.Heard(since, func(host netip.Addr, at, answered time.Time) {
+		dst = append(dst, virtualrouter.Voice{From: host, At: at, Answered: answered})
+	})
 	return dst
 }
 
