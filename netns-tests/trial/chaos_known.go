@@ -20,5 +20,9 @@ func KnownEpisodes() []KnownEpisode {
 			{Kind: "112 lost, in and out", After: 458 * ms, For: 3298 * ms, Entry: chaosRaft, Role: 2, Detail: 1687793514},
 		}, alone + ", beside a frozen node"},
 		{[]Injection{{Kind: "cable", After: 1190 * ms, For: 781 * ms, Entry: chaosGroup, Role: 0, Detail: 601898147}}, "a holder whose cable was back announced before it had listened"},
+		{[]Injection{
+			{Kind: "kill -9", After: 100 * ms, For: 300 * ms, Entry: chaosGroup, Role: 1},
+			{Kind: "deaf", After: 3400 * ms, For: 3239 * ms, Entry: chaosGroup, Role: 1, Detail: 511065505},
+		}, "a deaf node took one of two addresses soon after its start: it had no witness for it"},
 	}
 }

@@ -85,16 +85,15 @@ func runChaos(host *lab.Host, seed uint64, span episodes, end time.Time, tally *
 		}
 		fmt.Fprintf(out, "%s  %s\n", time.Now().Format(time.TimeOnly), res)
 		tally.Add(res)
-		if len(res.Wrong)+len(res.Slow) > 0 || span.whole {
-			if span.plan == nil {
-				fmt.Fprintf(out, "again: bin/lab-bench -soak 1m -seed %d -episode %d\n", seed, i)
-			}
-			fmt.Fprintf(out, "  plan: %s\n  %s\n", res.What, strings.Join(slices.Concat(res.Wrong, res.Slow), "\n  "))
+		if len(res.Wrong)+len(res.Slow) == 0 && !span.whole {
+			continue
 		}
-		if len(res.Wrong) > 0 || span.whole {
-			res.Report.Timeline(out, 0)
-			fmt.Fprintln(out, c.Logs(60))
+		if span.plan == nil {
+			fmt.Fprintf(out, "again: bin/lab-bench -soak 1m -seed %d -episode %d\n", seed, i)
 		}
+		fmt.Fprintf(out, "  plan: %s\n  %s\n", res.What, strings.Join(slices.Concat(res.Wrong, res.Slow), "\n  "))
+		res.Report.Timeline(out, 0)
+		fmt.Fprintln(out, c.Logs(60))
 	}
 	return nil
 }
