@@ -65,9 +65,28 @@ func (c *Chaos) allowed(res *EpisodeResult, e chaosEntry) []span {
 		if (in.kind.two || in.kind.heals) && !e.raft {
 			spans = append(spans, span{from, in.to + healed})
 		}
+		for _, other := range res.injected {
+			if !e.raft && in.cutsOff(other) {
+				spans = append(spans, span{max(in.from, other.from), min(in.to, other.to) + healed})
+			}
+		}
 	}
 	slices.SortFunc(spans, func(a, b span) int { return int(a.from - b.from) })
 	return spans
+}
+
+// cutsOff tells whether a node hears neither the advertisements of another one, for this reason, nor its messages, for that: a partition to VRRP, in one
+// direction, though each of the two alone is none.
+func (in *injected) cutsOff(other *injected) bool {
+	adverts, words := in.kind.adverts, other.kind.words
+	if adverts == nil || words == nil {
+		return false
+	}
+	same := in.node == other.node
+	lost := func(way *lab.Direction, is lab.Direction) bool { return *way == lab.Both || *way == is }
+	deaf := lost(adverts, lab.In) && (same && lost(words, lab.In) || !same && lost(words, lab.Out))
+	mute := lost(adverts, lab.Out) && (same && lost(words, lab.Out) || !same && lost(words, lab.In))
+	return deaf || mute
 }
 
 // judgePulls: a node whose link is back listens before it announces. Clients that it pulls away from the new holder lose their

@@ -26,6 +26,8 @@ type chaosKind struct {
 	heals bool
 	// away tells that nobody reaches the node: what it says of itself cannot be compared with anything.
 	away bool
+	// adverts and words are the ways on which advertisements and members' messages of the node are lost; nil: they are not.
+	adverts, words *lab.Direction
 }
 
 const (
@@ -89,8 +91,8 @@ func chaosRows() []chaosKind {
 	}{{"in and out", lab.Both}, {"in", lab.In}, {"out", lab.Out}} {
 		kinds = append(
 			kinds,
-			chaosKind{name: "112 lost, " + way.name, weight: 3, begin: lose(way.direction, vrrp), end: found, vrrp: takeover, raft: planned, others: takeover},
-			chaosKind{name: "UDP 9646 lost, " + way.name, weight: 2, begin: lose(way.direction, said), end: found, vrrp: planned, raft: planned, others: planned},
+			chaosKind{name: "112 lost, " + way.name, weight: 3, begin: lose(way.direction, vrrp), end: found, vrrp: takeover, raft: planned, others: takeover, adverts: &way.direction},
+			chaosKind{name: "UDP 9646 lost, " + way.name, weight: 2, begin: lose(way.direction, said), end: found, vrrp: planned, raft: planned, others: planned, words: &way.direction},
 			chaosKind{name: "TCP 9646 lost, " + way.name, weight: 2, begin: lose(way.direction, called, answered), end: found, vrrp: planned, raft: elected, others: planned},
 		)
 	}

@@ -189,6 +189,32 @@ func TestTwoMayAnswerOnlyWhereBothHalvesAreAlive(t *testing.T) {
 	}
 }
 
+// A node that hears neither advertisements nor messages of another one is partitioned from it. One of the two is enough to know of each other.
+func TestTwoMayAnswerWhereNothingOfTheOneArrivesAtTheOther(t *testing.T) {
+	const ms = time.Millisecond
+	n1, n2 := &chaosNode{}, &chaosNode{}
+	for _, tt := range []struct {
+		adverts, words string
+		same           bool
+		want           []span
+	}{
+		{"112 lost, in", "UDP 9646 lost, out", false, []span{{1200 * ms, 2000*ms + healed}}},
+		{"112 lost, out", "UDP 9646 lost, in", false, []span{{1200 * ms, 2000*ms + healed}}},
+		{"112 lost, in and out", "UDP 9646 lost, in", false, []span{{1200 * ms, 2000*ms + healed}}},
+		{"112 lost, in", "UDP 9646 lost, in", true, []span{{1200 * ms, 2000*ms + healed}}},
+		{"112 lost, in", "UDP 9646 lost, in", false, nil},
+		{"112 lost, in", "UDP 9646 lost, out", true, nil},
+		{"112 lost, in", "TCP 9646 lost, in and out", true, nil},
+		{"112 lost, in", "112 lost, out", false, nil},
+	} {
+		a := &injected{kind: chaosKindOf(tt.adverts), node: n1, from: 1000 * ms, to: 2000 * ms}
+		b := &injected{kind: chaosKindOf(tt.words), node: map[bool]*chaosNode{true: n1, false: n2}[tt.same], from: 1200 * ms, to: 3000 * ms}
+		res := &EpisodeResult{Report: &lab.Report{Ended: 5 * time.Second}, injected: []*injected{b, a}}
+		assert.Equal(t, tt.want, (&Chaos{}).allowed(res, chaosEntry{name: "group"}), "%+v", tt)
+		assert.Empty(t, (&Chaos{}).allowed(res, chaosEntry{name: "raft", raft: true}))
+	}
+}
+
 func TestClientsPulledToANodeThatHasNotListenedAreSeen(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tt := range []struct {
