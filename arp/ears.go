@@ -22,8 +22,6 @@ const (
 	mostVoices, mostRead = 128, 256
 	// earsBuffer is for the frames that wait until somebody looks: they are few, and those of a flood are lost.
 	earsBuffer = 64 << 10
-	// askGap is the least time between two questions to one host, whoever asks.
-	askGap = 30 * time.Millisecond
 	// answersWithin is how long after a question a word of the host counts as its answer.
 	answersWithin = time.Second
 )
@@ -115,8 +113,9 @@ func earsFilter(own netip.Addr) []bpf.Instruction {
 }
 
 // Ask asks each of these hosts once. With named the question says who asks, as any host's does, and so lets others learn this one; without it
-// an ARP probe has no sender (RFC 5227 2.1.1), and goes to a host that has spoken alone, which nobody takes note of. What cannot be sent counts as lost.
-func (e *Ears) Ask(to []netip.Addr, named bool) {
+// an ARP probe has no sender (RFC 5227 2.1.1), and goes to a host that has spoken alone, which nobody takes note of. A host that was asked less than gap
+// ago is not asked. What cannot be sent counts as lost.
+func (e *Ears) Ask(to []netip.Addr, named bool, gap time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.read()
@@ -130,7 +129,7 @@ func (e *Ears) Ask(to []netip.Addr, named bool) {
 	}
 	for _, a := range to {
 		a = a.WithZone("")
-		if a.Is4() != e.from.Is4() || now.Sub(e.asked[a]) < askGap {
+		if a.Is4() != e.from.Is4() || now.Sub(e.asked[a]) < gap {
 			continue
 		}
 		e.asked[a] = now

@@ -90,7 +90,7 @@ func TestEarsTellAnswersFromOtherWords(t *testing.T) {
 	require.Eventually(t, func() bool { at, _ := heard(); return !at.IsZero() }, netnstest.Patience, time.Millisecond)
 	_, answered := heard()
 	assert.Zero(t, answered, "a claim that nobody has asked for")
-	e.Ask([]netip.Addr{host}, true)
+	e.Ask([]netip.Addr{host}, true, 0)
 	require.Eventually(t, func() bool { _, answered = heard(); return !answered.IsZero() }, netnstest.Patience, time.Millisecond)
 	assert.True(t, answered.After(began))
 }
@@ -123,7 +123,7 @@ func TestEarsHearWhenAWordArrivedAndNotWhenItWasRead(t *testing.T) {
 			time.Sleep(50 * time.Millisecond) // and stays there for a while, all of it
 
 			asked := time.Now()
-			e.Ask([]netip.Addr{netip.MustParseAddr(a.nobody)}, true)
+			e.Ask([]netip.Addr{netip.MustParseAddr(a.nobody)}, true, 0)
 			var at time.Time
 			e.Heard(opened, func(host netip.Addr, when, _ time.Time) {
 				if host == speaker {

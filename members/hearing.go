@@ -17,6 +17,10 @@ import (
 // moments, and no host that was heard then answers any more. It says so, and those that hear each other judge ([PeerState], HearsNobody). As an
 // Active it comes last; nothing else changes for a node that is really alone.
 
+// QuestionGap is the least time between two questions to one host, whichever Virtual Router of the node asks: a later one does not leave, and the answer
+// to the one before stands for its own.
+const QuestionGap = 30 * time.Millisecond
+
 const (
 	// roundGap is the time between two questions to the same host while nothing is heard, and for how long an answer is waited for. See Pace.Gap.
 	roundGap = 40 * time.Millisecond
@@ -81,15 +85,14 @@ func (h *Hearing) Hear(from netip.Addr, at time.Time, answer bool) {
 	}
 }
 
-// Answered takes in that a host has answered a question, of whichever Virtual Router of this node; zero: it has not. It need not be asked again for this
-// one: a question so soon after another one does not leave.
+// Answered takes in that a host has answered a question, of whichever Virtual Router of this node; zero: it has not.
 func (h *Hearing) Answered(a netip.Addr, at time.Time) {
 	w := h.find(a)
 	if w == nil || at.IsZero() {
 		return
 	}
 	w.answered = later(w.answered, at)
-	if at.After(w.asked) {
+	if at.After(w.asked.Add(-QuestionGap)) {
 		w.missed = 0
 	}
 }

@@ -204,6 +204,44 @@ func TestHearingIsUnsureWhenTheFirstMomentsWereTheLast(t *testing.T) {
 	assert.False(t, l.h.Unsure())
 }
 
+// A question that another Virtual Router of the node has asked a moment before does not leave. Its answer is older, and counts all the same: else two short
+// silences would leave this one without witnesses.
+func TestHearingCountsTheAnswerToTheQuestionBefore(t *testing.T) {
+	l := newHearingLink("10.77.0.12", "10.77.0.13")
+	l.pace.Usual = false
+	l.run(time.Second)
+	hosts := l.hosts
+	require.Len(t, l.h.witnesses(), 2)
+	for range 3 {
+		l.hosts = nil // the questions of this one do not leave
+		asked := l.asked
+		for l.asked == asked {
+			l.run(10 * time.Millisecond)
+		}
+		for _, a := range hosts {
+			l.h.Answered(a, l.now.Add(-15*time.Millisecond))
+		}
+		l.h.Sound(l.now)
+		l.run(10 * time.Millisecond)
+	}
+	assert.Len(t, l.h.witnesses(), 2)
+}
+
+// Hosts that did not answer in time while others were heard are asked once more, and not after seconds in which a deaf node would not find out.
+func TestHearingAsksAgainWhomItDropsWhereFewAreLeft(t *testing.T) {
+	l := newHearingLink("10.77.0.12", "10.77.0.13")
+	l.run(time.Second)
+	hosts := l.hosts
+	l.hosts = nil
+	for l.h.rounds < dropAfter+1 {
+		l.run(10 * time.Millisecond)
+	}
+	l.hosts = hosts
+	l.h.Sound(l.now)
+	l.run(50 * time.Millisecond)
+	assert.Len(t, l.h.witnesses(), 2)
+}
+
 // Many Virtual Routers of a node have a Hearing each. What one of them hears, or is answered, the others need not ask for.
 func TestHearingsOfOneLinkAskLittleMoreThanOne(t *testing.T) {
 	hosts := []netip.Addr{netip.MustParseAddr("10.77.0.12"), netip.MustParseAddr("10.77.0.13")}

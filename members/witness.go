@@ -53,11 +53,11 @@ func (h *Hearing) find(a netip.Addr) *witness {
 	return nil
 }
 
-// drop makes a host that was asked in vain while others were heard no witness any more.
+// drop makes a host that was asked in vain while others were heard no witness any more. It is asked once more immediately where too few are left.
 func (h *Hearing) drop() {
 	for i := range h.hosts {
-		if w := &h.hosts[i]; w.missed >= dropAfter {
-			w.answered = time.Time{}
+		if w := &h.hosts[i]; w.missed >= dropAfter && !w.answered.IsZero() {
+			w.answered, w.asked = time.Time{}, time.Time{}
 		}
 	}
 }

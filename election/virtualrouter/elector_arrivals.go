@@ -63,7 +63,7 @@ func (e *Elector) listen() []Voice {
 		if asked.IsZero() || now.Sub(asked) > listenFor {
 			return nil
 		}
-		since = later(since, asked)
+		since = later(since, asked.Add(-members.QuestionGap))
 	}
 	e.voices = e.cfg.Ears.Heard(e.voices[:0], since)
 	for _, v := range e.voices {

@@ -75,14 +75,14 @@ type ears struct {
 
 // Ask implements virtualrouter.Ears.
 func (e *ears) Ask(q members.Question) {
-	e.arp.Ask(q.To, q.Named || q.Wide)
+	e.arp.Ask(q.To, q.Named || q.Wide, members.QuestionGap)
 	if !q.Named && !q.Wide {
 		return
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if q.Named && time.Since(e.sought) < routersAge {
-		e.arp.Ask(e.routers, true)
+		e.arp.Ask(e.routers, true, members.QuestionGap)
 		return
 	}
 	if e.busy {
@@ -100,7 +100,7 @@ func (e *ears) look(q members.Question) {
 		known, _ = e.links.Neighbours(e.index, e.v6)
 		known = known[:min(len(known), mostNeighbours)]
 	}
-	e.arp.Ask(append(known, routers...), true)
+	e.arp.Ask(append(known, routers...), true, members.QuestionGap)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.routers, e.sought, e.busy = routers, time.Now(), false
