@@ -43,8 +43,7 @@ type Hearing struct {
 	first time.Time // and when first
 	since time.Time // since when something is heard again by a node that was deaf; zero: nothing is
 
-	rounds int       // how often questions were asked since then
-	last   time.Time // what heard was at the first of them
+	rounds int       // how often questions were asked in this silence
 	began  time.Time // when the first of them was asked
 	back   time.Time // when the first sound came after that, while deaf; zero: none has
 	asked  time.Time // when the last one was
@@ -175,7 +174,7 @@ func (h *Hearing) step(now time.Time, p Pace) Question {
 		return h.upkeep(now)
 	}
 	if h.rounds == 0 {
-		h.last, h.began, h.back = h.heard, now, time.Time{}
+		h.began, h.back = now, time.Time{}
 	}
 	h.rounds++
 	if h.rounds == 1 && p.Usual { // as a rule it answers
@@ -201,8 +200,8 @@ func (h *Hearing) begin(now time.Time) Question {
 }
 
 // silent tells that nothing has arrived since the first question of a silence. A node that takes over has more patience from then on, and hears
-// nothing for all that.
-func (h *Hearing) silent() bool { return h.rounds > 0 && h.heard.Equal(h.last) }
+// nothing for all that. What had arrived before for another Virtual Router, and is heard of later, is no answer.
+func (h *Hearing) silent() bool { return h.rounds > 0 && !h.heard.After(h.began) }
 
 // Undecided tells that nothing has arrived from that time on, though hosts that answer as a rule were asked: this node may be deaf, and the next questions
 // tell. It is over after deafTime.

@@ -204,6 +204,25 @@ func TestHearingIsUnsureWhenTheFirstMomentsWereTheLast(t *testing.T) {
 	assert.False(t, l.h.Unsure())
 }
 
+// Another Virtual Router of the node heard something last, a moment before this one began to ask, and says so a moment later: that ends no silence. It did, and
+// the node took the address, lost its witnesses and never found out.
+func TestHearingOfWhatCameBeforeTheQuestionsEndsNoSilence(t *testing.T) {
+	l := newHearingLink("10.77.0.12", "10.77.0.13")
+	l.pace.Usual, l.pace.Quiet = false, 150*time.Millisecond
+	l.run(time.Second)
+	l.hosts = nil
+	l.h.Sound(l.now)
+	heard := l.now
+	for l.h.rounds < 2 {
+		l.run(10 * time.Millisecond)
+	}
+	l.h.Share(heard.Add(time.Millisecond))
+	assert.True(t, l.h.Undecided(l.now))
+	l.pace.Usual, l.pace.Quiet = true, 400*time.Millisecond // as a node that has taken over
+	l.run(200 * time.Millisecond)
+	assert.True(t, l.h.Deaf())
+}
+
 // A question that another Virtual Router of the node has asked a moment before does not leave. Its answer is older, and counts all the same: else two short
 // silences would leave this one without witnesses.
 func TestHearingCountsTheAnswerToTheQuestionBefore(t *testing.T) {
