@@ -98,7 +98,7 @@ func roomOf(dir string) string {
 	case "internal":
 		room, _, _ := strings.Cut(below, "/")
 		return room
-	case "vrrp", "arp", "members":
+	case "vrrp", "arp", "members", "dhcp":
 		return "wire"
 	}
 	return top

@@ -24,7 +24,7 @@ func ranges(digit byte) []Entry {
 	case '1':
 		return transition()
 	case '2':
-		return slices.Concat(hold(), holdWatched(), holdReturns(), holdNewcomers(), holdKubelet())
+		return slices.Concat(hold(), holdWatched(), holdReturns(), holdNewcomers(), holdKubelet(), holdLease())
 	case '3':
 		return slices.Concat(wire(), wireWatched(), wireHearing(), routes(), reach(), wireCauses(), wireListeners(), wireLacks())
 	case '4':
