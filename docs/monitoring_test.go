@@ -262,6 +262,11 @@ func situations() []situation {
 		}(), nil},
 		{"a holder without a fence", one("n1", "keepvip_fenced", of, "0x60"), []fired{{"KeepvipFenceNotInPlace", at("n1", "vip", "apiserver")}}},
 		{"a standby without a fence", one("n2", "keepvip_fenced", of, "0x60"), nil},
+		{
+			"a DHCP server refuses the lease", one("n1", "keepvip_dhcp_leased", of+`,address="10.0.0.100"`, "0x60"),
+			[]fired{{"KeepvipNoDHCPLease", at("n1", "vip", "apiserver", "address", "10.0.0.100")}},
+		},
+		{"a new holder asks for the lease", one("n1", "keepvip_dhcp_leased", of+`,address="10.0.0.100"`, "0x3 1x56"), nil},
 		{"a load is not spread", one("n2", "keepvip_spread_working", of, "0x60"), []fired{{"KeepvipNotSpread", at("n2", "vip", "apiserver")}}},
 		{"a follower's kernel refuses", one("w1", "keepvip_follower_working", of, "0x60"), []fired{{"KeepvipFollowerNotWorking", at("w1", "vip", "apiserver")}}},
 		{

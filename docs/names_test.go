@@ -68,7 +68,7 @@ func TestPagesNameWhatIsThere(t *testing.T) {
 var (
 	optionKey = regexp.MustCompile("(?m)^\\| `([A-Za-z.\\[\\]]+)` \\|")
 	// What a text calls an option by its section. Other words with a dot are names of files, of Go and of JSON.
-	optionNamed = regexp.MustCompile(`(?:^|[^\w./\]-])((?:vrrp|raft|check|spread|announce|metrics|follow|health|log|key|notifyFIFO)\.[a-zA-Z]+(?:\.[a-zA-Z]+)*)`)
+	optionNamed = regexp.MustCompile(`(?:^|[^\w./\]-])((?:vrrp|raft|dhcp|check|spread|announce|metrics|follow|health|log|key|notifyFIFO)\.[a-zA-Z]+(?:\.[a-zA-Z]+)*)`)
 )
 
 // An option that an error, a remedy or a page for operators names is one of the reference: who reads it at night looks for it there.
@@ -115,7 +115,7 @@ func TestOptionsThatTextsNameAreThere(t *testing.T) {
 // sources are the files of the program, without its tests.
 func sources(t *testing.T) (out []string) {
 	t.Helper()
-	for _, top := range []string{"../arp", "../cmd", "../election", "../internal", "../kubeadm", "../members", "../vrrp"} {
+	for _, top := range []string{"../arp", "../cmd", "../dhcp", "../election", "../internal", "../kubeadm", "../members", "../vrrp"} {
 		require.NoError(t, filepath.WalkDir(top, func(path string, _ os.DirEntry, err error) error {
 			if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
 				out = append(out, path)

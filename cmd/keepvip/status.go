@@ -144,6 +144,7 @@ func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {
 	}
 	writeDetector(b, v)
 	writeSpread(b, v.Spread)
+	writeLeases(b, v, now)
 	if v.Uncovered != "" {
 		fmt.Fprintf(b, "  UNSERVED  %s\n", coded(v.Uncovered, code.NotCovered))
 	}

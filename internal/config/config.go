@@ -61,6 +61,8 @@ type VIP struct {
 	ExternalAddress string        // where clients connect in ModeExternal: an address or a name, perhaps with a port
 	ExternalGrace   time.Duration // for how long the addresses are served after the mode has become external
 
+	DHCP DHCP
+
 	OnConflict      onConflict
 	ProbeBeforeBind bool
 }

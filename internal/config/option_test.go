@@ -65,6 +65,8 @@ var samples = map[string]struct {
 	"spread-weight":            {value: "0"},
 	"spread-member":            {value: "10.77.0.11,10.77.0.12"},
 	"on-conflict":              {value: "yield"},
+	"dhcp":                     {value: "true"},
+	"dhcp-client-id":           {value: "api.example.com", needs: map[string][]string{"dhcp": {"true"}}},
 	"checks-as-root":           {value: "safe"},
 	"probe-before-bind":        {value: "false"},
 	"check":                    {value: "http://[::1]:8080/healthz?a=b"},

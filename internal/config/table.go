@@ -17,7 +17,7 @@ const (
 )
 
 // table is every option there is, never changed. Nothing else in the project names a key, a flag or a default.
-var table = slices.Concat(vipOptions(), virtualMACOptions(), hooksOnlyOptions(), routeOptions(), externalOptions(), conflictOptions(), checkOptions(), spreadOptions(), backendCheckOptions(), processOptions(), raftOptions(), followOptions(), hostOptions(), metricsOptions(), healthOptions(), fifoOptions())
+var table = slices.Concat(vipOptions(), virtualMACOptions(), hooksOnlyOptions(), routeOptions(), externalOptions(), conflictOptions(), dhcpOptions(), checkOptions(), spreadOptions(), backendCheckOptions(), processOptions(), raftOptions(), followOptions(), hostOptions(), metricsOptions(), healthOptions(), fifoOptions())
 
 // keepalivedName is a name that programs know from a keepalived.conf.
 func keepalivedName() kind[string] {

@@ -55,6 +55,7 @@ func (c *Config) Validate() error {
 		v.external()
 		v.hooksOnly()
 		v.virtualMAC()
+		v.dhcp()
 	}
 	c.validateGroupNames(&ps)
 	c.checkKey(&ps)

@@ -11,18 +11,20 @@ import (
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/internal/serve/service/address"
+	"github.com/keepvip/keepvip/internal/serve/service/dhcplease"
 	"github.com/keepvip/keepvip/internal/serve/service/route"
 	"github.com/keepvip/keepvip/internal/serve/service/spread"
 )
 
 // servedAddresses is the service of an entry whose addresses this node may hold: that of the addresses, beside it the one that spreads their
-// load, and the one that announces a route to them. The addresses come first: the others may wait for the kernel for long. The route is there
-// after the addresses, and gone before them.
+// load, the one that keeps leases of a DHCP server, and the one that announces a route to them. The addresses come first: the others may wait for the
+// kernel for long. The route is there after the addresses, and gone before them.
 type servedAddresses struct {
 	build     *builder
 	log       *slog.Logger
 	addresses held
 	host      spread.Host
+	lease     *dhcplease.Service             // nil: the addresses are bound nowhere
 	route     *route.Service                 // nil: there is none
 	spread    atomic.Pointer[spread.Service] // nil: there is none
 	cfg       spread.Config                  // of spread; belongs to the caller of configure
@@ -50,6 +52,7 @@ var (
 func (b *builder) serveAddresses(in *instance.Config, blocked func(instance.Blocked)) *servedAddresses {
 	s := &servedAddresses{build: b, log: b.log.With("vip", in.VIP.Name), host: spreadHost{b.host}}
 	s.addresses = address.NewSeveral(b.partsOf(in, s.left(in.VIP, nil)), b.host, s.log, blocked)
+	s.lease = dhcplease.New(leasesOf(in.VIP), openDHCP, s.log)
 	if in.VIP.Routed() {
 		s.route = route.New(b.routeConfig(in.VIP), b.routes(), s.log)
 	}
@@ -61,6 +64,7 @@ func (b *builder) serveAddresses(in *instance.Config, blocked func(instance.Bloc
 func (s *servedAddresses) Reconfigure(in *instance.Config) {
 	cfg := s.build.spreadConfig(in.VIP)
 	s.addresses.Reconfigure(s.build.partsOf(in, s.left(in.VIP, s.ending(cfg, time.Now()))))
+	s.lease.Reconfigure(leasesOf(in.VIP))
 	s.configure(cfg, true)
 }
 
@@ -126,6 +130,9 @@ func (s *servedAddresses) ending(cfg *spread.Config, now time.Time) (out []addre
 
 // beside are the services beside the addresses.
 func (s *servedAddresses) beside() (out []instance.Service) {
+	if s.lease != nil {
+		out = append(out, s.lease)
+	}
 	if at := s.spread.Load(); at != nil {
 		out = append(out, at)
 	}
@@ -154,10 +161,23 @@ func (s *servedAddresses) Apply(ctx context.Context, d election.Decision) error 
 		_ = at.Apply(ctx, d) // has no error
 	}
 	err := s.addresses.Apply(ctx, d)
+	if err == nil || d.Role != election.Quiet { // by which nothing has changed then
+		s.keepLeases(ctx, d, err == nil)
+	}
 	if err == nil && d.Role == election.Serve {
 		s.announceRoute(ctx, d)
 	}
 	return err
+}
+
+// keepLeases has leases kept of addresses that are bound and announced.
+func (s *servedAddresses) keepLeases(ctx context.Context, d election.Decision, bound bool) {
+	if d.Role == election.Serve && !bound {
+		d.Role = election.Standby
+	}
+	if s.lease != nil {
+		_ = s.lease.Apply(ctx, d) // has no error
+	}
 }
 
 func (s *servedAddresses) announceRoute(ctx context.Context, d election.Decision) {
@@ -199,6 +219,9 @@ func (s *servedAddresses) Status() instance.ServiceStatus {
 	out := s.addresses.Status()
 	if at := s.spread.Load(); at != nil {
 		out.Spread = at.Status().Spread
+	}
+	if s.lease != nil {
+		out.Leases = s.lease.Status().Leases
 	}
 	if s.route == nil {
 		return out
@@ -245,6 +268,9 @@ func (s *servedAddresses) Close() error {
 		gone = s.route.Close()
 	}
 	err := errors.Join(gone, s.addresses.Close())
+	if s.lease != nil {
+		err = errors.Join(err, s.lease.Close())
+	}
 	if at := s.spread.Swap(nil); at != nil {
 		if err := at.Close(); err != nil {
 			s.log.Warn("spreading has left something behind", "error", err)

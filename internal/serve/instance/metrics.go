@@ -45,6 +45,7 @@ var (
 	descLocal      = desc("keepvip_local", "1 where nobody is elected: each fit node serves, and several nodes are active.")
 	descRoutes     = desc("keepvip_routes", "Routes to the addresses that this node's kernel had when it was asked last; 0 while this node does not serve.")
 	descRoutePuts  = desc("keepvip_route_puts_total", "Times the routes were put, also while they were there.")
+	descLeased     = desc("keepvip_dhcp_leased", "1 while a DHCP server keeps the address for the holder, 0 while it does not; absent on other nodes, and without the option.", "address")
 	descRoutesLost = desc("keepvip_routes_lost_total", "Times a route was gone that somebody else had removed, and was put back.")
 	descConflicts  = desc("keepvip_conflicts", "Hosts outside the election that claim an address.")
 	descHealthy    = desc("keepvip_check_healthy", "1 when the health check passes; absent until its first result.", "check")
@@ -139,6 +140,9 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		collectCounters(ch, s)
 		collectSpread(ch, s)
 		collectRoutes(ch, s)
+		for _, l := range s.Leases {
+			ch <- prometheus.MustNewConstMetric(descLeased, prometheus.GaugeValue, truth(l.Problem == "" && !l.Renewed.IsZero()), s.Name, l.Address.String())
+		}
 	}
 }
 

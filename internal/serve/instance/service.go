@@ -122,6 +122,18 @@ type ServiceStatus struct {
 	Restored          uint64
 	Spread            *SpreadStatus // nil: the holder serves everything
 	Routes            *RouteStatus  // nil: nothing is announced by routes
+	Leases            []LeaseStatus // that this node keeps at a DHCP server
+}
+
+// LeaseStatus is the lease of one address at a DHCP server.
+type LeaseStatus struct {
+	Address  netip.Addr `json:"address"`
+	ClientID string     `json:"clientID"`          // by which the server knows the lease
+	Server   netip.Addr `json:"server,omitzero"`   // absent: there is no lease yet
+	Renewed  time.Time  `json:"renewed,omitzero"`  // when the server granted it last
+	Expires  time.Time  `json:"expires,omitzero"`  // absent: there is no lease, or it is for ever
+	Problem  string     `json:"problem,omitempty"` // why there is none, or why it may end
+	Code     code.Code  `json:"code,omitempty"`    // of Problem
 }
 
 // RouteStatus is about routes to the addresses.

@@ -43,6 +43,7 @@ type Status struct {
 	Fence     FenceStatus          `json:"fence"`
 	Spread    *SpreadStatus        `json:"spread,omitempty"`         // how connections are spread over the members; absent: the holder serves all of them
 	Route     *RouteStatus         `json:"route,omitempty"`          // by which a routing daemon tells routers of this node; absent: nothing is announced so
+	Leases    []LeaseStatus        `json:"dhcp,omitempty"`           // of a DHCP server, that this node keeps as the holder
 	Members   []MemberStatus       `json:"members"`                  // this node and those it has heard
 	Takers    Takers               `json:"takers"`                   // who could take the address over
 	Local     bool                 `json:"local,omitempty"`          // nobody is elected: each fit node serves, and this one knows nothing of the others
@@ -140,7 +141,7 @@ func (v *view) status() Status {
 	if v.service != nil {
 		part = v.service.Status()
 	}
-	s.Spread, s.Route = part.Spread, part.Routes
+	s.Spread, s.Route, s.Leases = part.Spread, part.Routes, part.Leases
 	s.Fence, s.Conflicts = part.Fence, append([]Conflict{}, part.Conflicts...)
 	if !v.cfg.apart() {
 		s.name()

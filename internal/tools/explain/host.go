@@ -41,6 +41,11 @@ func (c *chain) host() {
 	if u := c.Unrouted; u != nil {
 		c.facts = append(c.facts, Fact{Code: code.RepliesLost, Text: u.Reason, Remedy: u.Remedy})
 	}
+	for _, l := range c.Leases {
+		if l.Problem != "" {
+			c.say(l.Code, time.Time{}, fmt.Sprintf("%s stays here, and no DHCP server keeps it for %s: %s", l.Address, l.ClientID, l.Problem))
+		}
+	}
 	c.spread()
 	for i := range c.Members {
 		if m := &c.Members[i]; m.Self && c.Interface != "" {

@@ -137,7 +137,7 @@ func TestConvertRefuses(t *testing.T) {
 		{"a variable", with("address=${IP}"), []string{"is a name or a variable"}},
 		{"an address with its prefix", with("address=10.0.0.1/24"), []string{"want the address alone"}},
 		{"two addresses that differ", with("address=10.0.0.1", "vip_address=10.0.0.2"), []string{"f:14: vip_address 10.0.0.2, but address 10.0.0.1 in line 12"}},
-		{"an address by DHCP", with("address=vip", "vip_ddns=true"), []string{"f:12: address vip", "f:14: vip_ddns true: keepvip gets no address by DHCP"}},
+		{"an address by DHCP", with("address=vip", "vip_ddns=true"), []string{"f:12: address vip", "f:14: vip_ddns true: keepvip gets no address by DHCP, want a fixed one in address, and vip_ddns false; --dhcp then keeps its lease at the server"}},
 		{"Wireguard alone", pod("cp_enable=true", "vip_wireguard=true", "address=10.0.0.1"), []string{"keepvip has no Wireguard"}},
 		{"no mode", pod("cp_enable=true", "address=10.0.0.1"), []string{"f:4: vip_arp is not true"}},
 		{"Services alone", pod("vip_arp=true", "svc_enable=true", "address=10.0.0.1"), []string{"f:10: svc_enable true without cp_enable"}},

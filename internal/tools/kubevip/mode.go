@@ -26,7 +26,7 @@ func (c *conversion) switchedOn(env string, v fate, why string) {
 
 func (c *conversion) refuseFeatures() {
 	if s, _ := c.settings.get(envDDNS); c.settings.on(envDDNS) {
-		c.refuse(s.line, "%s: keepvip gets no address by DHCP, want a fixed one in address, and vip_ddns false", s.what())
+		c.refuse(s.line, "%s: keepvip gets no address by DHCP, want a fixed one in address, and vip_ddns false; --dhcp then keeps its lease at the server (docs/dhcp.md)", s.what())
 	}
 	if c.settings.on(envControlPlane) {
 		return
