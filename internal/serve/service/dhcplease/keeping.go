@@ -52,6 +52,7 @@ func (k *keeping) speak() error {
 	if err != nil {
 		return err
 	}
+	k.failed = ""
 	heard, broken := make(chan dhcp.Reply), make(chan error, 1)
 	ctx, stop := context.WithCancel(k.ctx)
 	go func() {
@@ -99,12 +100,14 @@ func (k *keeping) speak() error {
 
 // say has what is due on the wire. What cannot be sent is repeated as what is not answered.
 func (k *keeping) say(sock Socket) {
-	k.failed = ""
 	for _, keeper := range k.keepers {
-		if out, ok := keeper.Due(time.Now()); ok {
-			if err := sock.Send(out); err != nil {
-				k.failed = err.Error()
-			}
+		out, ok := keeper.Due(time.Now())
+		if !ok {
+			continue
+		}
+		k.failed = ""
+		if err := sock.Send(out); err != nil {
+			k.failed = err.Error()
 		}
 	}
 }
