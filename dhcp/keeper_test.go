@@ -203,6 +203,10 @@ func TestKeeperThatIsRefusedAsksLessAndLess(t *testing.T) {
 	assert.Equal(t, "REQUEST 10.77.0.100 of 10.77.0.1", k.says())
 	k.hears(ACK, vip)
 	k.wrong("", "")
+
+	k.says()
+	k.hears(NAK, vip)
+	assert.Equal(t, k.now, k.Next(), "what was before the lease counts no more")
 }
 
 func TestKeeperNeverTakesAnotherAddress(t *testing.T) {

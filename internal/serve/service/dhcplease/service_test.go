@@ -32,9 +32,9 @@ type wire struct {
 	mu     sync.Mutex // guards what follows
 	answer func(dhcp.Message) dhcp.Message
 	heard  []dhcp.Outgoing
-	open   int // sockets
-	opened int
-	broken error // of the next Open
+	open   int    // sockets
+	broken error  // of the next Open
+	cut    func() // has the newest socket fail
 }
 
 func (w *wire) Open(instance.Place) (Socket, error) {
@@ -44,8 +44,9 @@ func (w *wire) Open(instance.Place) (Socket, error) {
 		return nil, w.broken
 	}
 	w.open++
-	w.opened++
-	return &socket{wire: w, replies: make(chan dhcp.Reply, 9), closed: make(chan struct{})}, nil
+	cut := make(chan struct{})
+	w.cut = func() { close(cut) }
+	return &socket{wire: w, replies: make(chan dhcp.Reply, 9), closed: make(chan struct{}), cut: cut}, nil
 }
 
 func (w *wire) set(change func()) {
@@ -70,6 +71,7 @@ type socket struct {
 	*wire
 	replies chan dhcp.Reply
 	closed  chan struct{}
+	cut     chan struct{}
 }
 
 func (s *socket) Send(r dhcp.Outgoing) error {
@@ -90,6 +92,8 @@ func (s *socket) Receive() (dhcp.Reply, error) {
 		return r, nil
 	case <-s.closed:
 		return dhcp.Reply{}, errors.New("closed")
+	case <-s.cut:
+		return dhcp.Reply{}, errors.New("the link is gone")
 	}
 }
 
@@ -194,5 +198,13 @@ func TestASocketThatCannotBeOpenedIsSaidAndTriedAgain(t *testing.T) {
 		synctest.Wait()
 		assert.Empty(t, s.Status().Leases[0].Problem)
 		assert.False(t, s.Status().Leases[0].Renewed.IsZero())
+
+		w.cut()
+		synctest.Wait()
+		assert.Equal(t, "the link is gone", s.Status().Leases[0].Problem)
+		time.Sleep(reopenAfter)
+		synctest.Wait()
+		assert.Empty(t, s.Status().Leases[0].Problem, "the lease goes on")
+		assert.Equal(t, 2, w.words())
 	})
 }
