@@ -26,7 +26,7 @@ ACTIONLINT  := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 LAB_TOOLS   := ip:iproute2 nft:nftables
 PACKAGE_TOOLS := dpkg-deb:dpkg rpm:rpm systemctl:systemd mandoc:mandoc zsh:zsh fish:fish ctr:containerd ip:iproute2
 E2E_TOOLS   := containerd:containerd runc:runc nsenter:util-linux bash:bash
-TEST_TOOLS  := $(LAB_TOOLS) setpriv:util-linux chrt:util-linux keepalived:keepalived curl:curl awk:mawk gcc:gcc tshark:tshark vtysh:frr bird:bird2 promtool:prometheus haproxy:haproxy chromium:chromium
+TEST_TOOLS  := $(LAB_TOOLS) setpriv:util-linux chrt:util-linux keepalived:keepalived curl:curl awk:mawk gcc:gcc tshark:tshark vtysh:frr bird:bird2 promtool:prometheus haproxy:haproxy dnsmasq:dnsmasq-base chromium:chromium
 
 export PATH := $(PATH):/usr/sbin:/sbin
 

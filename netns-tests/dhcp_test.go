@@ -1,0 +1,135 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// dhcpServer is a dnsmasq on the lab's client.
+type dhcpServer struct {
+	t   *testing.T
+	lab *lab.Lab
+}
+
+// run begins anew with another configuration, and with the leases that there are.
+func (d *dhcpServer) run(args ...string) {
+	d.t.Helper()
+	d.end()
+	_, err := d.lab.Client.Run("dnsmasq", append([]string{
+		"--conf-file=/dev/null", "--port=0", "--user=root", "--interface=eth0", "--bind-interfaces", "--log-dhcp", "--log-facility=" + d.path("log"),
+		"--pid-file=" + d.path("pid"), "--dhcp-leasefile=" + d.path("leases"), "--dhcp-option=option:T1,12",
+	}, args...)...)
+	require.NoError(d.t, err)
+}
+
+func (d *dhcpServer) end() {
+	if _, err := os.Stat(d.path("pid")); err == nil {
+		_, err = d.lab.Client.Run("pkill", "-F", d.path("pid"))
+		require.NoError(d.t, err)
+		eventually(d.t, 0, "the DHCP server has ended", func() bool {
+			_, err := os.Stat(d.path("pid"))
+			return os.IsNotExist(err)
+		})
+	}
+}
+
+func (d *dhcpServer) path(name string) string { return filepath.Join(d.lab.Dir, "dnsmasq."+name) }
+
+// said is how often the server has said something about the address, as in DHCPACK.
+func (d *dhcpServer) said(what string) int {
+	text, err := os.ReadFile(d.path("log"))
+	require.NoError(d.t, err)
+	return strings.Count(string(text), what+"(eth0) "+lab.VIP4.String()+" ")
+}
+
+// lease is the only line of the server's leases.
+func (d *dhcpServer) lease() string {
+	text, err := os.ReadFile(d.path("leases"))
+	if !os.IsNotExist(err) {
+		require.NoError(d.t, err)
+	}
+	assert.LessOrEqual(d.t, strings.Count(string(text), "\n"), 1, "a second lease")
+	return strings.TrimSpace(string(text))
+}
+
+// packetSockets are those of a namespace.
+func packetSockets(t *testing.T, n *lab.Node) int {
+	t.Helper()
+	out, err := n.Run("cat", "/proc/net/packet")
+	require.NoError(t, err)
+	return strings.Count(out, "\n")
+}
+
+// The DHCP server knows the address: with a reservation, which the holder asks an offer of, and with an authoritative server, which grants at the first word.
+func TestLeaseOfADHCPServerMovesWithTheAddress(t *testing.T) {
+	t.Parallel()
+	const client = "keepvip-10.77.0.100"
+	for name, args := range map[string][]string{
+		"a reservation":           {"--dhcp-range=10.77.0.220,10.77.0.230,2m", "--dhcp-host=id:" + client + "," + lab.VIP4.String() + ",2m"},
+		"an authoritative server": {"--dhcp-range=10.77.0.90,10.77.0.110,2m", "--dhcp-authoritative"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}, Product: trial.Keepvip{Args: []string{"--dhcp"}}})
+			d := &dhcpServer{t, g.Lab}
+			t.Cleanup(d.end)
+			d.run(args...)
+			sockets := map[*lab.Node]int{}
+			for _, n := range g.Lab.Nodes {
+				sockets[n] = packetSockets(t, n)
+			}
+			require.NoError(t, g.StartAll())
+			// leasedBy asserts that the one lease is that of the holder's interface, and of the cluster's client.
+			leasedBy := func(holder *lab.Node) {
+				t.Helper()
+				want := fmt.Sprintf("%s %s * 00:%s", holder.NICs[0].MAC, lab.VIP4, hexed(client))
+				eventually(t, time.Minute, "the lease is that of "+holder.Label, func() bool { return strings.HasSuffix(d.lease(), want) })
+				eventually(t, time.Minute, "the status says so", func() bool {
+					return strings.Contains(printed(t, holder, "status"), "  dhcp      "+lab.VIP4.String()+" as "+client+": leased by "+d.lab.Client.Address.String())
+				})
+			}
+			holder := settled(t, g)
+			leasedBy(holder)
+			asked, granted := d.said("DHCPDISCOVER"), d.said("DHCPACK")
+			eventually(t, time.Minute, "it is renewed", func() bool { return d.said("DHCPACK") > granted })
+
+			eventually(t, time.Minute, "a node can take it", func() bool { return command(t, holder, "handover") == 0 })
+			holder = settled(t, g)
+			leasedBy(holder)
+			assert.Equal(t, asked, d.said("DHCPDISCOVER"), "the lease goes on")
+			assert.Zero(t, d.said("DHCPNAK")+d.said("DHCPRELEASE"))
+
+			d.run("--dhcp-range=10.77.0.220,10.77.0.230,2m", "--dhcp-authoritative", "--dhcp-host=id:another,"+lab.VIP4.String())
+			eventually(t, time.Minute, "the status says that the server refuses", func() bool {
+				return strings.Contains(printed(t, holder, "status"), "[KV256]")
+			})
+			assert.True(t, holder.Holds(lab.VIP4), "the address stays")
+			reached(t, g)
+
+			for _, n := range g.Lab.Nodes {
+				_, err := g.Daemon(n).Terminate(trial.SettleLimit)
+				require.NoError(t, err)
+				assert.False(t, n.Holds(lab.VIP4))
+				assert.Equal(t, sockets[n], packetSockets(t, n), "sockets that are left on %s", n.Label)
+			}
+			assert.Zero(t, d.said("DHCPRELEASE"))
+		})
+	}
+}
+
+// hexed is a text as the server writes a client identifier.
+func hexed(text string) string {
+	return strings.ReplaceAll(strings.TrimSpace(fmt.Sprintf("% x", text)), " ", ":")
+}
