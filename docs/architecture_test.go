@@ -98,7 +98,7 @@ func roomOf(dir string) string {
 	case "internal":
 		room, _, _ := strings.Cut(below, "/")
 		return room
-	case "vrrp", "arp", "members", "dhcp":
+	case "vrrp", "arp", "members":
 		return "wire"
 	}
 	return top

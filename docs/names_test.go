@@ -115,7 +115,7 @@ func TestOptionsThatTextsNameAreThere(t *testing.T) {
 // sources are the files of the program, without its tests.
 func sources(t *testing.T) (out []string) {
 	t.Helper()
-	for _, top := range []string{"../arp", "../cmd", "../dhcp", "../election", "../internal", "../kubeadm", "../members", "../vrrp"} {
+	for _, top := range []string{"../arp", "../cmd", "../election", "../internal", "../kubeadm", "../members", "../vrrp"} {
 		require.NoError(t, filepath.WalkDir(top, func(path string, _ os.DirEntry, err error) error {
 			if strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
 				out = append(out, path)

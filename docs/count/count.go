@@ -197,7 +197,7 @@ func roomOf(path string) string {
 	switch parts[0] {
 	case "internal":
 		return parts[1]
-	case "vrrp", "arp", "members", "dhcp":
+	case "vrrp", "arp", "members":
 		return "wire"
 	}
 	return parts[0]

@@ -3,7 +3,7 @@ package daemon
 import (
 	"net"
 
-	"github.com/keepvip/keepvip/dhcp"
+	"github.com/keepvip/keepvip/arp/dhcp"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/internal/serve/service/dhcplease"

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/keepvip/keepvip/dhcp"
+	"github.com/keepvip/keepvip/arp/dhcp"
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/keepvip/keepvip/dhcp"
+	"github.com/keepvip/keepvip/arp/dhcp"
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
