@@ -57,7 +57,9 @@ func TestManyQuestionsWaitInOneThread(t *testing.T) {
 	before := threads()
 	var asking sync.WaitGroup
 	for i := range many {
-		asking.Go(func() { assert.False(t, e.Answers(netip.AddrFrom4([4]byte{10, 9, 0, byte(100 + i)}), 1, 300*time.Millisecond)) })
+		asking.Go(func() {
+			assert.False(t, e.Answers(netip.AddrFrom4([4]byte{10, 9, 0, byte(100 + i)}), 1, 300*time.Millisecond))
+		})
 	}
 	asking.Wait()
 	assert.Less(t, threads()-before, many/4)
