@@ -358,6 +358,11 @@ func TestVirtualMACByReload(t *testing.T) {
 	}
 	p, err := trial.Keepvip{}.Run(n, "--config", write(""))
 	require.NoError(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(p.Log())
+		}
+	})
 	on := func(name string) bool {
 		all, err := n.Addresses()
 		return err == nil && active(n) && strings.Contains(fmt.Sprint(all[name]), lab.VIP4.String())

@@ -124,12 +124,12 @@ func (s *seen) raised(index int) bool {
 	return ok && l.Up
 }
 
-// put adds a link that this process has just made.
+// put adds a link that this process has just made. A listing may have seen it half made meanwhile.
 func (s *seen) put(l link.Link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.generation++
-	s.snapshot = append(slices.Clone(s.snapshot), l)
+	s.snapshot = append(s.but(l.Index), l)
 	s.own = link.Without(s.snapshot, s.virtual)
 }
 
@@ -138,8 +138,13 @@ func (s *seen) remove(index int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.generation++
-	s.snapshot = slices.DeleteFunc(slices.Clone(s.snapshot), func(l link.Link) bool { return l.Index == index })
+	s.snapshot = s.but(index)
 	s.own = link.Without(s.snapshot, s.virtual)
+}
+
+// but is the snapshot without the link of that index. The caller holds the lock.
+func (s *seen) but(index int) []link.Link {
+	return slices.DeleteFunc(slices.Clone(s.snapshot), func(l link.Link) bool { return l.Index == index })
 }
 
 // turn keeps the snapshot true to what this process has just done.
