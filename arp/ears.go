@@ -32,7 +32,7 @@ type Ears struct {
 	ifi  net.Interface
 	from netip.Addr
 
-	waits sync.Mutex // held by whom waits in the kernel, for all: each one there keeps a thread from the others' work
+	waits sync.Mutex // held while one waits in the kernel, for all: each that waits there keeps a thread from the others' work
 
 	mu      sync.Mutex // guards what follows
 	fd      int        // -1: closed

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/base/checksum"
 )
 
 const (
@@ -66,7 +68,7 @@ func (a Advertisement) Append(b []byte, src, dst netip.Addr, form ChecksumForm) 
 	}
 	message := b[start:]
 	header := headerSum(a.wireForm(src, form), src, dst, len(message))
-	binary.BigEndian.PutUint16(message[6:], ^fold(sum(header, message)))
+	binary.BigEndian.PutUint16(message[6:], ^checksum.Fold(checksum.Add(header, message)))
 	return b, nil
 }
 

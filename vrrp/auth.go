@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/auth"
+	"github.com/keepvip/keepvip/internal/base/checksum"
 )
 
 // The trailer of draft-cassen-vrrp-auth-hmac, which follows the VRRP message:
@@ -69,7 +70,7 @@ func (a *Auth) Append(b []byte, adv Advertisement, src, dst netip.Addr, form Che
 	if src.Is6() {
 		whole := b[start:]
 		whole[6], whole[7] = 0, 0
-		binary.BigEndian.PutUint16(whole[6:], ^fold(sum(pseudo(src, dst, len(whole)), whole)))
+		binary.BigEndian.PutUint16(whole[6:], ^checksum.Fold(checksum.Add(pseudo(src, dst, len(whole)), whole)))
 	}
 	return b, nil
 }
@@ -170,7 +171,7 @@ func parseUnverified(b []byte, src, dst netip.Addr) (Advertisement, ChecksumForm
 // computed it.
 func parseSigned(b []byte, end int, src, dst netip.Addr) (Advertisement, ChecksumForm, error) {
 	form := PseudoHeader
-	if !src.Is6() || fold(sum(pseudo(src, dst, len(b)), b)) != 0xffff {
+	if !src.Is6() || checksum.Fold(checksum.Add(pseudo(src, dst, len(b)), b)) != 0xffff {
 		var err error
 		if form, err = matchChecksum(b[:end], b[0]>>4, src, dst); err != nil {
 			return Advertisement{}, 0, err

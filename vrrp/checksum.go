@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"net/netip"
 	"strconv"
+
+	"github.com/keepvip/keepvip/internal/base/checksum"
 )
 
 // ChecksumForm says what the checksum of a VRRPv3 advertisement over IPv4 covers. The standards changed here and
@@ -49,35 +51,18 @@ func groupFor(addr netip.Addr) netip.Addr {
 	return group6
 }
 
-// sum adds b, whose length is even, as big-endian 16-bit words. 4,088 bytes, the longest advertisement, and a
-// pseudo-header cannot overflow 32 bits.
-func sum(acc uint32, b []byte) uint32 {
-	for ; len(b) >= 2; b = b[2:] {
-		acc += uint32(binary.BigEndian.Uint16(b))
-	}
-	return acc
-}
-
 func sumAddr(acc uint32, a netip.Addr) uint32 {
 	if a.Is4() {
 		b := a.As4()
-		return sum(acc, b[:])
+		return checksum.Add(acc, b[:])
 	}
 	b := a.As16()
-	return sum(acc, b[:])
+	return checksum.Add(acc, b[:])
 }
 
 // pseudo sums the pseudo-header of either family: the two layouts hold the same words in another order.
 func pseudo(src, dst netip.Addr, length int) uint32 {
 	return sumAddr(sumAddr(protocolNumber+uint32(length), src), dst)
-}
-
-// fold reduces a sum to 16 bits with end-around carry.
-func fold(acc uint32) uint16 {
-	for acc>>16 != 0 {
-		acc = acc&0xffff + acc>>16
-	}
-	return uint16(acc)
 }
 
 // headerSum is what a form adds to the sum of the message.
@@ -109,13 +94,13 @@ func checksumForms(version uint8, src, dst netip.Addr) []ChecksumForm {
 // matchChecksum returns the form under which the checksum inside b is right.
 func matchChecksum(b []byte, version uint8, src, dst netip.Addr) (ChecksumForm, error) {
 	forms := checksumForms(version, src, dst)
-	message := sum(0, b)
+	message := checksum.Add(0, b)
 	for _, form := range forms {
-		if fold(message+headerSum(form, src, dst, len(b))) == 0xffff {
+		if checksum.Fold(message+headerSum(form, src, dst, len(b))) == 0xffff {
 			return form, nil
 		}
 	}
 	got := binary.BigEndian.Uint16(b[6:])
-	want := ^fold(message + headerSum(forms[0], src, dst, len(b)) + uint32(^got))
+	want := ^checksum.Fold(message + headerSum(forms[0], src, dst, len(b)) + uint32(^got))
 	return 0, &PacketError{Reason: RejectChecksum, Got: int(got), Want: int(want)}
 }

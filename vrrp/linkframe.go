@@ -10,6 +10,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/base/checksum"
 )
 
 const (
@@ -84,7 +86,7 @@ func (c *Conn) packet(payload []byte, dst netip.Addr) (packet []byte, protocol u
 	binary.BigEndian.PutUint16(b[2:], uint16(ipv4Header+len(payload)))
 	b[8], b[9] = 255, protocolNumber
 	putAddresses(b[12:], source, dst)
-	binary.BigEndian.PutUint16(b[10:], ^fold(sum(0, b)))
+	binary.BigEndian.PutUint16(b[10:], ^checksum.Fold(checksum.Add(0, b)))
 	return append(b, payload...), swapped(unix.ETH_P_IP)
 }
 

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/keepvip/keepvip/internal/base/checksum"
 )
 
 func TestLinkPacketIsFromSourceToSource(t *testing.T) {
@@ -18,7 +20,7 @@ func TestLinkPacketIsFromSourceToSource(t *testing.T) {
 	assert.Equal(t, []byte{
 		0x45, 0xc0, 0, 24, 0, 0, 0, 0, 255, 112, 0xa6, 0x06, 10, 77, 0, 11, 10, 77, 0, 11, 0x31, 51, 100, 1,
 	}, b)
-	assert.Equal(t, uint16(0xffff), fold(sum(0, b[:ipv4Header])), "RFC 791, section 3.1")
+	assert.Equal(t, uint16(0xffff), checksum.Fold(checksum.Add(0, b[:ipv4Header])), "RFC 791, section 3.1")
 	assert.Equal(t, uint16(0x0800), binary.BigEndian.Uint16(binary.NativeEndian.AppendUint16(nil, protocol)))
 
 	six := &Conn{filter: filter{source: netip.MustParseAddr("fd77::11")}}

@@ -8,12 +8,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/base/checksum"
 )
 
 // resum makes the checksum right again after a change, so that the check behind it is reached.
 func resum(b []byte) []byte {
 	b[6], b[7] = 0, 0
-	c := ^fold(sum(0, b))
+	c := ^checksum.Fold(checksum.Add(0, b))
 	b[6], b[7] = uint8(c>>8), uint8(c)
 	return b
 }

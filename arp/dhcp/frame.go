@@ -6,6 +6,8 @@ import (
 	"net/netip"
 
 	"golang.org/x/net/bpf"
+
+	"github.com/keepvip/keepvip/internal/base/checksum"
 )
 
 const (
@@ -40,35 +42,18 @@ func frame(mac net.HardwareAddr, r Outgoing) []byte {
 	binary.BigEndian.PutUint16(ip[2:], uint16(ipv4Len+udpLen+len(payload)))
 	copy(ip[12:], from.AsSlice())
 	copy(ip[16:], to.AsSlice())
-	binary.BigEndian.PutUint16(ip[10:], checksum(ip, 0))
+	binary.BigEndian.PutUint16(ip[10:], ^checksum.Fold(checksum.Add(0, ip)))
 	datagram := binary.BigEndian.AppendUint16(nil, clientPort)
 	datagram = binary.BigEndian.AppendUint16(datagram, serverPort)
 	datagram = binary.BigEndian.AppendUint16(datagram, uint16(udpLen+len(payload)))
 	datagram = append(append(datagram, 0, 0), payload...)
-	pseudo := uint32(udp) + uint32(len(datagram))
-	for at := 12; at < ipv4Len; at += 2 {
-		pseudo += uint32(binary.BigEndian.Uint16(ip[at:]))
-	}
-	sum := checksum(datagram, pseudo)
+	pseudo := checksum.Add(udp+uint32(len(datagram)), ip[12:])
+	sum := ^checksum.Fold(checksum.Add(pseudo, datagram))
 	if sum == 0 {
 		sum = 0xffff // 0 says that there is none (RFC 768)
 	}
 	binary.BigEndian.PutUint16(datagram[6:], sum)
 	return append(append(b, ip...), datagram...)
-}
-
-// checksum is that of the Internet (RFC 1071), of what has an even length or is padded with a zero.
-func checksum(b []byte, sum uint32) uint16 {
-	for ; len(b) > 1; b = b[2:] {
-		sum += uint32(binary.BigEndian.Uint16(b))
-	}
-	if len(b) > 0 {
-		sum += uint32(b[0]) << 8
-	}
-	for sum > 0xffff {
-		sum = sum>>16 + sum&0xffff
-	}
-	return ^uint16(sum)
 }
 
 // parseFrame reads a frame with an answer of a server. Checksums are not looked at: a server on the same machine leaves them to a network card that

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/bpf"
+
+	"github.com/keepvip/keepvip/internal/base/checksum"
 )
 
 var own = net.HardwareAddr{2, 0, 0, 0, 0, 11}
@@ -36,9 +38,9 @@ func TestRequestOnTheWire(t *testing.T) {
 	ip := b[ethernetLen:]
 	assert.Equal(t, make([]byte, 4), ip[12:16], "from no address: it need not be bound")
 	assert.Equal(t, everybody.AsSlice(), ip[16:20])
-	assert.Zero(t, checksum(ip[:ipv4Len], 0))
+	assert.Equal(t, uint16(0xffff), checksum.Fold(checksum.Add(0, ip[:ipv4Len])))
 	pseudo := uint32(udp) + uint32(len(ip)-ipv4Len) + 0xffff + 0xffff
-	assert.Zero(t, checksum(ip[ipv4Len:], pseudo))
+	assert.Equal(t, uint16(0xffff), checksum.Fold(checksum.Add(pseudo, ip[ipv4Len:])))
 	m := ip[ipv4Len+udpLen:]
 	assert.GreaterOrEqual(t, len(m), leastLen)
 	assert.Equal(t, []byte{bootRequest, ethernet, 6, 0, 1, 2, 3, 4, 0, 5, 0x80, 0}, m[:12], "with the broadcast flag")

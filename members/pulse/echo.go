@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/base/arrival"
+	"github.com/keepvip/keepvip/internal/base/checksum"
 	"github.com/keepvip/keepvip/internal/base/sockaddr"
 )
 
@@ -128,21 +129,9 @@ func appendEcho(b []byte, v6 bool, id, seq uint16, cookie [cookieLen]byte, at ti
 	b = append(b, cookie[:]...)
 	b = binary.BigEndian.AppendUint64(b, uint64(at))
 	if !v6 {
-		binary.BigEndian.PutUint16(b[start+2:], checksum(b[start:]))
+		binary.BigEndian.PutUint16(b[start+2:], ^checksum.Fold(checksum.Add(0, b[start:])))
 	}
 	return b
-}
-
-// checksum is that of RFC 1071, of an even number of octets.
-func checksum(b []byte) uint16 {
-	var sum uint32
-	for ; len(b) >= 2; b = b[2:] {
-		sum += uint32(binary.BigEndian.Uint16(b))
-	}
-	for sum > 0xffff {
-		sum = sum>>16 + sum&0xffff
-	}
-	return ^uint16(sum)
 }
 
 // parseReply is when the echo was sent that b answers; false for anything else.

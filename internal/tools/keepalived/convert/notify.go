@@ -137,7 +137,7 @@ func (c notifications) callable(h hook, block string) (args []string, from sourc
 func (c notifications) runsAs(h hook, block, program string) (user string, from source, ok bool) {
 	u, from, dropped := c.runner(h.command.User, program, placed(h.command.At))
 	if absent := c.opt.Host.Absent; dropped.text == "" && c.opt.InMemory && absent != nil {
-		// A check that is not there is refused, with or without keepalived's example: nobody would know that the node is ill.
+		// A check that is not there is refused, though keepalived drops it as well: nobody would know that the node is ill.
 		if err := absent(program); err != nil {
 			dropped = trouble{err.Error(), "write the path of one that is there, or delete it"}
 		}
