@@ -14,6 +14,8 @@ import (
 
 	"github.com/mdlayher/packet"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/base/nonblock"
 )
 
 var (
@@ -132,10 +134,10 @@ func (c *Conn) sendOne(fd int, frame []byte) error {
 	// The frame's type in network order, in the host's memory order: what the link-layer socket address holds.
 	to := &unix.SockaddrLinklayer{Ifindex: c.ifi.Index, Protocol: binary.NativeEndian.Uint16(frame[12:]), Halen: 6}
 	copy(to.Addr[:], frame[:6])
-	err := unix.Sendto(fd, frame, unix.MSG_DONTWAIT, to)
+	err := nonblock.Sendto(fd, frame, to)
 	if errors.Is(err, unix.ENETDOWN) || errors.Is(err, unix.EINTR) {
 		// A link that went down leaves this error on the socket for the next caller, who may come when it is long up again.
-		err = unix.Sendto(fd, frame, unix.MSG_DONTWAIT, to)
+		err = nonblock.Sendto(fd, frame, to)
 	}
 	return err
 }

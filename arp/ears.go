@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/base/arrival"
+	"github.com/keepvip/keepvip/internal/base/nonblock"
 )
 
 const (
@@ -149,7 +150,7 @@ func (e *Ears) Ask(to []netip.Addr, named bool, gap time.Duration) {
 func (e *Ears) send(frame []byte) error {
 	to := &unix.SockaddrLinklayer{Ifindex: e.ifi.Index, Protocol: binary.NativeEndian.Uint16(frame[12:]), Halen: 6}
 	copy(to.Addr[:], frame[:6])
-	return unix.Sendto(e.fd, frame, unix.MSG_DONTWAIT, to)
+	return nonblock.Sendto(e.fd, frame, to)
 }
 
 // mac is the interface's Ethernet address at this moment.
@@ -202,7 +203,7 @@ func (e *Ears) read() {
 		return
 	}
 	for range mostRead {
-		n, oobn, _, _, err := unix.Recvmsg(e.fd, e.buf, e.oob[:], unix.MSG_DONTWAIT)
+		n, oobn, _, err := nonblock.Recvmsg(e.fd, e.buf, e.oob[:])
 		now := time.Now()
 		if err != nil {
 			if errors.Is(err, unix.EINTR) || errors.Is(err, unix.ENETDOWN) {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/base/arrival"
+	"github.com/keepvip/keepvip/internal/base/nonblock"
 )
 
 // packetConn is a UDP socket of either family that receives.
@@ -114,12 +115,12 @@ func (p *packetConn) behind() bool {
 }
 
 func (p *packetConn) receive(fd int, b []byte) (datagram, error) {
-	n, oobn, _, from, err := unix.Recvmsg(fd, b, p.oob, unix.MSG_DONTWAIT)
+	n, oobn, from, err := nonblock.Recvmsg(fd, b, p.oob)
 	if err != nil {
 		return datagram{}, err
 	}
 	now := time.Now()
-	d := datagram{length: n}
+	d := datagram{length: n, from: from}
 	var timestamp time.Time
 	for oob := p.oob[:oobn]; len(oob) > 0; {
 		header, data, rest, err := unix.ParseOneSocketControlMessage(oob)
@@ -136,12 +137,6 @@ func (p *packetConn) receive(fd int, b []byte) (datagram, error) {
 		}
 	}
 	d.at = now.Add(-arrival.Age(timestamp, now, p.emptied))
-	switch a := from.(type) {
-	case *unix.SockaddrInet4:
-		d.from = netip.AddrPortFrom(netip.AddrFrom4(a.Addr), uint16(a.Port))
-	case *unix.SockaddrInet6:
-		d.from = netip.AddrPortFrom(netip.AddrFrom16(a.Addr), uint16(a.Port))
-	}
 	return d, nil
 }
 

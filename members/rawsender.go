@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/keepvip/keepvip/internal/base/nonblock"
 	"github.com/keepvip/keepvip/internal/base/sockaddr"
 )
 
@@ -103,7 +104,7 @@ func (s *rawSender) send(b []byte, to netip.Addr, port uint16) error {
 	datagram := appendUDP(make([]byte, 0, udpHeader+len(b)), s.source, to, port, b)
 	var failed error
 	err := s.raw.Control(func(fd uintptr) {
-		failed = unix.Sendto(int(fd), datagram, unix.MSG_DONTWAIT, sockaddr.Of(to, 0, s.ifi.Index))
+		failed = nonblock.Sendto(int(fd), datagram, sockaddr.Of(to, 0, s.ifi.Index))
 	})
 	if err != nil {
 		return net.ErrClosed // the only thing that Control says

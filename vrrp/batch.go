@@ -64,8 +64,8 @@ func (b *batch) receive(fd int) (int, error) {
 		h.SetControllen(oobSize)
 		h.Flags = 0
 	}
-	for {
-		n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(&b.headers[0])),
+	for { // raw: see package nonblock
+		n, _, errno := unix.RawSyscall6(unix.SYS_RECVMMSG, uintptr(fd), uintptr(unsafe.Pointer(&b.headers[0])),
 			batchSize, unix.MSG_DONTWAIT, 0, 0)
 		switch errno {
 		case 0:

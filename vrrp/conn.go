@@ -12,8 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/keepvip/keepvip/internal/base/nonblock"
 	"github.com/keepvip/keepvip/internal/base/sockaddr"
 )
 
@@ -185,7 +184,7 @@ func (c *Conn) Write(payload []byte, dst netip.Addr) error {
 		if len(c.mac) > 0 {
 			return c.sendFrame(fd, payload, dst)
 		}
-		return unix.Sendto(fd, payload, unix.MSG_DONTWAIT, sockaddr.Of(dst, 0, c.ifindex))
+		return nonblock.Sendto(fd, payload, sockaddr.Of(dst, 0, c.ifindex))
 	})
 	if err != nil {
 		return fmt.Errorf("vrrp: send to %v: %w", dst, err)

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/base/checksum"
+	"github.com/keepvip/keepvip/internal/base/nonblock"
 )
 
 const (
@@ -49,7 +50,7 @@ func (c *Conn) WriteLink(payload []byte) error {
 			return err
 		}
 		to.Protocol = protocol
-		return unix.Sendto(fd, packet, unix.MSG_DONTWAIT, to)
+		return nonblock.Sendto(fd, packet, to)
 	})
 	if err != nil && !errors.Is(err, unix.ENOBUFS) {
 		return fmt.Errorf("vrrp: send on the link: %w", err)
@@ -134,7 +135,7 @@ func (c *Conn) sendFrame(fd int, payload []byte, dst netip.Addr) error {
 	frame := make([]byte, 0, frameHeader+len(packet))
 	frame = append(append(frame, to.Addr[:etherLen]...), mac...)
 	frame = binary.NativeEndian.AppendUint16(frame, protocol)
-	return unix.Sendto(fd, append(frame, packet...), unix.MSG_DONTWAIT, to)
+	return nonblock.Sendto(fd, append(frame, packet...), to)
 }
 
 // groupMAC is the Ethernet address of a multicast group (RFC 1112 section 6.4, RFC 2464 section 7).

@@ -9,6 +9,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/base/nonblock"
 )
 
 // waiter tells when a socket has something to read. The Go netpoller, given the socket itself, would wake a thread for
@@ -65,21 +67,10 @@ func (w *waiter) wait(socket *os.File) error {
 	var failed error
 	err := w.raw.Read(func(epoll uintptr) bool {
 		var ready bool
-		ready, failed = noticed(int(epoll))
+		ready, failed = nonblock.Ready(int(epoll))
 		return ready || failed != nil
 	})
 	return errors.Join(failed, err)
-}
-
-// noticed takes the notice, if it is there.
-func noticed(epoll int) (bool, error) {
-	var events [1]unix.EpollEvent
-	for {
-		n, err := unix.EpollWait(epoll, events[:], 0)
-		if !errors.Is(err, unix.EINTR) {
-			return n > 0, err
-		}
-	}
 }
 
 // close wakes whoever waits.

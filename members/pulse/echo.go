@@ -16,6 +16,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/base/arrival"
 	"github.com/keepvip/keepvip/internal/base/checksum"
+	"github.com/keepvip/keepvip/internal/base/nonblock"
 	"github.com/keepvip/keepvip/internal/base/sockaddr"
 )
 
@@ -112,7 +113,7 @@ func (e *EchoSocket) filter() error {
 func (e *EchoSocket) Send(to netip.Addr) error {
 	e.seq++
 	b := appendEcho(nil, e.v6, e.id, e.seq, e.cookie, time.Since(e.opened))
-	if err := unix.Sendto(e.fd, b, unix.MSG_DONTWAIT, sockaddr.Of(to, 0, e.ifi.Index)); err != nil {
+	if err := nonblock.Sendto(e.fd, b, sockaddr.Of(to, 0, e.ifi.Index)); err != nil {
 		return fmt.Errorf("pulse: echo to %v: %w", to, err)
 	}
 	return nil
@@ -154,7 +155,7 @@ func parseReply(b []byte, v6 bool, id uint16, cookie [cookieLen]byte) (sent time
 // Answers calls fn for each answer that has come in.
 func (e *EchoSocket) Answers(fn func(Echoed)) {
 	for range mostRead {
-		n, oobn, _, from, err := unix.Recvmsg(e.fd, e.buf[:], e.oob[:], unix.MSG_DONTWAIT)
+		n, oobn, from, err := nonblock.Recvmsg(e.fd, e.buf[:], e.oob[:])
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
@@ -168,18 +169,8 @@ func (e *EchoSocket) Answers(fn func(Echoed)) {
 			continue
 		}
 		at := now.Add(-arrival.Age(arrival.Stamp(e.oob[:oobn]), now, e.emptied))
-		fn(Echoed{From: addressOf(from), At: at, Took: max(at.Sub(e.opened)-sent, 0)})
+		fn(Echoed{From: from.Addr(), At: at, Took: max(at.Sub(e.opened)-sent, 0)})
 	}
-}
-
-func addressOf(from unix.Sockaddr) netip.Addr {
-	switch a := from.(type) {
-	case *unix.SockaddrInet4:
-		return netip.AddrFrom4(a.Addr)
-	case *unix.SockaddrInet6:
-		return netip.AddrFrom16(a.Addr)
-	}
-	return netip.Addr{}
 }
 
 // Close closes the socket.
