@@ -31,6 +31,7 @@ type raftNode struct {
 	version string // of this program
 	log     *slog.Logger
 	life    context.Context // ends when the daemon begins to. It is set before the instances begin
+	renewed chan struct{}   // says that the configuration is another one
 
 	mu       sync.Mutex // guards what follows
 	cfg      *config.Config
@@ -43,7 +44,7 @@ type raftNode struct {
 }
 
 func newRaftNode(s *seen, version string, log *slog.Logger) *raftNode {
-	return &raftNode{seen: s, version: version, log: log, life: context.Background()}
+	return &raftNode{seen: s, version: version, log: log, life: context.Background(), renewed: make(chan struct{}, 1)}
 }
 
 // prepare checks what a configuration needs with its keys, and returns what takes it over, which cannot fail.
@@ -63,6 +64,10 @@ func (r *raftNode) use(cfg *config.Config, identify func()) {
 	identify()
 	old := r.cfg
 	r.cfg = cfg
+	select {
+	case r.renewed <- struct{}{}:
+	default:
+	}
 	if r.node != nil {
 		r.node.Expect(namesOf(cfg.ByRaft()))
 		r.follow(r.node, old.Raft.Peers, cfg.Raft.Peers)
@@ -168,16 +173,23 @@ func (r *raftNode) say(err error) {
 	}
 }
 
-// keepTrying joins also where no virtual address can be held, as on a witness in another network.
+// keepTrying joins also where no virtual address can be held, as on a witness in another network. Where nothing is elected by Raft it waits for another
+// configuration.
 func (r *raftNode) keepTrying(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
-		if n, _ := r.open(); n != nil { // why not is shown by the instances
+		n, err := r.open()
+		if n != nil {
 			return
 		}
+		again := tick.C // why it cannot be opened is shown by the instances
+		if errors.Is(err, ErrNoRaft) {
+			again = nil
+		}
 		select {
-		case <-tick.C:
+		case <-again:
+		case <-r.renewed:
 		case <-ctx.Done():
 			return
 		}
