@@ -206,6 +206,28 @@ func TestWatchReportsLinksAndAddresses(t *testing.T) {
 	}
 }
 
+// TestWatchDoesNotReportRenewals: the calls are counted until the kernel has told of the end of the address, which comes after its renewals.
+func TestWatchDoesNotReportRenewals(t *testing.T) {
+	s := netnstest.New(t)
+	s.Pair("va", s, "vb")
+	s.Sysctl("net/ipv6/conf/va/disable_ipv6", "1")
+	s.Sysctl("net/ipv6/conf/vb/disable_ipv6", "1")
+	h := handle(t, slog.Default())
+	changed := watch(t, s, h, nil)
+	vip := netip.MustParsePrefix("10.1.0.100/32")
+	bind := func() { require.NoError(t, h.Add(s.Index("va"), []netip.Prefix{vip}, 9*time.Second)) }
+	before := changed.Load()
+	bind()
+	s.Eventually(func() bool { return changed.Load() > before }, "the address is there")
+	bound := changed.Load()
+	for range 20 {
+		bind()
+	}
+	require.NoError(t, h.Remove(s.Index("va"), vip))
+	s.Eventually(func() bool { return changed.Load() > bound }, "the address is gone")
+	assert.Equal(t, bound+1, changed.Load())
+}
+
 func TestChooseFollowsARenamedAndARecreatedLink(t *testing.T) {
 	s := netnstest.New(t)
 	s.Pair("va", s, "vb")

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/base/nonblock"
 )
 
 const (
@@ -18,7 +20,7 @@ const (
 )
 
 // Watch calls changed whenever a link or an address may have changed, once for all events that wait at that time, until ctx ends; it then
-// returns nil. It also calls changed once at the beginning, when nothing can be missed any more, and after events were lost (the buffer
+// returns nil. An address whose lifetime is renewed has not changed. It also calls changed once at the beginning, when nothing can be missed any more, and after events were lost (the buffer
 // overran, the socket broke). changed runs on Watch's goroutine and should only pass the news on. The error says that the kernel refused the
 // first subscription.
 func (h *Handle) Watch(ctx context.Context, changed func()) error {
@@ -57,7 +59,11 @@ func resubscribe(ctx context.Context) *events {
 }
 
 // events is one subscription.
-type events struct{ file *os.File }
+type events struct {
+	file  *os.File
+	told  told
+	event [512]byte // of a link's event the rest is cut off, as a listing follows
+}
 
 func subscribe() (*events, error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_ROUTE)
@@ -74,7 +80,7 @@ func subscribe() (*events, error) {
 		_ = file.Close()
 		return nil, os.NewSyscallError("bind", err)
 	}
-	return &events{file: file}, nil
+	return &events{file: file, told: told{}}, nil
 }
 
 // follow calls changed for each batch of events until ctx ends or the socket breaks, and closes the subscription.
@@ -89,20 +95,19 @@ func (s *events) follow(ctx context.Context, overrun, changed func()) error {
 	if err != nil {
 		return err
 	}
-	// What an event says is not needed, as a snapshot follows: the rest of each is cut off.
-	var scratch [16]byte
 	for {
 		var lost bool
 		var broken error
 		err := raw.Read(func(fd uintptr) bool {
-			var seen int
-			seen, lost, broken = drain(int(fd), scratch[:])
-			return seen > 0 || lost || broken != nil
+			var news bool
+			news, lost, broken = s.drain(int(fd))
+			return news || lost || broken != nil
 		})
 		if err := errors.Join(err, broken); err != nil {
 			return err
 		}
 		if lost {
+			clear(s.told)
 			overrun()
 		}
 		changed()
@@ -110,19 +115,19 @@ func (s *events) follow(ctx context.Context, overrun, changed func()) error {
 }
 
 // drain takes what waits off the socket, up to a bound, so that a flood of events cannot keep a change from being reported.
-func drain(fd int, scratch []byte) (seen int, lost bool, err error) {
-	for seen < 1<<12 {
-		_, _, err := unix.Recvfrom(fd, scratch, 0)
+func (s *events) drain(fd int) (news, lost bool, err error) {
+	for range 1 << 12 {
+		n, _, _, err := nonblock.Recvmsg(fd, s.event[:], nil)
 		switch {
 		case err == nil:
-			seen++
+			news = s.told.news(s.event[:n]) || news
 		case errors.Is(err, unix.ENOBUFS):
 			lost = true
 		case errors.Is(err, unix.EAGAIN):
-			return seen, lost, nil
+			return news, lost, nil
 		case !errors.Is(err, unix.EINTR):
-			return seen, lost, os.NewSyscallError("recvfrom", err)
+			return news, lost, os.NewSyscallError("recvmsg", err)
 		}
 	}
-	return seen, lost, nil
+	return news, lost, nil
 }

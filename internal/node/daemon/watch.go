@@ -10,6 +10,9 @@ import (
 // thousand events.
 const watchGap = 10 * time.Millisecond
 
+// listAgain keeps a kernel that refuses a listing from being asked in a loop.
+const listAgain = time.Second
+
 // watch follows the host.
 func (d *Daemon) watch(ctx context.Context) {
 	var last time.Time
@@ -18,10 +21,14 @@ func (d *Daemon) watch(ctx context.Context) {
 		defer func() { last = time.Now() }()
 		d.host.binds.wait() // what a listing would see in the middle of it is out of date at once, and listing slows it down
 		changed, err := d.host.refresh()
-		switch {
-		case err != nil:
-			d.log.Warn("the host's interfaces cannot be listed", "error", err)
-		case changed:
+		for ; err != nil && ctx.Err() == nil; changed, err = d.host.refresh() { // no further event need come
+			d.log.Warn("the host's interfaces cannot be listed, trying again", "error", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(listAgain):
+			}
+		}
+		if err == nil && changed {
 			d.set.HostChanged()
 		}
 	})
