@@ -63,7 +63,7 @@ const (
 	// validLeast is the shortest lifetime of an address. The kernel counts in seconds and is up to one late.
 	validLeast = 4 * time.Second
 	validMost  = time.Minute
-	// perValid is how many addresses are renewed at the pace of validLeast.
+	// perValid is how many addresses each further validLeast is for. Twice as many are renewed at the pace of the first.
 	perValid = 16
 	// validSquare is for each pair of IPv6 addresses: the kernel looks at all of them whenever it renews one,
 	// which takes it 0.3 ms with a thousand.
@@ -79,7 +79,7 @@ func (c *Config) Valid() time.Duration {
 			n6++
 		}
 	}
-	rounds := (max(len(c.Addresses), c.Crowd) + perValid - 1) / perValid
+	rounds := max((max(len(c.Addresses), c.Crowd)-1)/perValid, 1)
 	valid := max(min(validLeast*time.Duration(rounds), validMost), n6*n6*validSquare)
 	return valid.Truncate(time.Second)
 }

@@ -258,9 +258,10 @@ func TestValidGrowsWithTheAddresses(t *testing.T) {
 	}{
 		{1, 0, 4 * time.Second},
 		{8, 8, 4 * time.Second},
-		{17, 0, 8 * time.Second},
+		{32, 0, 4 * time.Second},
+		{33, 0, 8 * time.Second},
 		{1000, 0, time.Minute},
-		{0, 90, 24 * time.Second},
+		{0, 90, 20 * time.Second},
 		{0, 1000, 350 * time.Second},
 	} {
 		var in Config
