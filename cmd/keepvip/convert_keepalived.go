@@ -56,7 +56,7 @@ func refusedConversion(r convert.Result) error {
 		what = fmt.Sprintf("the %d errors", r.Refused)
 	}
 	if !r.Valid {
-		return fmt.Errorf("nothing is printed, for %s above: mend the file first", what)
+		return fmt.Errorf("nothing is printed, for %s above: repair the file first", what)
 	}
-	return fmt.Errorf("nothing is printed, for %s above: mend the file, or take what can be carried over with --partial", what)
+	return fmt.Errorf("nothing is printed, for %s above: repair the file, or take what can be carried over with --partial", what)
 }

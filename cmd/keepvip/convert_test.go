@@ -53,7 +53,7 @@ func TestConvertRefusedPrintsNothing(t *testing.T) {
 	assert.Equal(t, exitUsage, code)
 	assert.Empty(t, out)
 	assert.Contains(t, errs, convertSamples+"use-ipvlan.conf:4: error unsupported: use_ipvlan:")
-	assert.True(t, strings.HasSuffix(errs, "keepvip: nothing is printed, for the error above: mend the file, or take what can be carried over with --partial\n"), errs)
+	assert.True(t, strings.HasSuffix(errs, "keepvip: nothing is printed, for the error above: repair the file, or take what can be carried over with --partial\n"), errs)
 
 	code, out, errs = keepvip(t, "convert", "--partial", convertSamples+"use-ipvlan.conf")
 	assert.Equal(t, exitOK, code)

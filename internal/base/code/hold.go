@@ -29,7 +29,7 @@ func holdChecks() []Entry {
 	return []Entry{
 		{
 			CheckRefused, "check-refused", "Nothing listens where the check of this node asks: the connection was refused or reset.",
-			"Look at the process that the check asks, as the apiserver: whether it runs and on which port.", "Start it, or mend the check's URL.",
+			"Look at the process that the check asks, as the apiserver: whether it runs and on which port.", "Start it, or repair the check's URL.",
 		},
 		{
 			CheckStatus, "check-status", "What the check asks answers with a status that is not a success, such as 500 or 403.",
@@ -60,7 +60,7 @@ func holdChecks() []Entry {
 		},
 		{
 			CheckUnknown, "check-unknown", "A check of this node has no result yet, so the node comes last in the election.",
-			"Look at the check in the status.", "Wait for the check's first results. If none comes, mend the check.",
+			"Look at the check in the status.", "Wait for the check's first results. If none comes, repair the check.",
 		},
 		{
 			CheckWeight, "check-weight", "A check with a weight lowers the priority of this node.",

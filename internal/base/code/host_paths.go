@@ -61,7 +61,7 @@ func hostPaths() []Entry {
 		{
 			PeerSilent, "peer-silent", "Nothing is heard of a host that `vrrp.peers` names.",
 			"Look at whether keepvip runs there, and whether that host answers `ping`.",
-			"Start it, correct the list, or mend the network.",
+			"Start it, correct the list, or repair the network.",
 		},
 		{
 			Alone, "alone", "No other node is heard: none runs, or multicast does not arrive.",

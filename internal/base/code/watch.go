@@ -76,7 +76,7 @@ func wireWatched() []Entry {
 		{
 			NobodyElse, "nobody-else", "No other node could take the address: the next fault takes it away.",
 			"Look at the members in the status: who is silent, held, drained or unhealthy.",
-			"Bring another node back, resume it, or mend what its check tells.",
+			"Bring another node back, resume it, or repair what its check tells.",
 		},
 		{
 			AddressFlaps, "address-flaps", "The address moves again and again.",

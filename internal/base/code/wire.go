@@ -55,7 +55,7 @@ func wireHosts() []Entry {
 		},
 		{
 			NoTaker, "no-taker", "No other node could take the address over if its holder died now: the others are silent or not fit, or a majority needs the holder.",
-			"Look at the members in the status: which are silent, and why others are not fit.", "Bring another node back, or mend what keeps it from being fit.",
+			"Look at the members in the status: which are silent, and why others are not fit.", "Bring another node back, or repair what keeps it from being fit.",
 		},
 	}
 }
