@@ -24,7 +24,7 @@ const (
 	// the Active.
 	rankGap = 8 * time.Millisecond
 	// entryTakes is what a takeover costs a processor, at most as a rule: who takes over many entries says so later for the last of them.
-	entryTakes = time.Millisecond
+	entryTakes = 2 * time.Millisecond
 )
 
 // turn is after how long it is this node's turn to take over from a node that has ended, where each member has so long.
