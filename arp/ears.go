@@ -16,6 +16,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/base/arrival"
 	"github.com/keepvip/keepvip/internal/base/nonblock"
+	"github.com/keepvip/keepvip/internal/base/sockaddr"
 )
 
 const (
@@ -80,18 +81,13 @@ func openEars(index int, from netip.Addr) (fd int, err error) {
 		arrival.Enable(fd),
 	))
 	if err == nil {
-		err = os.NewSyscallError("bind", unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: index, Protocol: networkOrder(uint16(f))}))
+		err = os.NewSyscallError("bind", unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: index, Protocol: sockaddr.NetworkOrder(uint16(f))}))
 	}
 	if err != nil {
 		_ = unix.Close(fd) // of no use
 		return 0, err
 	}
 	return fd, nil
-}
-
-// networkOrder is the number whose bytes in memory are v in network order.
-func networkOrder(v uint16) uint16 {
-	return binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, v))
 }
 
 // earsFilter passes ARP, and questions and answers of neighbour discovery, of whomever: who asks for others is somebody to ask, too.

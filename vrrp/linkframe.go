@@ -13,6 +13,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/base/checksum"
 	"github.com/keepvip/keepvip/internal/base/nonblock"
+	"github.com/keepvip/keepvip/internal/base/sockaddr"
 )
 
 const (
@@ -80,7 +81,7 @@ func (c *Conn) packet(payload []byte, dst netip.Addr) (packet []byte, protocol u
 		binary.BigEndian.PutUint16(b[4:], uint16(len(payload)))
 		b[6], b[7] = protocolNumber, 255
 		putAddresses(b[8:], source, dst)
-		return append(b, payload...), swapped(unix.ETH_P_IPV6)
+		return append(b, payload...), sockaddr.NetworkOrder(unix.ETH_P_IPV6)
 	}
 	b := make([]byte, ipv4Header, ipv4Header+len(payload))
 	b[0], b[1] = 4<<4|ipv4Header/4, tosControl
@@ -88,19 +89,12 @@ func (c *Conn) packet(payload []byte, dst netip.Addr) (packet []byte, protocol u
 	b[8], b[9] = 255, protocolNumber
 	putAddresses(b[12:], source, dst)
 	binary.BigEndian.PutUint16(b[10:], ^checksum.Fold(checksum.Add(0, b)))
-	return append(b, payload...), swapped(unix.ETH_P_IP)
+	return append(b, payload...), sockaddr.NetworkOrder(unix.ETH_P_IP)
 }
 
 func putAddresses(b []byte, source, dst netip.Addr) {
 	n := copy(b, source.AsSlice())
 	copy(b[n:], dst.AsSlice())
-}
-
-// swapped is a number of 16 bits in network byte order, as the kernel wants it in a structure.
-func swapped(v uint16) uint16 {
-	var b [2]byte
-	binary.BigEndian.PutUint16(b[:], v)
-	return binary.NativeEndian.Uint16(b[:])
 }
 
 const (

@@ -15,6 +15,8 @@ import (
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/base/sockaddr"
 )
 
 const (
@@ -77,7 +79,7 @@ func openOverhear(index int, mac net.HardwareAddr, v4 bool) (*os.File, error) {
 		err = attachRaw(fd, code)
 	}
 	if err == nil {
-		err = unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: index, Protocol: swapped(protocol)})
+		err = unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: index, Protocol: sockaddr.NetworkOrder(protocol)})
 	}
 	if err == nil {
 		err = unix.SetsockoptPacketMreq(fd, unix.SOL_PACKET, unix.PACKET_ADD_MEMBERSHIP, &group)

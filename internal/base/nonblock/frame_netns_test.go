@@ -3,7 +3,6 @@
 package nonblock_test
 
 import (
-	"encoding/binary"
 	"net"
 	"net/netip"
 	"testing"
@@ -13,12 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/base/nonblock"
+	"github.com/keepvip/keepvip/internal/base/sockaddr"
 )
 
 // TestFrameLeaves: the loopback interface brings a frame back to the packet socket that sent it.
 func TestFrameLeaves(t *testing.T) {
 	const kind = 0x88b5 // IEEE 802, for local experiments
-	network := binary.NativeEndian.Uint16([]byte{kind >> 8, kind & 0xff})
+	network := sockaddr.NetworkOrder(kind)
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, int(network))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = unix.Close(fd) })

@@ -7,12 +7,13 @@
 package nonblock
 
 import (
-	"encoding/binary"
 	"errors"
 	"net/netip"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/base/sockaddr"
 )
 
 // Sendto sends b to an address that sockaddr.Of has made, or to a link's address. EAGAIN and ENOBUFS mean that a queue is full, EAFNOSUPPORT that the
@@ -20,10 +21,10 @@ import (
 func Sendto(fd int, b []byte, to unix.Sockaddr) error {
 	switch a := to.(type) {
 	case *unix.SockaddrInet4:
-		raw := unix.RawSockaddrInet4{Family: unix.AF_INET, Port: network(uint16(a.Port)), Addr: a.Addr}
+		raw := unix.RawSockaddrInet4{Family: unix.AF_INET, Port: sockaddr.NetworkOrder(uint16(a.Port)), Addr: a.Addr}
 		return sendto(fd, b, unsafe.Pointer(&raw), unix.SizeofSockaddrInet4)
 	case *unix.SockaddrInet6:
-		raw := unix.RawSockaddrInet6{Family: unix.AF_INET6, Port: network(uint16(a.Port)), Addr: a.Addr, Scope_id: a.ZoneId}
+		raw := unix.RawSockaddrInet6{Family: unix.AF_INET6, Port: sockaddr.NetworkOrder(uint16(a.Port)), Addr: a.Addr, Scope_id: a.ZoneId}
 		return sendto(fd, b, unsafe.Pointer(&raw), unix.SizeofSockaddrInet6)
 	case *unix.SockaddrLinklayer:
 		raw := unix.RawSockaddrLinklayer{
@@ -60,10 +61,10 @@ func addrPort(name *unix.RawSockaddrAny) netip.AddrPort {
 	switch name.Addr.Family {
 	case unix.AF_INET:
 		a := (*unix.RawSockaddrInet4)(unsafe.Pointer(name))
-		return netip.AddrPortFrom(netip.AddrFrom4(a.Addr), network(a.Port))
+		return netip.AddrPortFrom(netip.AddrFrom4(a.Addr), sockaddr.NetworkOrder(a.Port))
 	case unix.AF_INET6:
 		a := (*unix.RawSockaddrInet6)(unsafe.Pointer(name))
-		return netip.AddrPortFrom(netip.AddrFrom16(a.Addr), network(a.Port))
+		return netip.AddrPortFrom(netip.AddrFrom16(a.Addr), sockaddr.NetworkOrder(a.Port))
 	}
 	return netip.AddrPort{}
 }
@@ -84,11 +85,4 @@ func failure(errno unix.Errno) error {
 		return errno
 	}
 	return nil
-}
-
-// network swaps a port's bytes between the host's order and the network's, where these differ.
-func network(port uint16) uint16 {
-	var b [2]byte
-	binary.NativeEndian.PutUint16(b[:], port)
-	return binary.BigEndian.Uint16(b[:])
 }

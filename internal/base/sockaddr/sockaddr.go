@@ -2,6 +2,7 @@
 package sockaddr
 
 import (
+	"encoding/binary"
 	"net/netip"
 
 	"golang.org/x/sys/unix"
@@ -17,4 +18,9 @@ func Of(a netip.Addr, port uint16, ifindex int) unix.Sockaddr {
 		sa.ZoneId = uint32(ifindex)
 	}
 	return sa
+}
+
+// NetworkOrder is the number whose bytes in memory are v in network order, as the kernel has a port or a frame's type in its structures; and the reverse.
+func NetworkOrder(v uint16) uint16 {
+	return binary.NativeEndian.Uint16([]byte{byte(v >> 8), byte(v)})
 }

@@ -1,6 +1,7 @@
 package sockaddr
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"testing"
 
@@ -14,4 +15,9 @@ func TestOf(t *testing.T) {
 	for a, zone := range map[string]uint32{"fd77::1": 0, "fe80::1": 7, "fe80::1%eth0": 7, "ff02::12": 7} {
 		assert.Equal(t, &unix.SockaddrInet6{Addr: netip.MustParseAddr(a).As16(), Port: 9646, ZoneId: zone}, of(a), a)
 	}
+}
+
+func TestNetworkOrder(t *testing.T) {
+	assert.Equal(t, []byte{0x25, 0xae}, binary.NativeEndian.AppendUint16(nil, NetworkOrder(9646)))
+	assert.Equal(t, uint16(9646), NetworkOrder(NetworkOrder(9646)))
 }

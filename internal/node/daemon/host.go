@@ -44,8 +44,7 @@ func newHost(links *link.Handle, log *slog.Logger) *host {
 	return &host{links: links, log: log, arp: newARPSockets(log), routeDevice: hostroute.NewDevice()}
 }
 
-// refresh lists the links anew, and tells whether anything is not as it was: the renewal of an address's lifetime is an
-// event too, and with many addresses a frequent one.
+// refresh lists the links anew, and tells whether anything is not as it was: an event may say what is known.
 func (h *host) refresh() (changed bool, err error) {
 	for {
 		before, old := h.seen.last()

@@ -21,8 +21,10 @@ func (d *Daemon) watch(ctx context.Context) {
 		defer func() { last = time.Now() }()
 		d.host.binds.wait() // what a listing would see in the middle of it is out of date at once, and listing slows it down
 		changed, err := d.host.refresh()
+		if err != nil {
+			d.log.Warn("the host's interfaces cannot be listed, trying again each second", "error", err)
+		}
 		for ; err != nil && ctx.Err() == nil; changed, err = d.host.refresh() { // no further event need come
-			d.log.Warn("the host's interfaces cannot be listed, trying again", "error", err)
 			select {
 			case <-ctx.Done():
 			case <-time.After(listAgain):
