@@ -33,7 +33,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 .DEFAULT_GOAL := build
 .PHONY: image packages release release-twice release-version test-packages
 .PHONY: count lint-workflows test-packaging picture test-installers mutations vuln
-.PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz fuzz-keepalived bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm e2e-watches bench-growth bench-compare bench-detector site deps-site
+.PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz fuzz-keepalived bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm e2e-watches bench-growth bench-compare kube-vip bench-detector site deps-site
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -113,7 +113,13 @@ bench-growth: root deps build ## measure docs/growth.md and its curves, and writ
 	$(GO) build -o bin/lab-bench ./netns-tests/cmd/bench
 	bin/lab-bench -growth docs $(BENCHFLAGS)
 
-bench-compare: root deps build ## measure docs/comparison.md beside keepalived, FRR and ucarp, and write it (root; two hours; BENCHFLAGS='-json results', or '-from results')
+# What docs/comparison.md was measured with.
+KUBE_VIP = v1.0.0
+
+kube-vip: ## build bin/kube-vip from the Go proxy, for bench-compare
+	GOBIN=$(CURDIR)/bin GOFLAGS= CGO_ENABLED=0 $(GO) install github.com/kube-vip/kube-vip@$(KUBE_VIP)
+
+bench-compare: root deps build ## measure docs/comparison.md beside keepalived, FRR and ucarp, and kube-vip where it was built, and write it (root; three hours; BENCHFLAGS='-json results', or '-from results')
 	@.ci/deps ucarp:ucarp
 	$(GO) build -o bin/lab-bench ./netns-tests/cmd/bench
 	bin/lab-bench -compare docs $(BENCHFLAGS)

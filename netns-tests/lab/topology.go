@@ -50,6 +50,9 @@ type Lab struct {
 	echoes  []*echo
 	closed  sync.Once
 
+	leaseAPI       sync.Once
+	leaseAPIFailed error
+
 	mu       sync.Mutex
 	measures map[*Measurement]struct{} // not stopped yet
 	watched  []*Process                // keepvip's daemons

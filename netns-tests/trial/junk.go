@@ -61,6 +61,16 @@ func Junk(kind string, perSecond int, length time.Duration) Fault {
 	}
 }
 
+// Forged has a stranger on the client's host advertise the address for a while, with the priority that wins against everybody.
+func Forged(length time.Duration) Fault {
+	return func(g *Group) (*Result, error) {
+		client := g.Lab.Client
+		interval := g.Settings[0].Interval
+		frame := client.Forge(lab.Forgery{Source: client.Address, Version: 3, VRID: g.Settings[0].VRID, Priority: 255, Interval: interval, Addresses: g.Addresses})
+		return g.flood("forged advertisements", [][]byte{frame}, int(time.Second/interval), length)
+	}
+}
+
 // flood sends frames from the client's host for a while. The result's CPU is
 // that of the busiest daemon meanwhile.
 func (g *Group) flood(name string, frames [][]byte, perSecond int, length time.Duration) (*Result, error) {

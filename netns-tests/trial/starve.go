@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"fmt"
 	"net/netip"
 	"time"
 
@@ -32,6 +31,18 @@ func (b Beside) Start(n *lab.Node, s Settings) (*lab.Process, error) {
 // keepvip's; the note tells keepalived's.
 func Starved(perCPU int, length time.Duration) Fault {
 	return func(g *Group) (*Result, error) {
+		res, err := Busy(perCPU, length)(g)
+		if err != nil {
+			return nil, err
+		}
+		res.addNote("keepalived beside it: %d takeovers; the machine stood still for up to %s ms within a second", res.Report.Takeovers(besideVIP, res.FaultAt), lab.Milliseconds(res.Report.StoodStill()))
+		return res, nil
+	}
+}
+
+// Busy keeps every processor busy with short tasks for a while.
+func Busy(perCPU int, length time.Duration) Fault {
+	return func(g *Group) (*Result, error) {
 		res, err := g.run("short tasks", lab.MeasureConfig{}, func(m *lab.Measurement, _ *lab.Node) (time.Duration, error) {
 			at := m.Mark("%d loops of short tasks on every processor", perCPU)
 			p, err := g.Lab.Press(perCPU)
@@ -46,7 +57,6 @@ func Starved(perCPU int, length time.Duration) Fault {
 		if err != nil {
 			return nil, err
 		}
-		res.Note = fmt.Sprintf("keepalived beside it: %d takeovers; the machine stood still for up to %s ms within a second", res.Report.Takeovers(besideVIP, res.FaultAt), lab.Milliseconds(res.Report.StoodStill()))
 		res.Stall = 0 // the load is the point
 		return res, nil
 	}

@@ -24,16 +24,19 @@ type rivalry struct {
 	says    string // what happens
 	runs    int
 	fault   trial.Fault
+	own     trial.Fault // the same for keepvip, where that is over sooner; nil: fault
 	config  trial.Config
 	addrs   int // more than one address in the election
 	figure  trial.Figure
 	drawn   bool              // in the picture
+	calm    bool              // the address should not move at all
+	shared  bool              // all products have one VRID, at which the fault aims
 	without map[string]string // products that cannot, and why
 }
 
 // compared are the products in the order of the table.
 func compared() []trial.Product {
-	return []trial.Product{trial.Keepvip{}, trial.Raft{}, trial.Keepalived{}, trial.VRRPd{}, trial.UCARP{}}
+	return []trial.Product{trial.Keepvip{}, trial.Raft{}, trial.Keepalived{}, trial.VRRPd{}, trial.UCARP{}, trial.LeaseVIP{}}
 }
 
 // nameOf is how the page calls a product.
@@ -49,7 +52,8 @@ func rivalries() []rivalry {
 	ranked := trial.Config{Priorities: []int{200, 150, 100}}
 	follows := ranked
 	follows.API = true
-	noCheck := map[string]string{"FRR vrrpd": "no check", "ucarp": "no check"}
+	noCheck := map[string]string{"FRR vrrpd": "no check", "ucarp": "no check", "kube-vip": "no check"}
+	otherPackets := map[string]string{"keepvip, Raft": "other packets", "ucarp": "other packets", "kube-vip": "other packets"}
 	out := []rivalry{
 		{name: "node death", says: "the holder's node dies", runs: 20, fault: trial.NodeDeath, config: ranked, figure: trial.Outage, drawn: true},
 		{name: "daemon killed", says: "the holder's daemon is killed (SIGKILL)", runs: 20, fault: trial.DaemonKilled, config: ranked, figure: trial.Outage, drawn: true},
@@ -57,20 +61,25 @@ func rivalries() []rivalry {
 		{name: "SIGTERM", says: "the holder's daemon is told to end (SIGTERM)", runs: 20, fault: trial.Terminated, config: ranked, figure: trial.Outage, drawn: true},
 		{name: "cable pulled", says: "the holder's cable is pulled", runs: 20, fault: trial.CablePulled, config: ranked, figure: trial.Outage},
 		{name: "partition", says: "the holder is cut off for 10 s, and is back", runs: 5, fault: trial.Partition(10 * time.Second), config: ranked, figure: trial.Outage},
-		{name: "loss", says: "20 % of the election's packets from the holder are lost for 60 s", runs: 5, fault: trial.Lossy(20, time.Minute), config: ranked, figure: trial.Outage, without: map[string]string{"keepvip, Raft": "other packets"}},
+		{name: "loss", says: "20 % of the election's packets from the holder are lost for 60 s", runs: 5, fault: trial.Lossy(20, time.Minute), config: ranked, figure: trial.Outage, calm: true, without: map[string]string{"keepvip, Raft": "other packets", "kube-vip": "other packets"}},
 		{name: "deaf", says: "nothing arrives at the holder any more, for 5 s", runs: 5, fault: trial.ToHolder("deaf", 5*time.Second), config: ranked, figure: trial.Outage},
 	}
+	out = append(out, []rivalry{
+		{name: "busy processors", says: "8 loops of short programs on each processor for 20 s", runs: 5, fault: trial.Busy(8, 20*time.Second), config: ranked, figure: trial.Outage, calm: true},
+		{name: "junk", says: "20,000 packets a second that VRRP has to drop, for 10 s", runs: 5, fault: trial.Junk(trial.JunkMixed, 20_000, 10*time.Second), config: ranked, figure: trial.Outage, calm: true, shared: true, without: otherPackets},
+		{name: "forgery", says: "a stranger advertises priority 255 for 5 s", runs: 5, fault: trial.Forged(5 * time.Second), config: ranked, figure: trial.Outage, calm: true, shared: true, without: otherPackets},
+	}...)
 	for _, count := range []int{16, 255, 1000} {
 		name := fmt.Sprintf("%d addresses", count)
 		out = append(out, rivalry{
 			name: name, says: "the holder of " + name + " dies", runs: 5, fault: trial.NodeDeath, config: ranked, addrs: count, figure: trial.Outage,
-			without: map[string]string{"FRR vrrpd": map[bool]string{true: "255 at most"}[count > 255]},
+			without: map[string]string{"FRR vrrpd": map[bool]string{true: "255 at most"}[count > 255], "kube-vip": "not tried"},
 		})
 	}
 	return append(out, []rivalry{
-		{name: "apiserver killed", says: "the holder's apiserver is killed", runs: 5, fault: trial.APIIll(lab.APIRefuse, "", 45*time.Second), config: follows, figure: trial.HTTPS, without: noCheck, drawn: true},
-		{name: "apiserver 500", says: "the holder's apiserver answers 500", runs: 5, fault: trial.APIIll(lab.API500, "", 45*time.Second), config: follows, figure: trial.HTTPS, without: noCheck},
-		{name: "apiserver hangs", says: "the holder's apiserver does not answer", runs: 5, fault: trial.APIIll(lab.APIHang, "", 60*time.Second), config: follows, figure: trial.HTTPS, without: noCheck},
+		{name: "apiserver killed", says: "the holder's apiserver is killed", runs: 5, fault: trial.APIIll(lab.APIRefuse, "", 45*time.Second), own: trial.APIIll(lab.APIRefuse, "", 15*time.Second), config: follows, figure: trial.HTTPS, without: noCheck, drawn: true},
+		{name: "apiserver 500", says: "the holder's apiserver answers 500", runs: 5, fault: trial.APIIll(lab.API500, "", 45*time.Second), own: trial.APIIll(lab.API500, "", 15*time.Second), config: follows, figure: trial.HTTPS, without: noCheck},
+		{name: "apiserver hangs", says: "the holder's apiserver does not answer", runs: 5, fault: trial.APIIll(lab.APIHang, "", 60*time.Second), own: trial.APIIll(lab.APIHang, "", 15*time.Second), config: follows, figure: trial.HTTPS, without: noCheck},
 		{name: "idle", says: "nothing happens", runs: 3, fault: trial.Idle(20 * time.Second), config: ranked},
 	}...)
 }
@@ -89,10 +98,18 @@ func (r rivalry) cases() []benchCase {
 			cfg.Priorities = nil // it has none
 		case trial.UCARP:
 			cfg.Interval = time.Second
+		case trial.LeaseVIP:
+			cfg.Priorities, cfg.Interval = nil, time.Second // its waits are of seconds
 		}
 		c := benchCase{name: "compared: " + nameOf(p) + ": " + r.name, runs: r.runs, fault: r.fault, config: cfg}
-		if r.addrs > 1 {
+		if r.own != nil && strings.HasPrefix(nameOf(p), trial.Keepvip{}.Name()) {
+			c.fault = r.own
+		}
+		switch {
+		case r.addrs > 1:
 			c.open = func(h *lab.Host) (*trial.Group, error) { return trial.OpenAddresses(h, cfg, r.addrs) }
+		case r.shared:
+			c.open = sharedVRID(cfg)
 		}
 		all = append(all, c)
 	}
@@ -117,6 +134,9 @@ func compare(host *lab.Host, o options, dir, from string, out io.Writer) error {
 		runs := cmp.Or(o.runs, r.runs)
 		for done := 0; done < runs; done += round {
 			for _, c := range wanted {
+				if _, kubevip := c.product().(trial.LeaseVIP); kubevip && trial.KubeVIPBinary() == "" {
+					continue // it takes part where it was built
+				}
 				turn := o
 				turn.runs = min(round, runs-done)
 				row, err := c.repeat(host, turn)
@@ -222,14 +242,23 @@ func tells(p trial.Product) bool {
 	return !virtual
 }
 
+// measured are the products of the table: kube-vip takes part where it was built.
+func measured(rows map[string]trial.Row) []trial.Product {
+	return slices.DeleteFunc(compared(), func(p trial.Product) bool {
+		_, optional := p.(trial.LeaseVIP)
+		return optional && len(rows[nameOf(p)+": node death"].Results) == 0
+	})
+}
+
 func comparisonTables(rows map[string]trial.Row) string {
 	var b strings.Builder
+	products := measured(rows)
 	table := func(head string, of func(rivalry, trial.Product) string, which func(rivalry) bool) {
 		fmt.Fprintf(&b, "\n| %s | runs |", head)
-		for _, p := range compared() {
+		for _, p := range products {
 			fmt.Fprintf(&b, " %s |", nameOf(p))
 		}
-		b.WriteString("\n|" + strings.Repeat("---|", 2+len(compared())) + "\n")
+		b.WriteString("\n|" + strings.Repeat("---|", 2+len(products)) + "\n")
 		for _, r := range rivalries() {
 			if !which(r) {
 				continue
@@ -239,7 +268,7 @@ func comparisonTables(rows map[string]trial.Row) string {
 				most = max(most, len(rows[r.key(c)].Results))
 			}
 			fmt.Fprintf(&b, "| %s | %d |", r.says, most)
-			for _, p := range compared() {
+			for _, p := range products {
 				fmt.Fprintf(&b, " %s |", cmp.Or(r.without[nameOf(p)], of(r, p)))
 			}
 			b.WriteByte('\n')
@@ -254,6 +283,13 @@ func comparisonTables(rows map[string]trial.Row) string {
 		}
 		return trial.Of(row(r, p).Results, trial.Two).Rounded()
 	}, faults)
+	table("the address moves, times in a run", func(r rivalry, p trial.Product) string {
+		row := row(r, p)
+		if len(row.Results) == 0 {
+			return "-"
+		}
+		return row.Takeovers()
+	}, func(r rivalry) bool { return r.calm })
 	table("cost of the busiest node", func(r rivalry, p trial.Product) string { return cost(row(r, p)) }, func(r rivalry) bool { return !faults(r) })
 	b.WriteByte('\n')
 	return "\n![For how long clients have no answer, with each product](pictures/comparison.svg)\n" + b.String()
@@ -266,7 +302,7 @@ func comparisonPicture(rows map[string]trial.Row) string {
 			continue
 		}
 		g := chart.Bars{Heading: r.says}
-		for _, p := range compared() {
+		for _, p := range measured(rows) {
 			row := rows[nameOf(p)+": "+r.name]
 			bar := chart.Bar{Name: nameOf(p), Value: math.NaN(), Words: r.without[nameOf(p)], Own: p.Name() == trial.Keepvip{}.Name()}
 			if s := trial.Of(row.Results, r.figure); s.N > 0 {

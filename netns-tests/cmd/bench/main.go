@@ -168,8 +168,8 @@ func (c benchCase) repeat(host *lab.Host, o options) (trial.Row, error) {
 		if err != nil {
 			return row, err
 		}
-		if c.checks() {
-			// A check that flaps is slow to believe in health again: the next run begins with a new group.
+		if c.checks() || c.panics() {
+			// A check that flaps is slow to believe in health again, and nobody starts a daemon that has ended: the next run begins with a new group.
 			g.Close()
 			g = nil
 		}
@@ -187,6 +187,12 @@ func (c benchCase) repeat(host *lab.Host, o options) (trial.Row, error) {
 func (c benchCase) checks() bool {
 	_, router := c.config.Product.(trial.Gatewayed)
 	return c.config.API || router
+}
+
+// panics tells whether the product's daemon may end by itself.
+func (c benchCase) panics() bool {
+	_, yes := c.product().(trial.LeaseVIP)
+	return yes
 }
 
 func (o options) keep(res *trial.Result) error {
