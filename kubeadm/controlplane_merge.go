@@ -16,9 +16,10 @@ import (
 // template is a text with the objects of a cluster.
 type template struct {
 	*yamledit.Editor
-	doc   int      // of the KubeadmControlPlane
-	lists bool     // its version has extraArgs as lists
-	spec  []string // path of its kubeadmConfigSpec
+	doc   int          // of the KubeadmControlPlane
+	lists bool         // its version has extraArgs as lists
+	spec  []string     // path of its kubeadmConfigSpec
+	given []*yaml.Node // the documents before the first change
 	notes []string
 }
 
@@ -59,6 +60,7 @@ func MergeControlPlane(name string, text []byte, cfg ControlPlaneConfig) (merged
 			return mergeLists(t.Editor, t.doc, t.at("files"), files, t.at("preKubeadmCommands"), cfg.commands(), isText)
 		},
 		func() error { return remains(t.Editor) },
+		t.slots,
 	} {
 		if err := step(); err != nil {
 			return nil, nil, err
@@ -73,6 +75,7 @@ func (t *template) locate() error {
 	if err != nil {
 		return err
 	}
+	t.given = docs
 	found := 0
 	for i, d := range docs {
 		if !strings.HasPrefix(yamledit.TextAt(d, "apiVersion"), controlPlaneAPI) {

@@ -171,7 +171,7 @@ func TestEndpointString(t *testing.T) {
 // A result that would run both programs is none.
 func TestMergeControlPlaneLeavesNoKubeVIPInPatches(t *testing.T) {
 	const kcp = "---\napiVersion: controlplane.cluster.x-k8s.io/v1beta2\nkind: KubeadmControlPlaneTemplate\nspec:\n  template:\n    spec:\n      kubeadmConfigSpec: {}\n"
-	const patch = "kind: ClusterClass\nmetadata: {name: kube-vip-class}\nspec:\n  patches:\n  - definitions:\n    - jsonPatches:\n      - op: add\n        path: /spec/template/spec/kubeadmConfigSpec/files/0/content\n        valueFrom:\n"
+	const patch = "kind: ClusterClass\nmetadata: {name: kube-vip-class}\nspec:\n  patches:\n  - definitions:\n    - jsonPatches:\n      - op: add\n        path: /spec/template/spec/kubeadmConfigSpec/files/-\n        valueFrom:\n"
 	for valueFrom, want := range map[string]string{
 		"          variable: kubeVipPodManifest\n":                                           "kubeadm: t:10: kube-vip would stay beside keepvip, by variable: kubeVipPodManifest; take this out",
 		"          template: |\n            path: /m/kube-vip.yaml\n            mode: 600\n": "kubeadm: t:10: kube-vip would stay beside keepvip, by template: path: /m/kube-vip.yaml; take this out",
