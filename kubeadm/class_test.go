@@ -38,7 +38,7 @@ func TestMergeControlPlaneRefusesAPatchOfAnotherSlot(t *testing.T) {
 			"kube-vip's own content",
 			[]string{"op: add, path: " + spec + "files/0/content, valueFrom: {variable: v}"},
 			[]string{vip},
-			"kubeadm: t:8: the patch of " + spec + "files/0/content would write into another entry: files/0 is " + vip + ", and " + ManifestPath + " in the result; take this patch out, with the variable that only it has, and begin again",
+			"kubeadm: t:8: kube-vip would stay beside keepvip, by the patch that writes " + vip + "; take this out, with the variable that it alone has, and begin again; where each cluster has",
 		},
 		{
 			"a file behind kube-vip's",
@@ -75,4 +75,88 @@ func TestMergeControlPlaneRefusesAPatchOfAnotherSlot(t *testing.T) {
 			assert.Nil(t, notes)
 		})
 	}
+}
+
+// classKCP is a ClusterClass with one definition of patches, and a template with two files of kube-vip.
+func classKCP(patches string) []byte {
+	return []byte("kind: ClusterClass\nspec:\n  patches:\n  - name: p\n    definitions:\n    - selector: {apiVersion: controlplane.cluster.x-k8s.io/v1beta1, kind: A}\n      jsonPatches:\n" + patches +
+		"---\napiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlaneTemplate\nspec:\n  template:\n    spec:\n      kubeadmConfigSpec:\n" +
+		"        files:\n        - path: /etc/motd\n        - path: /etc/kube-vip-prepare.sh\n        preKubeadmCommands:\n        - /etc/kube-vip-prepare.sh\n        - hostname\n")
+}
+
+const (
+	addsFile    = "      - op: add\n        path: /spec/template/spec/kubeadmConfigSpec/files/-\n        valueFrom:\n          template: |\n"
+	addsKeepvip = addsFile + "            path: /etc/kubernetes/manifests/keepvip.yaml\n            content: |\n              args: [--vip={{ .vip }}]\n"
+	addsKubeVIP = addsFile + "            path: /etc/kubernetes/manifests/kube-vip.yaml\n            content: a\n"
+	hostVaries  = "      - op: add\n        path: /spec/template/spec/controlPlaneEndpoint/host\n        valueFrom: {variable: endpoint.host}\n"
+)
+
+// An address that each cluster has for itself cannot be one that stands in the class.
+func TestMergeControlPlaneRefusesAFixedAddressWhereEachClusterHasItsOwn(t *testing.T) {
+	const put = " of packaging/clusterapi/clusterclass.yaml, with the apiVersion controlplane.cluster.x-k8s.io/v1beta1"
+	const left = ", and begin again: keepvip manifest kubeadmcontrolplane --template FILE then takes out what is left of kube-vip: /etc/kube-vip-prepare.sh (line 20), /etc/kube-vip-prepare.sh in preKubeadmCommands (line 22)"
+	host := func(path, from string) string {
+		return "      - op: add\n        path: /spec/template/spec/" + path + "\n        valueFrom:\n          " + from + "\n"
+	}
+	for patch, variable := range map[string]string{
+		host("controlPlaneEndpoint/host", "variable: endpoint.host"):                            " and with {{ .endpoint.host }} in place of {{ .controlPlaneVip }}",
+		host("controlPlaneEndpoint", "variable: endpoint"):                                      " and with {{ .endpoint.host }} in place of {{ .controlPlaneVip }}",
+		host("controlPlaneEndpoint/host", "template: '{{ .vip }}'"):                             " and with {{ .vip }} in place of {{ .controlPlaneVip }}",
+		host("controlPlaneEndpoint", "template: \"host: '{{ .vip }}'\""):                        " and with {{ .vip }} in place of {{ .controlPlaneVip }}",
+		host("controlPlaneEndpoint/host", "variable: 'machines[0].host'"):                       "",
+		host("controlPlaneEndpoint/host", "template: '{{ if .vip }}{{ .vip }}{{ end }}'"):       "",
+		host("kubeadmConfigSpec/clusterConfiguration/controlPlaneEndpoint", "template: '{{ .'"): "",
+	} {
+		what := "variables"
+		if variable != "" {
+			what = "variable keepvipImage"
+		}
+		_, _, err := MergeControlPlane("t", classKCP(patch), part(t))
+		require.Error(t, err, patch)
+		assert.Contains(t, err.Error(), "kubeadm: t:9: the patch of /spec/template/spec/")
+		assert.Contains(t, err.Error(), "gives each cluster an address of its own, and keepvip would have a fixed one: put in the patch and the "+what+put+variable+", and begin again: keepvip manifest")
+	}
+	_, _, err := MergeControlPlane("t", classKCP(hostVaries), part(t))
+	assert.ErrorContains(t, err, left)
+
+	fixed := "      - {op: add, path: /spec/template/spec/controlPlaneEndpoint/host, value: 10.77.0.%s}\n"
+	_, _, err = MergeControlPlane("t", classKCP(strings.Replace(fixed, "%s", "100", 1)), part(t))
+	require.NoError(t, err, "the same address")
+	_, _, err = MergeControlPlane("t", classKCP(strings.Replace(fixed, "%s", "99", 1)), part(t))
+	assert.EqualError(t, err, "kubeadm: t:8: the patch of /spec/template/spec/controlPlaneEndpoint/host writes the address 10.77.0.99, want 10.77.0.100")
+}
+
+// A class whose patch brings keepvip needs nothing but that kube-vip goes.
+func TestMergeControlPlaneOfAClassThatBringsKeepvip(t *testing.T) {
+	got, notes, err := MergeControlPlane("t", classKCP(hostVaries+addsKeepvip), part(t))
+	require.NoError(t, err)
+	assert.Equal(t, strings.NewReplacer("        - path: /etc/kube-vip-prepare.sh\n", "", "        - /etc/kube-vip-prepare.sh\n", "").Replace(string(classKCP(hostVaries+addsKeepvip))), string(got))
+	assert.Equal(t, []string{
+		"the patch in line 12 brings keepvip: what is kube-vip's was taken out, and nothing put in",
+		"took out the file /etc/kube-vip-prepare.sh", "took out of preKubeadmCommands: /etc/kube-vip-prepare.sh",
+	}, notes)
+	again, _, err := MergeControlPlane("t", got, part(t))
+	require.NoError(t, err)
+	assert.Equal(t, string(got), string(again))
+
+	only := strings.Replace(string(classKCP(addsKeepvip)), "        - path: /etc/motd\n", "", 1)
+	_, notes, err = MergeControlPlane("t", []byte(only), part(t))
+	require.NoError(t, err)
+	assert.Contains(t, notes, "files is empty now: give it an entry, because Cluster API may drop an empty list, and the patch in line 9 then has none to add to")
+
+	fills := strings.NewReplacer("/etc/motd", "/etc/kubernetes/manifests/keepvip.yaml", "files/-", "files/0/content").Replace(string(classKCP(addsKeepvip)))
+	_, notes, err = MergeControlPlane("t", []byte(fills), part(t))
+	require.NoError(t, err)
+	assert.Contains(t, notes[0], "the patch in line 9 brings keepvip")
+
+	for give, want := range map[string]string{
+		string(classKCP(addsKeepvip + addsKubeVIP)):                                                              "kubeadm: t:18: kube-vip would stay beside keepvip, by template: path: /etc/kubernetes/manifests/kube-vip.yaml; take this out, with the variable that it alone has, and begin again",
+		strings.Replace(string(classKCP(addsKeepvip)), "v1beta1", "v1beta2", 1):                                  "kubeadm: t:6: the patch that brings keepvip is for controlplane.cluster.x-k8s.io/v1beta2, and the KubeadmControlPlaneTemplate is of controlplane.cluster.x-k8s.io/v1beta1: want the same",
+		strings.Replace(string(classKCP(addsKeepvip)), "/etc/motd", "/etc/kubernetes/manifests/keepvip.yaml", 1): "/etc/kubernetes/manifests/keepvip.yaml is a file here, and the patch in line 9 brings it, too",
+	} {
+		_, _, err := MergeControlPlane("t", []byte(give), part(t))
+		assert.ErrorContains(t, err, want)
+	}
+	_, _, err = MergeControlPlane("t", classKCP(addsKubeVIP+hostVaries), part(t))
+	assert.ErrorContains(t, err, "kubeadm: t:11: kube-vip would stay beside keepvip, by template: path: /etc/kubernetes/manifests/kube-vip.yaml; take this out, with the variable that it alone has, and put in the patch and the variable keepvipImage of packaging/clusterapi/clusterclass.yaml")
 }

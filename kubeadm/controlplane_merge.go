@@ -20,6 +20,7 @@ type template struct {
 	lists bool         // its version has extraArgs as lists
 	spec  []string     // path of its kubeadmConfigSpec
 	given []*yaml.Node // the documents before the first change
+	class Class
 	notes []string
 }
 
@@ -39,8 +40,9 @@ func TemplateEndpoint(name string, text []byte) (Endpoint, error) {
 }
 
 // MergeControlPlane puts the part into a template, called name in errors: the KubeadmControlPlane (or KubeadmControlPlaneTemplate) in
-// it gets the files and commands, and loses those of kube-vip; every other line stays as it is. The notes, a line each, say what was
-// taken out and what is left to a person. With an error nothing is rendered.
+// it gets the files and commands, and loses those of kube-vip; every other line stays as it is. Where the patch of a ClusterClass brings keepvip,
+// those of kube-vip go and nothing is added. The notes, a line each, say what was taken out and what is left to a person. With an error nothing
+// is rendered.
 func MergeControlPlane(name string, text []byte, cfg ControlPlaneConfig) (merged []byte, notes []string, err error) {
 	files, err := cfg.files()
 	if err != nil {
@@ -49,18 +51,20 @@ func MergeControlPlane(name string, text []byte, cfg ControlPlaneConfig) (merged
 	t := template{Editor: yamledit.New(name, text)}
 	for _, step := range []func() error{
 		t.locate,
-		func() error { return t.endpoint(cfg) },
-		func() error { return t.outsideOfTheCluster(cfg) },
+		t.readClass,
+		t.unlessByClass(func() error { return t.endpoint(cfg) }),
+		t.unlessByClass(func() error { return t.outsideOfTheCluster(cfg) }),
 		func() error {
 			notes, err := dropKubeVIP(t.Editor, t.doc, t.at("files"), t.at("preKubeadmCommands"), t.at("postKubeadmCommands"))
 			t.notes = append(t.notes, notes...)
 			return err
 		},
-		func() error {
+		t.unlessByClass(func() error {
 			return mergeLists(t.Editor, t.doc, t.at("files"), files, t.at("preKubeadmCommands"), cfg.commands(), isText)
-		},
+		}),
 		func() error { return remains(t.Editor) },
 		t.slots,
+		t.keepsList,
 	} {
 		if err := step(); err != nil {
 			return nil, nil, err
@@ -98,6 +102,33 @@ func (t *template) locate() error {
 	return nil
 }
 
+func (t *template) readClass() (err error) {
+	t.class, err = class{t.Editor, t.given, jsonPatches(t.given)}.read()
+	if t.class.Keepvip > 0 {
+		t.notes = append(t.notes, fmt.Sprintf("the patch in line %d brings keepvip: what is kube-vip's was taken out, and nothing put in", t.class.Keepvip))
+	}
+	return err
+}
+
+// keepsList notes that a patch has no list any more to add to.
+func (t *template) keepsList() error {
+	docs, err := t.Documents()
+	if err == nil && t.class.Keepvip > 0 && len(itemsAt(docs[t.doc], t.at("files"))) == 0 {
+		t.notes = append(t.notes, fmt.Sprintf("files is empty now: give it an entry, because Cluster API may drop an empty list, and the patch in line %d then has none to add to", t.class.Keepvip))
+	}
+	return err
+}
+
+// unlessByClass is a step that is left out where a ClusterClass brings keepvip.
+func (t *template) unlessByClass(step func() error) func() error {
+	return func() error {
+		if t.class.Keepvip > 0 {
+			return nil
+		}
+		return step()
+	}
+}
+
 func (t *template) at(keys ...string) []string { return append(slices.Clone(t.spec), keys...) }
 
 // endpoint sees to it that the cluster's endpoint is ours, that the certificate names all addresses, and that clients are spread.
@@ -115,6 +146,11 @@ func (t *template) endpoint(cfg ControlPlaneConfig) error {
 		named = true
 		if got.Host != cfg.Endpoint.Host || got.Port != 0 && got.Port != cfg.Endpoint.Port {
 			return t.Errorf(d.Line, "controlPlaneEndpoint %s of %s, want %s", got, yamledit.TextAt(d, "kind"), cfg.Endpoint)
+		}
+	}
+	for _, p := range jsonPatches(docs) {
+		if host := p.fixedHost(); host != "" && host != cfg.Endpoint.Host {
+			return t.Errorf(p.line(), "the patch of %s writes the address %s, want %s", p.path, host, cfg.Endpoint.Host)
 		}
 	}
 	if !named {

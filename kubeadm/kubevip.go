@@ -72,7 +72,12 @@ func remains(e *yamledit.Editor) error {
 	if err != nil {
 		return err
 	}
-	var errs []error
+	errs := stays(e, docs, "take this out, or have it name keepvip's manifest (keepvip manifest pod), and begin again")
+	return errors.Join(errs[:min(len(errs), mostRemains)]...)
+}
+
+// stays are the errors about the places at which documents would run kube-vip, with what to do.
+func stays(e *yamledit.Editor, docs []*yaml.Node, remedy string) (errs []error) {
 	var look func(key string, n *yaml.Node)
 	look = func(key string, n *yaml.Node) {
 		switch {
@@ -87,13 +92,34 @@ func remains(e *yamledit.Editor) error {
 				look(key, sub)
 			}
 		case slices.Contains(runsAt, key) && named.MatchString(n.Value):
-			errs = append(errs, e.Errorf(n.Line, "kube-vip would stay beside keepvip, by %s: %s; take this out, or have it name keepvip's manifest (keepvip manifest pod), and begin again", key, lineThatNames(n.Value)))
+			errs = append(errs, e.Errorf(n.Line, "kube-vip would stay beside keepvip, by %s: %s; %s", key, lineThatNames(n.Value), remedy))
 		}
 	}
 	for _, d := range docs {
 		look("", d)
 	}
-	return errors.Join(errs[:min(len(errs), mostRemains)]...)
+	return errs
+}
+
+// traces are the files and commands of kube-vip in the control planes of documents, with their lines.
+func traces(docs []*yaml.Node) (out []string) {
+	for _, d := range docs {
+		for _, spec := range [][]string{{"spec", "template", "spec", "kubeadmConfigSpec"}, {"spec", "kubeadmConfigSpec"}} {
+			for _, n := range itemsAt(d, append(slices.Clone(spec), "files")) {
+				if at := yamledit.At(n, "path"); at != nil && strings.Contains(at.Value, kubeVIP) {
+					out = append(out, fmt.Sprintf("%s (line %d)", at.Value, at.Line))
+				}
+			}
+			for _, key := range []string{"preKubeadmCommands", "postKubeadmCommands"} {
+				for _, n := range itemsAt(d, append(slices.Clone(spec), key)) {
+					if strings.Contains(wordsOf(n), kubeVIP) {
+						out = append(out, fmt.Sprintf("%s in %s (line %d)", wordsOf(n), key, n.Line))
+					}
+				}
+			}
+		}
+	}
+	return out
 }
 
 // mostRemains is how many places are named.

@@ -188,3 +188,34 @@ func TestManifestOfATemplateWhoseEndpointStandsForAnother(t *testing.T) {
 		assert.Contains(t, errs, "controlPlaneEndpoint "+host+" stands for an address that is filled in later")
 	}
 }
+
+// classTemplate is a ClusterClass with a patch, in line 8, the script of kube-vip and the endpoint that a variable writes.
+func classTemplate(patch string) string {
+	return "kind: ClusterClass\nspec:\n  patches:\n  - name: p\n    definitions:\n    - jsonPatches:\n      - op: add\n        path: /spec/template/spec/" + patch +
+		"      - op: add\n        path: /spec/template/spec/controlPlaneEndpoint/host\n        valueFrom: {variable: vip}\n" +
+		"---\napiVersion: controlplane.cluster.x-k8s.io/v1beta1\nkind: KubeadmControlPlaneTemplate\nspec:\n  template:\n    spec:\n      kubeadmConfigSpec:\n" +
+		"        files:\n        - path: /etc/motd\n        - path: /etc/kube-vip-prepare.sh\n        preKubeadmCommands:\n        - /etc/kube-vip-prepare.sh\n"
+}
+
+const (
+	classKubeVIP = "kubeadmConfigSpec/files/0/content\n        valueFrom: {variable: kubeVipPod}\n"
+	classKeepvip = "kubeadmConfigSpec/files/-\n        value: {path: /etc/kubernetes/manifests/keepvip.yaml, content: a}\n"
+)
+
+// The file says what is wrong with it before an address is asked for.
+func TestManifestOfAClass(t *testing.T) {
+	bad := write(t, classTemplate(classKubeVIP))
+	for _, args := range [][]string{nil, {"--vip", "10.0.0.1"}} {
+		code, out, errs := keepvip(t, append([]string{"manifest", "kubeadmcontrolplane", "--template", bad}, args...)...)
+		assert.Equal(t, exitUsage, code)
+		assert.Empty(t, out)
+		assert.Equal(t, 1, strings.Count(errs, "\n"), errs)
+		assert.Contains(t, errs, bad+":9: kube-vip would stay beside keepvip, by variable: kubeVipPod; take this out")
+		assert.Contains(t, errs, "with {{ .vip }} in place of {{ .controlPlaneVip }}")
+	}
+	code, out, errs := keepvip(t, "manifest", "kubeadmcontrolplane", "--template", write(t, classTemplate(classKeepvip)))
+	require.Equal(t, exitOK, code, errs)
+	assert.NotContains(t, out, "kube-vip")
+	assert.NotContains(t, out, placeholder)
+	assert.Contains(t, errs, "note: the patch in line 8 brings keepvip: what is kube-vip's was taken out, and nothing put in\n")
+}

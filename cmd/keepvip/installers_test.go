@@ -119,8 +119,12 @@ func TestClusterClass(t *testing.T) {
 	const in = "                    "
 	pod := in + strings.ReplaceAll(strings.TrimSuffix(out, "\n"), "\n", "\n"+in)
 	installerGolden(t, "clusterapi/clusterclass.yaml", `# keepvip as a part of a ClusterClass: join both lists with those of yours. A Cluster sets the variable controlPlaneVip to
-# the address in its spec.controlPlaneEndpoint. The KubeadmControlPlaneTemplate has to have a list
-# spec.template.spec.kubeadmConfigSpec.files, which may be empty.
+# the address in its spec.controlPlaneEndpoint; a variable that your class has for it already may take its place below.
+# The apiVersion of the selector has to be that of your KubeadmControlPlaneTemplate, as spec.controlPlane of the class
+# has it: Cluster API compares it as it is written. The template has to have a list
+# spec.template.spec.kubeadmConfigSpec.files with at least one entry, because Cluster API may drop an empty one.
+# Where the class has kube-vip, take its patch out; keepvip manifest kubeadmcontrolplane --template FILE then takes out
+# the files and commands of kube-vip.
 spec:
   variables:
     - name: controlPlaneVip

@@ -24,7 +24,8 @@ func newManifestControlPlane() *cobra.Command {
 		Short: "Print keepvip's part of a Cluster API KubeadmControlPlane, or merge it into a template",
 		Long: "Prints the files, preKubeadmCommands and controlPlaneEndpoint of a Cluster API KubeadmControlPlane. With --template they go into\n" +
 			"the KubeadmControlPlane in that file, the files and commands of kube-vip go, and all else stays as it is. Without --vip the\n" +
-			"address is the template's controlPlaneEndpoint, which may be a variable such as ${CONTROL_PLANE_ENDPOINT_IP}.",
+			"address is the template's controlPlaneEndpoint, which may be a variable such as ${CONTROL_PLANE_ENDPOINT_IP}. Where a patch of the\n" +
+			"ClusterClass in it brings keepvip, what is kube-vip's goes and nothing is added.",
 		Example: "  keepvip manifest kubeadmcontrolplane --template cluster-template.yaml > with-keepvip.yaml\n" +
 			"  keepvip manifest kubeadmcontrolplane --template cluster.yaml \\\n" +
 			"      --key-file /etc/keepvip/key --key-secret my-cluster-keepvip > new.yaml",
@@ -46,11 +47,15 @@ func newManifestControlPlane() *cobra.Command {
 				return err
 			}
 		}
+		class, err := kubeadm.ReadClass(*template, text)
+		if err != nil {
+			return err
+		}
 		found, err := kubeadm.TemplateEndpoint(*template, text)
 		if err != nil {
 			return err
 		}
-		variable, err := addressFrom(flags.configFlags, *template, found)
+		variable, err := addressFrom(flags.configFlags, *template, found, class)
 		if err != nil {
 			return err
 		}
@@ -77,8 +82,13 @@ func newManifestControlPlane() *cobra.Command {
 }
 
 // addressFrom takes the virtual address from a template where nothing else names one, and returns the variable if it is one.
-func addressFrom(f *configFlags, template string, found kubeadm.Endpoint) (variable string, err error) {
-	if namesAddress(f.input()) || template == "" || found.Host == "" {
+func addressFrom(f *configFlags, template string, found kubeadm.Endpoint, class kubeadm.Class) (variable string, err error) {
+	switch {
+	case namesAddress(f.input()):
+		return "", nil
+	case class.Keepvip > 0: // its patch has the address
+		return "", f.setFlag("vip", placeholder)
+	case template == "" || found.Host == "":
 		return "", nil
 	}
 	given := found.Host

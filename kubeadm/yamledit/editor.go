@@ -29,13 +29,27 @@ func (e *Editor) Name() string { return e.name }
 // Bytes is the text with all changes.
 func (e *Editor) Bytes() []byte { return e.text }
 
-// Errorf is an error about a line of the file from 1, or about all of it with 0.
+// Errorf is an [Error] about a line of the file from 1, or about all of it with 0.
 func (e *Editor) Errorf(line int, format string, args ...any) error {
-	at := e.name
-	if line > 0 {
-		at = fmt.Sprintf("%s:%d", e.name, line)
+	return &Error{File: e.name, Line: line, Text: fmt.Sprintf(format, args...)}
+}
+
+// Error is about a place of a file.
+type Error struct {
+	File string
+	Line int // from 1; 0: the file as a whole
+	Text string
+}
+
+// Error has the place in front, behind the package.
+func (e *Error) Error() string { return "kubeadm: " + e.At() }
+
+// At is the error with its place alone.
+func (e *Error) At() string {
+	if e.Line == 0 {
+		return e.File + ": " + e.Text
 	}
-	return fmt.Errorf("kubeadm: %s: %s", at, fmt.Sprintf(format, args...))
+	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Text)
 }
 
 // Documents reads the text. Empty documents are left out.
