@@ -155,7 +155,7 @@ func TestMergeCloudInitRefuses(t *testing.T) {
 		{"no mapping", "#cloud-config\n- a\n", "kubeadm: u:2: the document is a list, want a mapping with one line for each key"},
 		{"two documents", "#cloud-config\na: 1\n---\nb: 1\n", "kubeadm: u: 2 YAML documents, want one"},
 		{"no list", "#cloud-config\nwrite_files: {}\n", "kubeadm: u:2: write_files is a mapping in braces, want a list"},
-		{"not YAML", "#cloud-config\na: [\n", "kubeadm: u: not valid YAML: line 2: did not find expected node content"},
+		{"not YAML", "#cloud-config\na: [\n", "kubeadm: u:2: not valid YAML: did not find expected node content"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

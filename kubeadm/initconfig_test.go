@@ -83,7 +83,7 @@ func TestReadInitConfigRefuses(t *testing.T) {
 		{"an old version", "apiVersion: kubeadm.k8s.io/v1beta2\nkind: ClusterConfiguration\n", "kubeadm: k:1: apiVersion kubeadm.k8s.io/v1beta2, want v1beta3 or v1beta4: kubeadm config migrate"},
 		{"something else", "kind: Pod\n", "kubeadm: k: no ClusterConfiguration, InitConfiguration or JoinConfiguration of kubeadm.k8s.io/v1beta3 or v1beta4, want one"},
 		{"two of a kind", v4Cluster + "---\n" + v4Cluster, "kubeadm: k:4: a second ClusterConfiguration, want one"},
-		{"not YAML", "a: [", "kubeadm: k: not valid YAML: line 1: did not find expected node content"},
+		{"not YAML", "a: [", "kubeadm: k:1: not valid YAML: did not find expected node content"},
 		{"a port that is none", v4Cluster + "controlPlaneEndpoint: 10.77.0.100:x\n", "kubeadm: k:3: controlPlaneEndpoint 10.77.0.100:x, want a port from 1 to 65535"},
 		{"a bindPort that is none", v4Init + "localAPIEndpoint: {bindPort: 0}\n", `kubeadm: k:3: bindPort "0", want a port from 1 to 65535`},
 	}

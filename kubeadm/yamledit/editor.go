@@ -2,6 +2,7 @@ package yamledit
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -58,10 +59,11 @@ func (e *Editor) Documents() ([]*yaml.Node, error) {
 		return nil, e.Errorf(0, "bytes that are no UTF-8, want text")
 	}
 	docs, err := Parse(e.text)
-	if err != nil {
-		return nil, e.Errorf(0, "not valid YAML: %s", strings.TrimPrefix(oneLine(err), "yaml: "))
+	var fault *Fault
+	if errors.As(err, &fault) {
+		return nil, e.Errorf(fault.Line, "not valid YAML: %s", fault.Text)
 	}
-	return docs, nil
+	return docs, err
 }
 
 // Set makes the value at a path what is given, in place of what may be there.

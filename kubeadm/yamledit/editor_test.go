@@ -207,7 +207,7 @@ func TestEditorRefuses(t *testing.T) {
 	tests := []struct{ name, give, want string }{
 		{"not UTF-8", "a: \xff\n", "kubeadm: f.yaml: bytes that are no UTF-8, want text"},
 		{"lines that the parser counts otherwise", "a: 1\rb: 1\r\rspec:\r  files:\r  - a\n", "kubeadm: f.yaml: a line break that is neither LF nor CRLF, want one of these"},
-		{"not YAML", "a: [\n", "kubeadm: f.yaml: not valid YAML: line 1: did not find expected node content"},
+		{"not YAML", "a: [\n", "kubeadm: f.yaml:1: not valid YAML: did not find expected node content"},
 		{"mapping in braces", "spec: {a: 1}\n", "kubeadm: f.yaml:1: spec is a mapping in braces, want a mapping with one line for each key"},
 		{"no mapping", "spec: text\n", `kubeadm: f.yaml:1: spec is "text", want a mapping with one line for each key`},
 		{"no list", "spec:\n  files: text\n", `kubeadm: f.yaml:2: spec.files is "text", want a list`},

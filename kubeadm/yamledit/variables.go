@@ -13,7 +13,7 @@ import (
 )
 
 // Parse reads the documents of a text, without those that are empty. A template that is YAML only when its variables are filled in, such as
-// [${KEYS}], is read as if each of them was a word; values have the variables as they are written.
+// [${KEYS}], is read as if each of them was a word; values have the variables as they are written. An error is a [Fault].
 func Parse(text []byte) ([]*yaml.Node, error) {
 	docs, err := parse(text)
 	if err == nil {
@@ -21,11 +21,10 @@ func Parse(text []byte) ([]*yaml.Node, error) {
 	}
 	masked, written := maskVariables(text)
 	if len(written) == 0 {
-		return nil, err
+		return nil, faultOf(err, text)
 	}
-	docs, maskedErr := parse(masked)
-	if maskedErr != nil {
-		return nil, err
+	if docs, err = parse(masked); err != nil { // not by a variable
+		return nil, faultOf(err, text)
 	}
 	words := slices.SortedFunc(maps.Keys(written), func(a, b string) int { return len(b) - len(a) }) // one may begin another
 	var pairs []string
@@ -55,8 +54,8 @@ func parse(text []byte) (docs []*yaml.Node, err error) {
 	}
 }
 
-// variable is what clusterctl fills in.
-var variable = regexp.MustCompile(`\$\{[A-Za-z_][^{}\n]*\}`)
+// variable is what clusterctl fills in. It takes blanks around a name, too.
+var variable = regexp.MustCompile(`\$\{[ \t]*[A-Za-z_][^{}\n]*\}`)
 
 // notInWords is what a word of YAML may not have everywhere.
 var notInWords = regexp.MustCompile(`[^A-Za-z0-9_]`)

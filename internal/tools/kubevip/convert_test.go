@@ -157,7 +157,7 @@ func TestConvertRefuses(t *testing.T) {
 		{"two kube-vips", with("address=10.0.0.1") + "---\n" + with("address=10.0.0.2"), []string{"more than one kube-vip"}},
 		{"no kube-vip", "kind: Pod\nspec: {containers: [{name: a, image: ghcr.io/kube-vip/kube-vip-cloud-provider}]}\n", []string{"f: no kube-vip in it"}},
 		{"nothing", "", []string{"no kube-vip in it"}},
-		{"no YAML", "a: b: c\n", []string{"f: not valid YAML"}},
+		{"no YAML", "a: b: c\n", []string{"f:1: not valid YAML: mapping values are not allowed in this context"}},
 		{"an alias", "a: &a {}\nkind: Pod\nspec: *a\n", []string{"f:3: a YAML alias"}},
 		{"a key twice", "kind: Pod\nkind: Pod\n", []string{"f:2: the key kind is there twice"}},
 		{"no text", "\xff\xfe", []string{"no UTF-8"}},

@@ -1,6 +1,7 @@
 package kubevip
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -79,9 +80,12 @@ func documents(name string, text []byte) ([]*yaml.Node, error) {
 		return nil, fmt.Errorf("%sbytes that are no UTF-8, want text", place(name, 0))
 	}
 	tops, err := yamledit.Parse(text)
+	var fault *yamledit.Fault
+	if errors.As(err, &fault) {
+		return nil, fmt.Errorf("%snot valid YAML: %s (fill a template in before it is converted)", place(name, fault.Line), fault.Text)
+	}
 	if err != nil {
-		why := strings.TrimPrefix(strings.Join(strings.Fields(err.Error()), " "), "yaml: ")
-		return nil, fmt.Errorf("%snot valid YAML: %s (fill a template in before it is converted)", place(name, 0), why)
+		return nil, err
 	}
 	var docs []*yaml.Node
 	for _, top := range tops {
