@@ -16,7 +16,8 @@ import (
 
 // Class is what the ClusterClass of a template does to the control plane when a cluster is built.
 type Class struct {
-	Keepvip int // the line of the patch that brings keepvip; 0: there is none
+	Keepvip int      // the line of the patch that brings keepvip; 0: there is none
+	Left    []string // files and commands of kube-vip in the control plane's own template, with their lines
 }
 
 // ReadClass reads the ClusterClass of a text, called name in errors. It refuses one that would run kube-vip when a cluster is built, and one
@@ -38,7 +39,7 @@ type class struct {
 }
 
 func (c class) read() (Class, error) {
-	var out Class
+	out := Class{Left: traces(c.docs)}
 	for _, p := range c.patches {
 		if c.bringsKeepvip(p) {
 			out.Keepvip = cmp.Or(out.Keepvip, p.line())

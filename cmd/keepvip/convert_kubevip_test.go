@@ -115,7 +115,7 @@ func TestConvertRefusesAKubeVIPThatItCannotReplace(t *testing.T) {
 		{"a template without keepvip's place", []string{fixture("v1.0-pod.yaml"), "--apply-to", fixture("v1.0-pod.yaml")}, "want one"},
 		{"a template with another address", []string{fixture("v1.0-pod.yaml"), "--apply-to", capv(t)}, "controlPlaneEndpoint ${CONTROL_PLANE_ENDPOINT_IP}"},
 		{"a template that is not there", []string{fixture("v1.0-pod.yaml"), "--apply-to", "/none"}, "--apply-to: /none"},
-		{"a variable for a manifest of its own", []string{capv(t)}, "address ${CONTROL_PLANE_ENDPOINT_IP}: ${CONTROL_PLANE_ENDPOINT_IP} is a name or a variable"},
+		{"a variable for a manifest of its own", []string{capv(t)}, "address ${CONTROL_PLANE_ENDPOINT_IP}: a variable of clusterctl: for the template run keepvip convert "},
 		{"another output in a template", []string{fixture("v1.0-pod.yaml"), "--apply-to", capv(t), "-o", "config"}, "want pod"},
 		{"a file without a kube-vip", []string{write(t, "kind: Pod\n")}, "no kube-vip in it"},
 		{"a flag for another file", []string{fixture("v1.0-pod.yaml"), "--partial"}, "--partial is given, but the file is a kube-vip"},

@@ -2,6 +2,7 @@ package kubevip
 
 import (
 	"cmp"
+	"fmt"
 	"net"
 	"net/netip"
 	"strconv"
@@ -33,7 +34,10 @@ func (c *conversion) addresses() {
 		case looksLikeAddress(text):
 			c.refuse(s.line, "%s: %s is no IPv4 or IPv6 address, want one", s.what(), show(text))
 		case strings.Contains(text, "{{"):
+			c.ofClass = true
 			c.refuse(s.line, "%s: a variable of a ClusterClass, or of a chart: of a ClusterClass take this patch out, and put in that of packaging/clusterapi/clusterclass.yaml; fill others in", s.what())
+		case isVariable(text):
+			c.refuse(s.line, "%s: %s", s.what(), c.variableRemedy(text == s.value))
 		default:
 			c.refuse(s.line, "%s: %s is a name or a variable; kube-vip resolves names, keepvip does not: want the address", s.what(), show(text))
 		}
@@ -41,6 +45,21 @@ func (c *conversion) addresses() {
 	c.option("vip", s, given...)
 	c.tell(s, Carried, "--vip=%s", cmp.Or(c.variable, strings.Join(given, ",")))
 	c.tellPrefixes()
+}
+
+// variableRemedy says what to do with a variable of clusterctl, which may be the whole address.
+func (c *conversion) variableRemedy(whole bool) string {
+	file := c.name
+	if strings.Contains(file, " ") { // standard input
+		file = "FILE"
+	}
+	switch {
+	case !whole:
+		return "a variable of clusterctl beside another address: fill it in"
+	case c.path != "":
+		return fmt.Sprintf("a variable of clusterctl: for the template run keepvip convert %s --apply-to %s", file, file)
+	}
+	return fmt.Sprintf("a variable of clusterctl: for a template run keepvip convert %s --apply-to TEMPLATE, or fill it in", file)
 }
 
 // looksLikeAddress tells a misspelt address from a name and from a variable.

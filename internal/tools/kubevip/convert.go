@@ -2,12 +2,13 @@ package kubevip
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/keepvip/keepvip/kubeadm"
 )
 
 // option is one option of keepvip with the place that it comes from.
@@ -43,7 +44,8 @@ func (r *Result) Flags() map[string][]string {
 }
 
 // Convert reads a text, called name in errors, and says what keepvip is to be told. It refuses, with one line for each reason, what keepvip
-// cannot do in place of kube-vip: without an address, without ARP, for Services alone, and where a value that counts is not in the text.
+// cannot do in place of kube-vip: without an address, without ARP, for Services alone, and where a value that counts is not in the text. The
+// error is a [Refused].
 // The options are not validated: package config does that.
 func Convert(name string, text []byte, o Options) (*Result, error) {
 	src, err := read(name, text)
@@ -60,6 +62,9 @@ func Convert(name string, text []byte, o Options) (*Result, error) {
 	c.metrics()
 	c.others()
 	if len(c.refused) > 0 {
+		if _, err := kubeadm.ReadClass(name, text); err != nil && c.ofClass {
+			return nil, refusedBy(err)
+		}
 		return nil, c.err()
 	}
 	c.findings = append(c.findings, src.around...)
@@ -77,32 +82,24 @@ type conversion struct {
 
 	placeholder netip.Addr
 	variable    string // what it stands for
+	ofClass     bool   // the address is a variable of a ClusterClass, or of a chart
 }
 
 // outcome is what there is to say of a file.
 type outcome struct {
 	name     string
 	findings []Finding
-	refused  []refusal
-}
-
-type refusal struct {
-	line int
-	text string
+	refused  Refused
 }
 
 func (o *outcome) refuse(line int, format string, args ...any) {
-	o.refused = append(o.refused, refusal{line, fmt.Sprintf(format, args...)})
+	o.refused = append(o.refused, Reason{o.name, line, fmt.Sprintf(format, args...)})
 }
 
-// err joins the refusals in the order of the file.
+// err is the refusals in the order of the file.
 func (o *outcome) err() error {
-	slices.SortStableFunc(o.refused, func(a, b refusal) int { return cmp.Compare(a.line, b.line) })
-	var errs []error
-	for _, r := range o.refused {
-		errs = append(errs, errors.New(place(o.name, r.line)+r.text))
-	}
-	return errors.Join(errs...)
+	slices.SortStableFunc(o.refused, func(a, b Reason) int { return cmp.Compare(a.Line, b.Line) })
+	return o.refused
 }
 
 // value is a setting in force that keepvip has to know. One that is not in the file is refused.

@@ -132,9 +132,10 @@ func TestConvertRefuses(t *testing.T) {
 		{"a name", with("address=vip.example.org"), []string{"f:12: address vip.example.org: vip.example.org is a name or a variable"}},
 		{"an address that is none", with("address=192.168.0.400"), []string{"f:12: address 192.168.0.400: 192.168.0.400 is no IPv4 or IPv6 address, want one"}},
 		{"an IPv6 address that is none", with("address=fd00::1::2"), []string{"fd00::1::2 is no IPv4 or IPv6 address, want one"}},
-		{"a variable with a default", with("address=${IP:=10.0.0.1}"), []string{"is a name or a variable"}},
+		{"a variable with a default", with("address=${IP:=10.0.0.1}"), []string{"a variable of clusterctl: for a template run keepvip convert f --apply-to TEMPLATE, or fill it in"}},
 		{"a variable of a ClusterClass", with("address={{ .host }}"), []string{"of a ClusterClass take this patch out, and put in that of packaging/clusterapi/clusterclass.yaml"}},
-		{"a variable", with("address=${IP}"), []string{"is a name or a variable"}},
+		{"a variable", with("address=${IP}"), []string{"f:12: address ${IP}: a variable of clusterctl: for a template run keepvip convert f --apply-to TEMPLATE"}},
+		{"a variable beside an address", with("address=10.0.0.1,${IP}"), []string{"a variable of clusterctl beside another address: fill it in"}},
 		{"an address with its prefix", with("address=10.0.0.1/24"), []string{"want the address alone"}},
 		{"two addresses that differ", with("address=10.0.0.1", "vip_address=10.0.0.2"), []string{"f:14: vip_address 10.0.0.2, but address 10.0.0.1 in line 12"}},
 		{"an address by DHCP", with("address=vip", "vip_ddns=true"), []string{"f:12: address vip", "f:14: vip_ddns true: keepvip gets no address by DHCP, want a fixed one in address, and vip_ddns false; --dhcp then keeps its lease at the server"}},
@@ -251,7 +252,7 @@ func TestConvertFindsTheKubeVIPOfATemplate(t *testing.T) {
 		text := template(head, manifest)
 		require.True(t, Is([]byte(text)), text)
 		_, err := Convert("f", []byte(text), Options{})
-		require.ErrorContains(t, err, "address ${IP}: ${IP} is a name or a variable")
+		require.ErrorContains(t, err, "address ${IP}: a variable of clusterctl: for the template run keepvip convert f --apply-to f")
 
 		r, err := Convert("f", []byte(text), Options{Placeholder: netip.MustParseAddr("192.0.2.254")})
 		require.NoError(t, err)

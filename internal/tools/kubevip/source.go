@@ -2,7 +2,6 @@ package kubevip
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -58,31 +57,28 @@ func read(name string, text []byte) (source, error) {
 	}
 	switch len(found) {
 	case 0:
-		if text, line := hint(docs); text != "" {
-			return source{}, fmt.Errorf("%s%s", place(name, line), text)
-		}
-		return source{}, fmt.Errorf("%sno kube-vip in it, want a Pod or a DaemonSet that runs one, a template with the file of such a pod, or its configuration file", place(name, 0))
+		return source{}, nothing(name, text, docs)
 	case 1:
 		if found[0].path == "" {
 			found[0].around = append(found[0].around, rest...)
 		}
 		return found[0], nil
 	}
-	return source{}, fmt.Errorf("%smore than one kube-vip, the first in line %d, want a file with the one that has the control plane's address", place(name, found[1].line), found[0].line)
+	return source{}, refused(name, found[1].line, "more than one kube-vip, the first in line %d, want a file with the one that has the control plane's address", found[0].line)
 }
 
 // documents reads the text; of a List its items.
 func documents(name string, text []byte) ([]*yaml.Node, error) {
 	if len(text) > maxText {
-		return nil, fmt.Errorf("%smore than 1 MiB, want a manifest", place(name, 0))
+		return nil, refused(name, 0, "more than 1 MiB, want a manifest")
 	}
 	if !utf8.Valid(text) {
-		return nil, fmt.Errorf("%sbytes that are no UTF-8, want text", place(name, 0))
+		return nil, refused(name, 0, "bytes that are no UTF-8, want text")
 	}
 	tops, err := yamledit.Parse(text)
 	var fault *yamledit.Fault
 	if errors.As(err, &fault) {
-		return nil, fmt.Errorf("%snot valid YAML: %s (fill a template in before it is converted)", place(name, fault.Line), fault.Text)
+		return nil, refused(name, fault.Line, "not valid YAML: %s (fill a template in before it is converted)", fault.Text)
 	}
 	if err != nil {
 		return nil, err
@@ -112,13 +108,13 @@ func mappings(n *yaml.Node) []*yaml.Node {
 // plain refuses what would hide a setting: an alias, and a key that is there twice.
 func plain(name string, n *yaml.Node) error {
 	if n.Kind == yaml.AliasNode {
-		return fmt.Errorf("%sa YAML alias, want its value written out", place(name, n.Line))
+		return refused(name, n.Line, "a YAML alias, want its value written out")
 	}
 	seen := map[string]bool{}
 	for i, sub := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 0 {
 			if seen[sub.Value] {
-				return fmt.Errorf("%sthe key %s is there twice, want it once", place(name, sub.Line), show(sub.Value))
+				return refused(name, sub.Line, "the key %s is there twice, want it once", show(sub.Value))
 			}
 			seen[sub.Value] = true
 		}
