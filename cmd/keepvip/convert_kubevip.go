@@ -7,7 +7,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -33,13 +35,16 @@ func readStdin(cmd *cobra.Command) ([]byte, error) {
 	return text, nil
 }
 
-// kubeVIPText reads a file if it is one of kube-vip, or YAML by its name.
+// topKey is how an object of Kubernetes and user data begin, and a keepalived.conf does not.
+var topKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(apiVersion|kind):|\A#cloud-config\b|\A\s*\{`) })
+
+// kubeVIPText reads a file if it is one of kube-vip, or YAML by its name or its keys.
 func kubeVIPText(name string) ([]byte, bool) {
 	if info, err := os.Stat(name); err != nil || !info.Mode().IsRegular() {
 		return nil, false // what is read here cannot be read again
 	}
 	text, err := regular.Read(name, mostInput)
-	return text, err == nil && (kubevip.Is(text) || slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)))
+	return text, err == nil && (kubevip.Is(text) || topKey().Match(text) || slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)))
 }
 
 // kubeVIPForm is what a kube-vip is converted to.
@@ -59,20 +64,12 @@ func (f kubeVIPForm) run(cmd *cobra.Command, name string, text []byte) error {
 	if *f.applyTo != "" {
 		o.Placeholder = netip.MustParseAddr(placeholder)
 	}
-	r, err := kubevip.Convert(name, text, o)
-	if err != nil {
-		return err
-	}
-	cfg, err := config.Load(config.Input{Flags: r.Flags(), Elsewhere: true})
-	if err != nil {
-		return err
-	}
-	out, notes, err := f.render(name, r, cfg)
-	if err != nil {
-		return err
-	}
+	r, out, notes, err := f.convert(name, text, o)
 	if *f.output == string(outputJSON) {
-		return printConversion(cmd, name, out, findingsOf(name, r.Findings))
+		return printKubeVIP(cmd, name, r, out, err)
+	}
+	if err != nil {
+		return err
 	}
 	for _, found := range r.Findings {
 		if _, err := fmt.Fprintln(cmd.ErrOrStderr(), found.At(name)); err != nil {
@@ -83,6 +80,19 @@ func (f kubeVIPForm) run(cmd *cobra.Command, name string, text []byte) error {
 		return err
 	}
 	return printOut(cmd, out, notes, nil)
+}
+
+// convert renders what the kube-vip becomes.
+func (f kubeVIPForm) convert(name string, text []byte, o kubevip.Options) (r *kubevip.Result, out []byte, notes []string, err error) {
+	if r, err = kubevip.Convert(name, text, o); err != nil {
+		return nil, nil, nil, err
+	}
+	cfg, err := config.Load(config.Input{Flags: r.Flags(), Elsewhere: true})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	out, notes, err = f.render(name, r, cfg)
+	return r, out, notes, err
 }
 
 // printRouters prints, beside the findings, what a routing daemon of the node is to be told in place of kube-vip's BGP.

@@ -219,3 +219,29 @@ func TestManifestOfAClass(t *testing.T) {
 	assert.NotContains(t, out, placeholder)
 	assert.Contains(t, errs, "note: the patch in line 8 brings keepvip: what is kube-vip's was taken out, and nothing put in\n")
 }
+
+// What is no keepalived.conf by its keys is not read as one.
+func TestConvertOfAFileThatHasNoKubeVIP(t *testing.T) {
+	file := capv(t)
+	_, merged, errs := keepvip(t, "convert", file, "--apply-to", file)
+	require.NotEmpty(t, merged, errs)
+	for text, want := range map[string]string{
+		"---\n" + merged: ": no kube-vip in it, and keepvip is in it already: nothing is left to convert",
+		"---\n# a\napiVersion: v1\nkind: Service\nspec: {}\n":                          ": no kube-vip in it, want a Pod",
+		"---\napiVersion: v1\nkind: [\n":                                               ":3: not valid YAML: ",
+		"{\n  \"kind\": \"Pod\"\n}\n":                                                  ": no kube-vip in it, want a Pod",
+		"#cloud-config\nruncmd: [a]\n":                                                 ": no kube-vip in it, want a Pod",
+		"apiVersion: keepvip/v1\nkind: Config\nvips: []\n":                             ":1: no kube-vip in it, and keepvip is in it already",
+		"kind: Pod\nspec:\n  containers:\n  - image: ghcr.io/keepvip/keepvip:v0.1.0\n": ":4: no kube-vip in it, and keepvip is in it already",
+		classTemplate(classKubeVIP):                                                    ":9: kube-vip would stay beside keepvip, by variable: kubeVipPod; take this out",
+		classTemplate(classKeepvip):                                                    ":8: no kube-vip to convert, and keepvip is in it already; keepvip manifest kubeadmcontrolplane --template FILE takes out what is left of kube-vip: /etc/kube-vip-prepare.sh (line 22)",
+	} {
+		path := filepath.Join(t.TempDir(), "template") // its name says nothing
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		code, out, errs := keepvip(t, "convert", path)
+		assert.Equal(t, exitUsage, code)
+		assert.Empty(t, out)
+		assert.Equal(t, 1, strings.Count(errs, "\n"), errs)
+		assert.Contains(t, errs, want)
+	}
+}

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/keepvip/keepvip/internal/tools/keepalived"
@@ -23,6 +26,29 @@ func printConversion(cmd *cobra.Command, path string, result []byte, findings []
 		doc.Findings = []keepalived.Finding{}
 	}
 	return failed(printObject(cmd.OutOrStdout(), kindConversion, doc))
+}
+
+// printKubeVIP prints what a kube-vip comes to, or why it is refused.
+func printKubeVIP(cmd *cobra.Command, path string, r *kubevip.Result, out []byte, why error) error {
+	if why == nil {
+		return printConversion(cmd, path, out, findingsOf(path, r.Findings))
+	}
+	findings := reasonsOf(path, why)
+	if err := printConversion(cmd, path, nil, findings); err != nil {
+		return err
+	}
+	return fmt.Errorf("%s is refused: %d of the findings say why", path, len(findings))
+}
+
+// reasonsOf are the findings about a kube-vip that is refused.
+func reasonsOf(path string, why error) []keepalived.Finding {
+	reasons := kubevip.Refused{{File: path, Text: why.Error()}}
+	errors.As(why, &reasons)
+	out := make([]keepalived.Finding, len(reasons))
+	for i, r := range reasons {
+		out[i] = keepalived.Finding{Severity: keepalived.Fault, Code: "refused", Origin: syntax.Origin{File: r.File, Line: r.Line}, Text: r.Text}
+	}
+	return out
 }
 
 // findingsOf are those about a kube-vip, in the form of those about a keepalived.conf. With line 0 they are about the file as a whole.

@@ -102,6 +102,18 @@ func TestConvertAsAnObject(t *testing.T) {
 	assert.Len(t, doc.Findings, strings.Count(lines, "\n")-strings.Count(lines, "note: no registry has the image "))
 	assert.Positive(t, doc.Warnings)
 
+	object(exitUsage, fixture("v1.0-services.yaml"))
+	assert.Empty(t, doc.Result)
+	assert.Equal(t, 1, doc.Errors)
+	assert.Equal(t, fixture("v1.0-services.yaml"), doc.Findings[0].File)
+	assert.Equal(t, 48, doc.Findings[0].Line)
+	assert.Equal(t, "refused", doc.Findings[0].Code)
+	assert.Contains(t, doc.Findings[0].Text, "svc_enable true without cp_enable")
+	object(exitUsage, write(t, "kind: Pod\nkind: [\n"))
+	assert.Equal(t, 2, doc.Findings[0].Line)
+	object(exitUsage, write(t, classTemplate(classKubeVIP)))
+	assert.Equal(t, 9, doc.Findings[0].Line)
+
 	code, out, errs := keepvip(t, "convert", "-o", "json", filepath.Join(t.TempDir(), "none"))
 	assert.Equal(t, exitUsage, code)
 	assert.Empty(t, out)
