@@ -54,7 +54,7 @@ func (c class) read() (Class, error) {
 	} else if out.Keepvip == 0 {
 		remedy += "; where each cluster has an address of its own, " + c.patchRemedy()
 	}
-	errs := append(stays(c.Editor, c.classes(), remedy), c.contents(remedy)...)
+	errs := append(stays(c.Editor, c.classes(), nil, remedy), c.contents(remedy)...)
 	if p, _, ok := c.endpoint(); ok && out.Keepvip == 0 && len(errs) == 0 {
 		errs = append(errs, c.Errorf(p.line(), "the patch of %s gives each cluster an address of its own, and keepvip would have a fixed one: %s", p.path, c.patchRemedy()))
 	}

@@ -21,16 +21,18 @@ func MergeCloudInit(name string, userData []byte, cfg CloudInitConfig) ([]byte, 
 // what was taken out and what is left to a person.
 func ReplaceKubeVIP(name string, userData []byte, cfg CloudInitConfig) (merged []byte, notes []string, err error) {
 	e := yamledit.New(name, userData)
-	merged, notes, err = mergeCloudInit(e, cfg, func(e *yamledit.Editor) ([]string, error) {
-		return dropKubeVIP(e, 0, []string{cloudFilesKey}, []string{cloudBootKey}, []string{cloudRunKey})
+	var stay kept
+	merged, notes, err = mergeCloudInit(e, cfg, func(e *yamledit.Editor) (notes []string, err error) {
+		stay, notes, err = dropKubeVIP(e, 0, []string{cloudFilesKey}, []string{cloudBootKey}, []string{cloudRunKey})
+		return notes, err
 	})
 	if err == nil {
-		err = remains(e)
+		err = remains(e, stay)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	return merged, append(notes, leftovers(merged)...), nil
+	return merged, append(notes, leftovers(merged, stay)...), nil
 }
 
 // IsCloudInit tells that a text is user data that can be merged into.

@@ -21,6 +21,7 @@ type template struct {
 	spec  []string     // path of its kubeadmConfigSpec
 	given []*yaml.Node // the documents before the first change
 	class Class
+	stay  kept
 	notes []string
 }
 
@@ -55,14 +56,14 @@ func MergeControlPlane(name string, text []byte, cfg ControlPlaneConfig) (merged
 		t.unlessByClass(func() error { return t.endpoint(cfg) }),
 		t.unlessByClass(func() error { return t.outsideOfTheCluster(cfg) }),
 		func() error {
-			notes, err := dropKubeVIP(t.Editor, t.doc, t.at("files"), t.at("preKubeadmCommands"), t.at("postKubeadmCommands"))
-			t.notes = append(t.notes, notes...)
+			stay, notes, err := dropKubeVIP(t.Editor, t.doc, t.at("files"), t.at("preKubeadmCommands"), t.at("postKubeadmCommands"))
+			t.stay, t.notes = stay, append(t.notes, notes...)
 			return err
 		},
 		t.unlessByClass(func() error {
 			return mergeLists(t.Editor, t.doc, t.at("files"), files, t.at("preKubeadmCommands"), cfg.commands(), isText)
 		}),
-		func() error { return remains(t.Editor) },
+		func() error { return remains(t.Editor, t.stay) },
 		t.slots,
 		t.keepsList,
 	} {
@@ -70,7 +71,7 @@ func MergeControlPlane(name string, text []byte, cfg ControlPlaneConfig) (merged
 			return nil, nil, err
 		}
 	}
-	return t.Bytes(), append(t.notes, leftovers(t.Bytes())...), nil
+	return t.Bytes(), append(t.notes, leftovers(t.Bytes(), t.stay)...), nil
 }
 
 // locate finds the one KubeadmControlPlane.

@@ -245,3 +245,14 @@ func TestConvertOfAFileThatHasNoKubeVIP(t *testing.T) {
 		assert.Contains(t, errs, want)
 	}
 }
+
+// Services lose their addresses with the manifest that is taken out.
+func TestConvertAppliedSaysThatServicesLoseTheirAddresses(t *testing.T) {
+	text, err := os.ReadFile(capv(t))
+	require.NoError(t, err)
+	file := write(t, strings.Replace(string(text), "            - name: vip_arp\n", "            - name: svc_enable\n              value: \"true\"\n            - name: vip_arp\n", 1))
+	code, out, errs := keepvip(t, "convert", file, "--apply-to", file)
+	require.Equal(t, exitOK, code, errs)
+	assert.NotContains(t, out, "kube-vip.yaml")
+	assert.Contains(t, errs, "note: /etc/kubernetes/manifests/kube-vip.yaml: its kube-vip serves Services of type LoadBalancer, too, which lose their addresses: to keep them put the file back")
+}
