@@ -96,9 +96,11 @@ func (c class) bringsKeepvip(p jsonPatch) bool {
 	}
 	n := p.template()
 	if n != nil && n.Kind == yaml.ScalarNode { // of Go, and no YAML yet
-		return keepvipFile().MatchString(n.Value)
+		return keepvipFile().MatchString(n.Value) && strings.Contains(n.Value, "kind: Pod")
 	}
-	return isKeepvip(yamledit.TextAt(n, "path"))
+	file := yamledit.TextAt(n, "path")
+	content, _ := yamledit.ContentAt(n)
+	return file == UnitPath || isKeepvip(file) && strings.Contains(content, "kind: Pod") // its configuration may have the same name
 }
 
 func isKeepvip(file string) bool {
@@ -136,7 +138,7 @@ func (c class) contents(remedy string) (errs []error) {
 // fits refuses a patch that Cluster API would not apply: it goes by the apiVersion as it is written.
 func (c class) fits(p jsonPatch) error {
 	got := yamledit.At(p.selector, "apiVersion")
-	if want := c.version(); got != nil && got.Value != want {
+	if want := c.version(); got != nil && got.Value != want && !strings.Contains(got.Value+want, "${") {
 		return c.Errorf(got.Line, "the patch that brings keepvip is for %s, and the KubeadmControlPlaneTemplate is of %s: want the same, because Cluster API compares them as they are written", got.Value, want)
 	}
 	return nil

@@ -86,7 +86,7 @@ func classKCP(patches string) []byte {
 
 const (
 	addsFile    = "      - op: add\n        path: /spec/template/spec/kubeadmConfigSpec/files/-\n        valueFrom:\n          template: |\n"
-	addsKeepvip = addsFile + "            path: /etc/kubernetes/manifests/keepvip.yaml\n            content: |\n              args: [--vip={{ .vip }}]\n"
+	addsKeepvip = addsFile + "            path: /etc/kubernetes/manifests/keepvip.yaml\n            content: |\n              kind: Pod\n"
 	addsKubeVIP = addsFile + "            path: /etc/kubernetes/manifests/kube-vip.yaml\n            content: a\n"
 	hostVaries  = "      - op: add\n        path: /spec/template/spec/controlPlaneEndpoint/host\n        valueFrom: {variable: endpoint.host}\n"
 )
@@ -149,6 +149,15 @@ func TestMergeControlPlaneOfAClassThatBringsKeepvip(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, notes[0], "the patch in line 9 brings keepvip")
 
+	for give, brought := range map[string]bool{
+		strings.Replace(string(classKCP(addsKeepvip)), "kind: Pod", "kind: Config", 1):                                              false,
+		strings.Replace(string(classKCP(addsKeepvip)), "            path", "            owner: {{ .user }}:x\n            path", 1): true,
+		strings.Replace(string(classKCP(addsKeepvip)), "v1beta1", "${VERSION}", 1):                                                  true,
+	} {
+		got, _, err := MergeControlPlane("t", []byte(give), part(t))
+		require.NoError(t, err)
+		assert.Equal(t, !brought, strings.Contains(string(got), "        - path: "+ManifestPath), give)
+	}
 	for give, want := range map[string]string{
 		string(classKCP(addsKeepvip + addsKubeVIP)):                                                              "kubeadm: t:18: kube-vip would stay beside keepvip, by template: path: /etc/kubernetes/manifests/kube-vip.yaml; take this out, with the variable that it alone has, and begin again",
 		strings.Replace(string(classKCP(addsKeepvip)), "v1beta1", "v1beta2", 1):                                  "kubeadm: t:6: the patch that brings keepvip is for controlplane.cluster.x-k8s.io/v1beta2, and the KubeadmControlPlaneTemplate is of controlplane.cluster.x-k8s.io/v1beta1: want the same",

@@ -36,7 +36,9 @@ func readStdin(cmd *cobra.Command) ([]byte, error) {
 }
 
 // topKey is how an object of Kubernetes and user data begin, and a keepalived.conf does not.
-var topKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(apiVersion|kind):|\A#cloud-config\b|\A\s*\{`) })
+var topKey = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^(apiVersion|kind):|\A(## template: jinja\s*)?#cloud-config\b|\A\s*\{`)
+})
 
 // kubeVIPText reads a file if it is one of kube-vip, or YAML by its name or its keys.
 func kubeVIPText(name string) ([]byte, bool) {

@@ -199,7 +199,7 @@ func classTemplate(patch string) string {
 
 const (
 	classKubeVIP = "kubeadmConfigSpec/files/0/content\n        valueFrom: {variable: kubeVipPod}\n"
-	classKeepvip = "kubeadmConfigSpec/files/-\n        value: {path: /etc/kubernetes/manifests/keepvip.yaml, content: a}\n"
+	classKeepvip = "kubeadmConfigSpec/files/-\n        value: {path: /etc/kubernetes/manifests/keepvip.yaml, content: \"kind: Pod\"}\n"
 )
 
 // The file says what is wrong with it before an address is asked for.
@@ -230,6 +230,7 @@ func TestConvertOfAFileThatHasNoKubeVIP(t *testing.T) {
 		"---\n# a\napiVersion: v1\nkind: Service\nspec: {}\n":                          ": no kube-vip in it, want a Pod",
 		"---\napiVersion: v1\nkind: [\n":                                               ":3: not valid YAML: ",
 		"{\n  \"kind\": \"Pod\"\n}\n":                                                  ": no kube-vip in it, want a Pod",
+		"## template: jinja\n#cloud-config\nruncmd: [a]\n":                             ": no kube-vip in it, want a Pod",
 		"#cloud-config\nruncmd: [a]\n":                                                 ": no kube-vip in it, want a Pod",
 		"apiVersion: keepvip/v1\nkind: Config\nvips: []\n":                             ":1: no kube-vip in it, and keepvip is in it already",
 		"kind: Pod\nspec:\n  containers:\n  - image: ghcr.io/keepvip/keepvip:v0.1.0\n": ":4: no kube-vip in it, and keepvip is in it already",
