@@ -37,7 +37,7 @@ func printKubeVIP(cmd *cobra.Command, path string, r *kubevip.Result, out []byte
 	if err := printConversion(cmd, path, nil, findings); err != nil {
 		return err
 	}
-	return fmt.Errorf("%s is refused: %d of the findings say why", path, len(findings))
+	return fmt.Errorf("%s is refused, for what the findings say", path)
 }
 
 // reasonsOf are the findings about a kube-vip that is refused.
