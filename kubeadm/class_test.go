@@ -169,3 +169,21 @@ func TestMergeControlPlaneOfAClassThatBringsKeepvip(t *testing.T) {
 	_, _, err = MergeControlPlane("t", classKCP(addsKubeVIP+hostVaries), part(t))
 	assert.ErrorContains(t, err, "kubeadm: t:11: kube-vip would stay beside keepvip, by template: path: /etc/kubernetes/manifests/kube-vip.yaml; take this out, with the variable that it alone has, and put in the patch and the variable keepvipImage of packaging/clusterapi/clusterclass.yaml")
 }
+
+// FuzzMergeControlPlane: a text is refused, or becomes one that a second merge takes as it is.
+func FuzzMergeControlPlane(f *testing.F) {
+	f.Add(classKCP(hostVaries + addsKeepvip))
+	f.Add(classKCP(addsKubeVIP))
+	f.Add(kcpWith(vipFile(vipsFile, "svc_enable="+on)+script, runs1))
+	f.Add([]byte(classOf([]string{"op: add, path: /spec/template/spec/kubeadmConfigSpec/files/1/content, value: a"}, "/a", "/b")))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got, _, err := MergeControlPlane("t", text, part(t))
+		if err != nil {
+			require.Nil(t, got)
+			return
+		}
+		again, _, err := MergeControlPlane("t", got, part(t))
+		require.NoError(t, err, "%s", got)
+		require.Equal(t, string(got), string(again))
+	})
+}
