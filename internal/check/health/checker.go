@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
 )
@@ -29,25 +28,27 @@ type Config struct {
 	Plain      bool          // no damping, and the first probe counts alone: see [Gate]
 }
 
-// Checker repeats a probe and keeps the verdict. Make it with [NewChecker] or [Always].
+// Checker keeps the verdict on what a [Probing] finds. Make it with [NewChecker], [Probing.Checker] or [Always].
 type Checker struct {
-	prober   Prober
-	interval time.Duration // 0: one probe, for ever
-	timeout  time.Duration
-	gate     *Gate
-	log      *slog.Logger
-	kick     chan struct{}
-	waiters  waiters // of Fresh
-	observe  func(took time.Duration)
-	alone    func(context.Context) bool // nil: somebody else is good
-	told     told                       // belongs to Run
+	probing *Probing
+	gate    *Gate // guarded by the lock of probing
+	told    told  // likewise
+	log     *slog.Logger
+	alone   func(context.Context) bool // nil: somebody else is good
+	news    chan struct{}              // capacity 1: there are unsaid verdicts
 
-	mu      sync.Mutex // guards verdict
+	mu      sync.Mutex // guards what follows
 	verdict Verdict
+	unsaid  []Verdict // for Run to report
 }
 
-// NewChecker makes a Checker with a Prober of the caller's. Of cfg it uses the times and counts.
+// NewChecker makes a Checker with a Prober that nobody else has.
 func NewChecker(p Prober, cfg Config, log *slog.Logger) (*Checker, error) {
+	return NewProbing(p, cfg).Checker(cfg, log)
+}
+
+// Checker makes one that hears of the probe's results. Of cfg it uses the counts.
+func (p *Probing) Checker(cfg Config, log *slog.Logger) (*Checker, error) {
 	cfg = cfg.withDefaults()
 	if cfg.Interval < 0 || cfg.Timeout < 0 || cfg.Rise < 0 || cfg.Fall < 0 {
 		return nil, fmt.Errorf("health: interval %v, timeout %v, rise %d, fall %d, want positive values", cfg.Interval, cfg.Timeout, cfg.Rise, cfg.Fall)
@@ -55,8 +56,7 @@ func NewChecker(p Prober, cfg Config, log *slog.Logger) (*Checker, error) {
 	if log == nil {
 		return nil, errors.New("health: no logger")
 	}
-	c := newChecker(p, NewGate(cfg.Rise, cfg.Fall), log)
-	c.interval, c.timeout = cfg.Interval, cfg.Timeout
+	c := p.checker(NewGate(cfg.Rise, cfg.Fall), log)
 	c.gate.most = int(dampedFor / cfg.Interval)
 	c.gate.plain = cfg.Plain
 	if cfg.InitFail {
@@ -68,16 +68,13 @@ func NewChecker(p Prober, cfg Config, log *slog.Logger) (*Checker, error) {
 // dampedFor bounds for how long damping alone keeps a good service unhealthy.
 const dampedFor = time.Minute
 
-func newChecker(p Prober, g *Gate, log *slog.Logger) *Checker {
-	return &Checker{
-		prober: p, gate: g, log: log,
-		kick: make(chan struct{}, 1),
-	}
+func (p *Probing) checker(g *Gate, log *slog.Logger) *Checker {
+	return &Checker{probing: p, gate: g, log: log, news: make(chan struct{}, 1)}
 }
 
 // Always makes a Checker that finds this node healthy, for an address that follows no service.
 func Always() *Checker {
-	return newChecker(always{}, NewGate(1, 1), slog.New(slog.DiscardHandler))
+	return newProbing(always{}).checker(NewGate(1, 1), slog.New(slog.DiscardHandler))
 }
 
 func (cfg Config) withDefaults() Config {
@@ -86,20 +83,15 @@ func (cfg Config) withDefaults() Config {
 	return cfg
 }
 
-// Observe has observe told how long each probe took. It is to be called before Run, and observe must not block.
-func (c *Checker) Observe(observe func(took time.Duration)) { c.observe = observe }
+// Observe has observe told how long each probe took, also those that others hear of. It must not block.
+func (c *Checker) Observe(observe func(took time.Duration)) { c.probing.Observe(observe) }
 
 // Alone has the first good probe count while alone tells that nobody else is good. It is asked beside each probe while the service is
 // unhealthy, and ends with its context. To be called before Run.
 func (c *Checker) Alone(alone func(context.Context) bool) { c.alone = alone }
 
 // Kick asks for a probe now, or right after the one that is running. It never blocks.
-func (c *Checker) Kick() {
-	select {
-	case c.kick <- struct{}{}:
-	default: // one is asked for already
-	}
-}
+func (c *Checker) Kick() { c.probing.ask() }
 
 // Verdict is the verdict as of the last probe.
 func (c *Checker) Verdict() Verdict {
@@ -109,67 +101,68 @@ func (c *Checker) Verdict() Verdict {
 }
 
 // Once takes one look without counting. It must not be called while Run runs.
-func (c *Checker) Once(ctx context.Context) Result { return c.probe(ctx) }
+func (c *Checker) Once(ctx context.Context) Result { return c.probing.probe(ctx) }
 
-// Run probes until ctx ends, the first time at once. It calls report, from its own goroutine, with the first verdict, which may
-// be Unknown, with every change of State or Points, and with a newer reason why the State is not Healthy. Run may be called once.
+// Run has the service probed until ctx ends, the first time at once. It calls report, from its own goroutine, with the first verdict, which
+// may be Unknown, with every change of State or Points, and with a newer reason why the State is not Healthy. Probes go on meanwhile, so
+// Verdict may be newer than what is reported. Run may be called once.
 func (c *Checker) Run(ctx context.Context, report func(Verdict)) {
-	if w, ok := c.prober.(watcher); ok {
-		defer w.Watch(ctx, c.Kick)()
-	}
-	timer := time.NewTimer(0)
-	defer timer.Stop()
+	defer c.probing.join(c)()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.kick:
-		case <-timer.C:
+		case <-c.news:
 		}
-		v, ok := c.look(ctx, report)
-		if !ok {
-			return
-		}
-		if c.interval > 0 {
-			timer.Reset(c.next(v.took()))
+		for _, v := range c.takeUnsaid() {
+			if ctx.Err() != nil {
+				return
+			}
+			report(v)
 		}
 	}
 }
 
-// look takes one look and reports it; false when ctx has ended, which the result may be about.
-func (c *Checker) look(ctx context.Context, report func(Verdict)) (Verdict, bool) {
-	start := time.Now()
-	waiting := c.waiters.take()
-	alone := c.askAlone(ctx)
-	result := c.probe(ctx)
-	c.gate.alone = alone(result)
-	if ctx.Err() != nil {
-		return Verdict{}, false
-	}
-	v, changed := c.step(result, start, time.Now())
-	if c.observe != nil {
-		c.observe(v.took())
-	}
+func (c *Checker) takeUnsaid() []Verdict {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := c.unsaid
+	c.unsaid = nil
+	return all
+}
+
+// hear takes what a probe has found, and tells whether a second look is to follow at once, but never a third: a server that cuts every
+// connection must not be hammered. The caller holds the lock of the Probing.
+func (c *Checker) hear(found *finding, alone bool) (again bool) {
+	c.gate.alone = alone
+	v, changed := c.step(found.Result, found.start, found.end)
 	if changed || v.Probes == 1 || c.told.stale(v) {
 		c.told.note(v)
-		report(v)
+		c.say(v)
 	}
-	for _, w := range waiting {
-		w <- result
-	}
-	// A second look at once, but never a third: a server that cuts every connection must not be hammered.
-	if v.Streak == 1 && (result.Broken || result.Outcome == Down) {
-		c.Kick()
-	}
-	return v, true
+	return v.Streak == 1 && (found.Broken || found.Outcome == Down)
 }
 
-// askAlone begins to ask whether nobody else is good. The answer is waited for where it makes a difference.
-func (c *Checker) askAlone(ctx context.Context) (answer func(Result) bool) {
-	if state, _ := c.gate.State(); c.alone == nil || state != Unhealthy {
-		return func(Result) bool { return false }
+// say has Run report v. A newer reason for the same state takes the place of one that waits.
+func (c *Checker) say(v Verdict) {
+	c.mu.Lock()
+	if n := len(c.unsaid); n > 0 && c.unsaid[n-1].State == v.State {
+		c.unsaid = c.unsaid[:n-1]
 	}
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.timeout, time.Second))
+	c.unsaid = append(c.unsaid, v)
+	c.mu.Unlock()
+	select {
+	case c.news <- struct{}{}:
+	default: // it will see this one, too
+	}
+}
+
+// askAlone begins to ask whether nobody else is good; nil where that makes no difference. The answer is waited for where it does.
+func (c *Checker) askAlone(ctx context.Context, timeout time.Duration) (answer func(Result) bool) {
+	if state, _ := c.gate.State(); c.alone == nil || state != Unhealthy {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(timeout, time.Second))
 	found := make(chan bool, 1)
 	go func() { found <- c.alone(ctx) }()
 	return func(r Result) bool {
@@ -181,15 +174,6 @@ func (c *Checker) askAlone(ctx context.Context) (answer func(Result) bool) {
 		}
 		return <-found
 	}
-}
-
-func (c *Checker) probe(ctx context.Context) Result {
-	if c.timeout == 0 {
-		return c.prober.Probe(ctx)
-	}
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	return c.prober.Probe(ctx)
 }
 
 // step puts one result into the gate and the verdict, and tells whether there is news.
@@ -254,17 +238,4 @@ func flapping(v Verdict) string {
 		return hint
 	}
 	return v.Hint + "; " + hint
-}
-
-// next is the time until the next probe.
-func (c *Checker) next(took time.Duration) time.Duration {
-	return pause(c.interval, took, rand.Float64())
-}
-
-// pause is the time from the end of one probe to the start of the next: starts are an interval apart, give or take a tenth, so
-// that nodes and checks do not march in step; a probe that took longer is followed at once, never overlapped.
-// random is in [0, 1).
-func pause(interval, took time.Duration, random float64) time.Duration {
-	jittered := interval + time.Duration((random-0.5)/5*float64(interval))
-	return max(jittered-took, 0)
 }

@@ -36,11 +36,10 @@ func (w *waiters) leave(c chan Result) {
 }
 
 // Fresh asks for a probe that begins after the call, and returns its result. The result counts as any other. It returns
-// ctx's error when ctx ends first, which it does at the latest if Run has ended or was never called. Safe for concurrent
-// use.
+// ctx's error when ctx ends first, as it does while no Checker of the same probe runs. Safe for concurrent use.
 func (c *Checker) Fresh(ctx context.Context) (Result, error) {
-	result := c.waiters.join()
-	defer c.waiters.leave(result)
+	result := c.probing.waiters.join()
+	defer c.probing.waiters.leave(result)
 	c.Kick()
 	select {
 	case r := <-result:

@@ -39,6 +39,6 @@ func TestCheckerFreshEndsWithItsContext(t *testing.T) {
 		defer cancel()
 		_, err = c.Fresh(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		assert.Empty(t, c.waiters.take())
+		assert.Empty(t, c.probing.waiters.take())
 	})
 }

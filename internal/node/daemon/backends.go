@@ -22,7 +22,7 @@ func (b *builder) backends(v config.VIP) []spread.Backend {
 		if asked {
 			log := b.log.With("vip", v.Name, "backend", server.Addresses[0])
 			one.Watch = func(ctx context.Context, report func(spread.Health)) {
-				c, err := checkerOf(v, h, nil, log)
+				c, err := checkerOf(v, h, nil, b.probings, log)
 				if err != nil {
 					report(spread.Health{Why: err.Error()})
 					return

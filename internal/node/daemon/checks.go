@@ -40,7 +40,7 @@ func OpenChecks(cfg *config.Config) (all []NamedCheck, done func(), err error) {
 		return nil, nil, onHost(err)
 	}
 	for _, v := range cfg.VIPs {
-		list, err := checkersOf(v, near, slog.New(slog.DiscardHandler))
+		list, err := checkersOf(v, near, nil, slog.New(slog.DiscardHandler))
 		if err != nil {
 			done()
 			return nil, nil, err
@@ -57,10 +57,10 @@ func OpenChecks(cfg *config.Config) (all []NamedCheck, done func(), err error) {
 }
 
 // checkersOf makes the health checks of v, in the order of the configuration.
-func checkersOf(v config.VIP, near neighbours, log *slog.Logger) ([]NamedCheck, error) {
+func checkersOf(v config.VIP, near neighbours, shared *probings, log *slog.Logger) ([]NamedCheck, error) {
 	var out []NamedCheck
 	for _, h := range v.AllChecks() {
-		c, err := checkerOf(v, h, near, log)
+		c, err := checkerOf(v, h, near, shared, log)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Label(), err)
 		}
@@ -69,31 +69,42 @@ func checkersOf(v config.VIP, near neighbours, log *slog.Logger) ([]NamedCheck, 
 	return out, nil
 }
 
-func checkerOf(v config.VIP, h config.ListedCheck, near neighbours, log *slog.Logger) (NamedCheck, error) {
+func checkerOf(v config.VIP, h config.ListedCheck, near neighbours, shared *probings, log *slog.Logger) (NamedCheck, error) {
 	c := NamedCheck{VIP: v.Name, Name: h.Name, Weight: h.Weight, Numbered: h.Number, kind: h.Kind}
 	cfg := healthConfig(h)
-	p, err := proberOf(v, h, cfg, near)
+	p, err := shared.of(asks(v, h), func() (*health.Probing, error) {
+		p, err := proberOf(v, h, cfg, near)
+		if err != nil {
+			return nil, err
+		}
+		if h.Reverse && !h.Number {
+			p = health.Reversed(p)
+		}
+		return health.NewProbing(p, cfg), nil
+	})
 	if err != nil {
 		return c, err
-	}
-	if h.Reverse && !h.Number {
-		p = health.Reversed(p)
 	}
 	if h.Name != "" {
 		log = log.With("check", h.Name)
 	}
-	c.Checker, err = health.NewChecker(p, cfg, log)
+	c.Checker, err = p.Checker(cfg, log)
 	if !h.Number {
 		h.Weight = 0 // what the instance makes of the verdict is no part of the check
 	}
-	c.id = fmt.Sprintf("%+v", h)
-	if h.Kind == config.CheckBackends {
-		c.id += fmt.Sprintf("%+v", v.Spread) // whom it asks, and what
-	}
-	if h.Kind == config.CheckGateway {
-		c.id += fmt.Sprint(v.First(), v.Interface) // from where it asks
-	}
+	c.id = fmt.Sprintf("%+v", h) + madeFor(v, h)
 	return c, err
+}
+
+// madeFor is what a check of v has from v: whom it asks, and from where.
+func madeFor(v config.VIP, h config.ListedCheck) string {
+	switch h.Kind {
+	case config.CheckBackends:
+		return fmt.Sprintf("%+v", v.Spread)
+	case config.CheckGateway:
+		return fmt.Sprint(v.First(), v.Interface)
+	}
+	return ""
 }
 
 func healthConfig(h config.ListedCheck) health.Config {

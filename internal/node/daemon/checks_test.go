@@ -33,23 +33,23 @@ vips:
 	v := cfg.VIPs[0]
 	v.Checks[3].UID, v.Checks[3].GID = 65534, 65534
 	near := func(config.VIP, netip.Addr) health.Neighbour { return nil }
-	all, err := checkersOf(v, near, slog.New(slog.DiscardHandler))
+	all, err := checkersOf(v, near, nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	require.Len(t, all, len(v.Checks))
 	assert.Equal(t, uint8(120), topPriority(v))
 	assert.Equal(t, "registry.local", serverName(v.Checks[0]))
 	assert.Empty(t, serverName(config.ListedCheck{Kind: config.CheckHTTPS, URL: "https://[::1]:1/"}))
 	v.Checks[2].Weight = 7
-	again, err := checkersOf(v, near, slog.New(slog.DiscardHandler))
+	again, err := checkersOf(v, near, nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	assert.Equal(t, all[2].id, again[2].id, "another weight is the same check")
 	v.Checks[2].Fall = 7
-	again, err = checkersOf(v, near, slog.New(slog.DiscardHandler))
+	again, err = checkersOf(v, near, nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	assert.NotEqual(t, all[2].id, again[2].id)
 	assert.Equal(t, all[7].id, again[7].id)
 	v.Interface = "eth1"
-	again, err = checkersOf(v, near, slog.New(slog.DiscardHandler))
+	again, err = checkersOf(v, near, nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	assert.NotEqual(t, all[7].id, again[7].id, "a router is asked from another place")
 }

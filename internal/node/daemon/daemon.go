@@ -171,7 +171,7 @@ func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 		opts: opts, cfg: cfg, log: log, keys: keys, hooks: hooks, past: past, host: h, set: set, drills: drills{set: set},
 		build: &builder{
 			vrrpSockets: newVRRPSockets(keys.vrrp, h.seen.raised, log), earSockets: &earSockets{links: h.links, log: log}, memberSockets: newMemberSockets(keys.members, cfg.Port, opts.Version, lines, log), fences: fences, near: h.neighbours, log: log,
-			host: h, hooks: hooks, past: past, raft: newRaftNode(&h.seen, opts.Version, log), timings: newTimings(),
+			host: h, probings: newProbings(), hooks: hooks, past: past, raft: newRaftNode(&h.seen, opts.Version, log), timings: newTimings(),
 			coverage: coverage.New(link.Listeners), replies: replies.New(h.links), keyed: keys.enforced,
 		},
 		sources: reloads.NewReading(), renewed: reloads.NewReading(), departures: departures{},

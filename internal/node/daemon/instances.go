@@ -28,6 +28,7 @@ type builder struct {
 	earSockets    *earSockets
 	fences        *fence.Links
 	host          *host
+	probings      *probings
 	near          neighbours
 	log           *slog.Logger
 	groups        groups
@@ -64,7 +65,7 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 			in.Unrouted = b.host.unrouted(v, b.replies)
 		}
 	}
-	checkers, err := checkersOf(v, b.near, b.log.With("vip", v.Name))
+	checkers, err := checkersOf(v, b.near, b.probings, b.log.With("vip", v.Name))
 	for _, c := range checkers {
 		c.Observe(b.timings.probe)
 		in.Checks = append(in.Checks, b.host.seen.whereServed(v, c, checkOf(c)))
