@@ -47,17 +47,24 @@ type transport struct {
 	again      func()                   // heartbeats have left together, and the next ones are to wait here
 	pacing     *pacing
 
-	mu    sync.Mutex // guards what follows
-	lock  voteLock
-	acks  acks
-	muted uint64 // no calls in this term
-	rival rival
+	mu      sync.Mutex // guards what follows
+	lock    voteLock
+	acks    acks
+	muted   uint64 // no calls in this term
+	rival   standing
+	own     standing      // of this node
+	pending chan struct{} // a rival's question that the library has not answered; nil: there is none
 }
 
-// rival is another candidate that this node would vote for.
-type rival struct {
+// standing is that a node stands for election: a rival that this node would vote for, or this node itself.
+type standing struct {
 	term uint64
 	at   time.Time
+}
+
+// recent tells that it stands in this term, and may still be elected.
+func (s standing) recent(term uint64, now time.Time, heartbeat time.Duration) bool {
+	return s.term == term && now.Sub(s.at) < heartbeat/2
 }
 
 var (
@@ -131,7 +138,7 @@ func (t *transport) screen(command any) error {
 	case *raft.AppendEntriesRequest:
 		t.lock.follow(now, c.Term, raft.ServerID(c.ID))
 	case *raft.RequestPreVoteRequest:
-		return t.mayVote(now, c.Term, raft.ServerID(c.ID))
+		return t.mayEncourage(now, c.Term, raft.ServerID(c.ID))
 	case *raft.RequestVoteRequest:
 		// The library takes this flag for the consent of any leader; the vote lock knows of which.
 		c.LeadershipTransfer = c.LeadershipTransfer && t.lock.freed(c.Term, raft.ServerID(c.ID))
@@ -150,6 +157,20 @@ func isVote(command any) bool {
 		return true
 	}
 	return false
+}
+
+// mayEncourage tells whether a node may be told that it would get this node's vote. The caller holds the lock.
+func (t *transport) mayEncourage(now time.Time, term uint64, candidate raft.ServerID) error {
+	if err := t.mayVote(now, term, candidate); err != nil {
+		return err
+	}
+	if t.own.recent(term, now, t.heartbeat) {
+		return errRival // its vote is its own by now
+	}
+	if candidate < t.self {
+		t.pending = make(chan struct{})
+	}
+	return nil
 }
 
 func (t *transport) mayVote(now time.Time, term uint64, candidate raft.ServerID) error {
@@ -171,7 +192,11 @@ func (t *transport) answered(command any, r raft.RPCResponse) {
 		}
 	case *raft.RequestPreVoteRequest:
 		if res, ok := r.Response.(*raft.RequestPreVoteResponse); ok && res.Granted && raft.ServerID(c.ID) < t.self {
-			t.rival = rival{term: c.Term, at: now}
+			t.rival = standing{term: c.Term, at: now}
+		}
+		if t.pending != nil {
+			close(t.pending)
+			t.pending = nil
 		}
 	}
 }
@@ -241,13 +266,28 @@ func (t *transport) RequestPreVote(id raft.ServerID, to raft.ServerAddress, args
 }
 
 // yields keeps two nodes that stand at the same moment from taking each other's votes away: the one with the greater name
-// waits.
+// waits, unless it was sooner. It knows when the library has decided about the other one.
 func (t *transport) yields(term uint64) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.rival.term == term && time.Since(t.rival.at) < t.heartbeat/2 {
+	for t.pending != nil {
+		pending, shut := t.pending, false
+		t.mu.Unlock()
+		select {
+		case <-pending:
+		case <-t.done:
+			shut = true
+		}
+		t.mu.Lock()
+		if shut {
+			return raft.ErrTransportShutdown
+		}
+	}
+	now := time.Now()
+	if t.rival.recent(term, now, t.heartbeat) {
 		return errRival
 	}
+	t.own = standing{term: term, at: now}
 	return nil
 }
 

@@ -25,6 +25,12 @@ func (s *slow) AppendEntries(_ raft.ServerID, _ raft.ServerAddress, args *raft.A
 	return nil
 }
 
+func (s *slow) RequestPreVote(_ raft.ServerID, _ raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
+	time.Sleep(s.takes)
+	*resp = raft.RequestPreVoteResponse{Term: args.Term, Granted: true}
+	return nil
+}
+
 func newSlow(takes time.Duration) *transport {
 	_, inmem := raft.NewInmemTransport("a")
 	t := newTransport(&slow{InmemTransport: inmem, takes: takes}, "a", Config{Self: addr(0), Heartbeat: 500 * time.Millisecond})
@@ -95,4 +101,55 @@ func TestTransportWithoutAVoice(t *testing.T) {
 	assert.ErrorIs(t, tr.screen(&raft.RequestVoteRequest{Term: 1}), errNoVoice)
 	assert.ErrorIs(t, tr.screen(&raft.RequestPreVoteRequest{Term: 1}), errNoVoice)
 	assert.ErrorIs(t, tr.mayStand(1), errLocked)
+}
+
+// Two that stand in one term each have their own vote, and nobody is elected before both have waited once more.
+func TestTransportOfTwoThatStandOneGoesOn(t *testing.T) {
+	preVote := func(candidate string) *raft.RequestPreVoteRequest {
+		return &raft.RequestPreVoteRequest{RPCHeader: raft.RPCHeader{ID: []byte(candidate)}, Term: 5}
+	}
+	asks := func(tr *transport) error {
+		return tr.RequestPreVote("c", "c", preVote("b"), &raft.RequestPreVoteResponse{})
+	}
+	b := func() *transport {
+		tr := newSlow(10 * time.Millisecond)
+		tr.self = "b"
+		return tr
+	}
+	bubble.Test(t, func(t *testing.T) {
+		tr := b()
+		require.NoError(t, asks(tr))
+		require.ErrorIs(t, tr.screen(preVote("a")), errRival, "this node asks for votes by now")
+		require.NoError(t, tr.screen(&raft.RequestPreVoteRequest{RPCHeader: raft.RPCHeader{ID: []byte("a")}, Term: 6}), "of a later term")
+		time.Sleep(tr.heartbeat / 2)
+		require.NoError(t, tr.screen(preVote("a")), "it was not elected")
+	})
+	for _, granted := range []bool{true, false} {
+		bubble.Test(t, func(t *testing.T) {
+			tr := b()
+			answer := make(chan raft.RPCResponse, 1)
+			go tr.relayOne(raft.RPC{Command: preVote("a"), RespChan: answer})
+			call := <-tr.rpcs
+			found := make(chan error, 1)
+			go func() { found <- asks(tr) }()
+			time.Sleep(time.Second)
+			require.Empty(t, found, "the library has not decided about the other one")
+			call.Respond(&raft.RequestPreVoteResponse{Term: 5, Granted: granted}, nil)
+			<-answer
+			if err := <-found; granted {
+				require.ErrorIs(t, err, errRival)
+			} else {
+				require.NoError(t, err, "nobody else can win")
+			}
+		})
+	}
+	bubble.Test(t, func(t *testing.T) {
+		tr := b()
+		tr.self = "0" // before all others
+		answer := make(chan raft.RPCResponse, 1)
+		go tr.relayOne(raft.RPC{Command: preVote("a"), RespChan: answer})
+		call := <-tr.rpcs
+		require.NoError(t, asks(tr), "the other one waits")
+		call.Respond(&raft.RequestPreVoteResponse{Term: 5, Granted: true}, nil)
+	})
 }
