@@ -17,7 +17,7 @@ func (b *builder) backends(v config.VIP) []spread.Backend {
 	all := newCompany(len(v.Spread.Backends))
 	for i, server := range v.Spread.Backends {
 		h, asked := v.BackendCheck(server)
-		one := spread.Backend{ID: fmt.Sprintf("%+v %+v", server, h), Addresses: server.Addresses, Port: server.Port, Weight: server.Weight}
+		one := spread.Backend{ID: fmt.Sprintf("%#v %#v", server, h), Addresses: server.Addresses, Port: server.Port, Weight: server.Weight}
 		all.note(i, !asked)
 		if asked {
 			log := b.log.With("vip", v.Name, "backend", server.Addresses[0])

@@ -92,7 +92,7 @@ func checkerOf(v config.VIP, h config.ListedCheck, near neighbours, shared *prob
 	if !h.Number {
 		h.Weight = 0 // what the instance makes of the verdict is no part of the check
 	}
-	c.id = fmt.Sprintf("%+v", h) + madeFor(v, h)
+	c.id = fmt.Sprintf("%#v", h) + madeFor(v, h)
 	return c, err
 }
 
@@ -100,7 +100,7 @@ func checkerOf(v config.VIP, h config.ListedCheck, near neighbours, shared *prob
 func madeFor(v config.VIP, h config.ListedCheck) string {
 	switch h.Kind {
 	case config.CheckBackends:
-		return fmt.Sprintf("%+v", v.Spread)
+		return fmt.Sprintf("%#v", v.Spread)
 	case config.CheckGateway:
 		return fmt.Sprint(v.First(), v.Interface)
 	}

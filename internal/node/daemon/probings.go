@@ -40,7 +40,8 @@ func (s *probings) of(asks string, fresh func() (*health.Probing, error)) (*heal
 	return p, err
 }
 
-// asks tells what a check of v asks, and how often. How it is called and how its results count is left out: that may differ where one probe does.
+// asks tells what a check of v asks, and how often, each word of a command quoted. How it is called and how its results count is left out: that
+// may differ where one probe does.
 func asks(v config.VIP, h config.ListedCheck) string {
 	if !h.Number { // the weight of a numbered one bounds what its result may be
 		h.Weight = 0
@@ -50,5 +51,5 @@ func asks(v config.VIP, h config.ListedCheck) string {
 	if whose != "" {
 		whose = v.Name + " " + whose
 	}
-	return fmt.Sprintf("%+v %s", h, whose)
+	return fmt.Sprintf("%#v %s", h, whose)
 }

@@ -31,6 +31,11 @@ func TestEntriesThatAskTheSameShareAProbe(t *testing.T) {
 	assert.False(t, same(func(h *config.ListedCheck) { h.Interval = 2 * time.Second }))
 	assert.False(t, same(func(h *config.ListedCheck) { h.Reverse = true }))
 	assert.False(t, same(func(h *config.ListedCheck) { h.URL += "?verbose" }))
+	assert.False(t, same(func(h *config.ListedCheck) { h.Arguments = []string{} }), "no arguments are not any")
+	program := config.ListedCheck{Kind: config.CheckExec, Command: []string{"/bin/check", "a b"}}
+	other := program
+	other.Command = []string{"/bin/check", "a", "b"}
+	assert.NotEqual(t, asks(a, program), asks(b, other))
 	gateway := config.ListedCheck{Kind: config.CheckGateway}
 	assert.NotEqual(t, asks(a, gateway), asks(b, gateway), "each asks from a place of its own")
 	number := config.ListedCheck{Kind: config.CheckFile, Path: "/x", Number: true, Weight: 1}
