@@ -254,16 +254,31 @@ func (t *transport) isMuted(term uint64) bool {
 	return term != 0 && term == t.muted
 }
 
-// RequestPreVote implements raft.WithPreVote.
+// RequestPreVote implements raft.WithPreVote. A node that still owes its vote to the leader is asked again: the library would ask
+// when its election begins anew, after one or two heartbeat timeouts. By then the library has given this call up.
 func (t *transport) RequestPreVote(id raft.ServerID, to raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
-	if err := t.mayStand(args.Term); err != nil {
-		return err
+	for end := time.Now().Add(t.heartbeat); ; {
+		if err := t.mayStand(args.Term); err != nil {
+			return err
+		}
+		err := t.wire.RequestPreVote(id, to, args, resp)
+		if err == nil && resp.Granted {
+			return t.yields(args.Term)
+		}
+		pause := t.heartbeat / 20
+		if !owed(err) || time.Until(end) < pause {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-t.done:
+			return raft.ErrTransportShutdown
+		}
 	}
-	if err := t.wire.RequestPreVote(id, to, args, resp); err != nil || !resp.Granted {
-		return err
-	}
-	return t.yields(args.Term)
 }
+
+// owed tells that another node has refused because of its vote lock. The wire carries the text alone.
+func owed(err error) bool { return err != nil && err.Error() == errLocked.Error() }
 
 // yields keeps two nodes that stand at the same moment from taking each other's votes away: the one with the greater name
 // waits, unless it was sooner. It knows when the library has decided about the other one.

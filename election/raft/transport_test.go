@@ -1,6 +1,7 @@
 package raft
 
 import (
+	"errors"
 	"net/netip"
 	"testing"
 	"time"
@@ -16,7 +17,9 @@ import (
 type slow struct {
 	*raft.InmemTransport
 	takes time.Duration
-	term  uint64 // of the answer
+	term  uint64    // of the answer
+	owes  time.Time // until when no vote is promised
+	asked int       // for a vote
 }
 
 func (s *slow) AppendEntries(_ raft.ServerID, _ raft.ServerAddress, args *raft.AppendEntriesRequest, resp *raft.AppendEntriesResponse) error {
@@ -27,6 +30,9 @@ func (s *slow) AppendEntries(_ raft.ServerID, _ raft.ServerAddress, args *raft.A
 
 func (s *slow) RequestPreVote(_ raft.ServerID, _ raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
 	time.Sleep(s.takes)
+	if s.asked++; time.Now().Before(s.owes) {
+		return errors.New(errLocked.Error())
+	}
 	*resp = raft.RequestPreVoteResponse{Term: args.Term, Granted: true}
 	return nil
 }
@@ -151,5 +157,34 @@ func TestTransportOfTwoThatStandOneGoesOn(t *testing.T) {
 		call := <-tr.rpcs
 		require.NoError(t, asks(tr), "the other one waits")
 		call.Respond(&raft.RequestPreVoteResponse{Term: 5, Granted: true}, nil)
+	})
+}
+
+// Nodes that hear a leader at different moments owe it their votes until different moments. One that asks sooner must not wait for its next election.
+func TestTransportAsksAgainForAVoteThatIsStillOwed(t *testing.T) {
+	asks := func(tr *transport) error {
+		return tr.RequestPreVote("b", "b", &raft.RequestPreVoteRequest{Term: 5}, &raft.RequestPreVoteResponse{})
+	}
+	bubble.Test(t, func(t *testing.T) {
+		tr, began := newSlow(time.Millisecond), time.Now()
+		tr.wire.(*slow).owes = began.Add(tr.heartbeat / 2)
+		require.NoError(t, asks(tr))
+		assert.LessOrEqual(t, time.Since(began), tr.heartbeat*6/10)
+		assert.LessOrEqual(t, tr.wire.(*slow).asked, 12)
+	})
+	bubble.Test(t, func(t *testing.T) {
+		tr, began := newSlow(time.Millisecond), time.Now()
+		tr.wire.(*slow).owes = began.Add(time.Hour)
+		require.ErrorContains(t, asks(tr), errLocked.Error(), "it follows a leader")
+		assert.LessOrEqual(t, time.Since(began), tr.heartbeat, "the library asks anew")
+	})
+	bubble.Test(t, func(t *testing.T) {
+		tr, began := newSlow(time.Millisecond), time.Now()
+		tr.wire.(*slow).owes = began.Add(time.Hour)
+		time.AfterFunc(tr.heartbeat/4, func() {
+			assert.NoError(t, tr.screen(&raft.AppendEntriesRequest{RPCHeader: raft.RPCHeader{ID: []byte("c")}, Term: 5}))
+		})
+		require.ErrorIs(t, asks(tr), errLocked, "this node follows a leader by now")
+		assert.LessOrEqual(t, time.Since(began), tr.heartbeat/2)
 	})
 }
