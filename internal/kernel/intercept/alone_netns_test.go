@@ -3,6 +3,8 @@
 package intercept
 
 import (
+	"io"
+	"net"
 	"net/netip"
 	"os"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/base/netnstest"
+	"github.com/keepvip/keepvip/internal/kernel/link"
 )
 
 // routed has clients reach the addresses by the servers 0 and 1, each of which translates what routers send it to its own address.
@@ -98,6 +101,43 @@ func TestConnectionThatMovesHereIsReset(t *testing.T) {
 		require.NoError(t, other.Close()) // sends a reset, of a connection that this host does not know
 		assert.Equal(t, 1, l.dial(l.host, vip).server, "%s: new connections are served", name)
 		assert.Equal(t, "0 0", l.forwarded(1), "%s: nothing goes back to the router", name)
+	}
+}
+
+// TestConnectionFromAPortThatWasKnownIsReset: of an older connection from the same port the kernel remembers what it expects next, for two minutes.
+func TestConnectionFromAPortThatWasKnownIsReset(t *testing.T) {
+	l := newLab(t)
+	l.routed()
+	from := map[string]int{"IPv4": 44444, "IPv6": 44446}
+	for name, vip := range both {
+		dial := func(server int) *conn {
+			l.to(server)
+			l.dialer.LocalAddr = &net.TCPAddr{Port: from[name]}
+			defer func() { l.dialer.LocalAddr = nil }()
+			c := l.dial(l.host, vip)
+			require.Equal(t, server, c.server, name)
+			return c
+		}
+		old := dial(1)
+		require.NoError(t, old.CloseWrite())
+		_, err := old.Read(make([]byte, 1))
+		require.ErrorIs(t, err, io.EOF, name)
+		require.NoError(t, old.Close())
+		l.host.In(func() { // the client does not wait until the port is free
+			_, err := link.ForgetEnded(old.LocalAddr().(*net.TCPAddr).AddrPort().Addr())
+			require.NoError(t, err, name)
+		})
+		c := dial(0)
+		l.to(1)
+		ended := c.reads()
+		_, err = c.Write([]byte("x"))
+		require.NoError(t, err, name)
+		select {
+		case err := <-ended:
+			assert.ErrorIs(t, err, unix.ECONNRESET, name)
+		case <-time.After(netnstest.Patience):
+			assert.Fail(t, "the client waits for ever", name)
+		}
 	}
 }
 

@@ -35,6 +35,7 @@ type lab struct {
 	servers []*netnstest.Space
 	table   *Table
 	cfg     Config
+	dialer  net.Dialer
 }
 
 // both are the families, each with the address that is intercepted.
@@ -49,7 +50,7 @@ func onAnOlderKernel(t *testing.T) {
 
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	l := &lab{t: t, wires: netnstest.New(t), cfg: three()}
+	l := &lab{t: t, wires: netnstest.New(t), cfg: three(), dialer: net.Dialer{Timeout: netnstest.Patience}}
 	l.wires.Bridge("br0")
 	for i := range 4 {
 		s := netnstest.New(t)
@@ -160,7 +161,7 @@ func (l *lab) dial(from *netnstest.Space, vip netip.Addr) *conn {
 	var c net.Conn
 	var err error
 	from.In(func() {
-		c, err = (&net.Dialer{Timeout: netnstest.Patience}).Dial("tcp", netip.AddrPortFrom(vip, front).String())
+		c, err = l.dialer.Dial("tcp", netip.AddrPortFrom(vip, front).String())
 	})
 	require.NoError(l.t, err)
 	l.t.Cleanup(func() { _ = c.Close() })

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
@@ -19,10 +20,19 @@ import (
 //	set addresses   those of the targets
 //	map targets     address . protocol . port -> chain of the target; timed: without it no rule does anything
 //	set ports       the keys of targets, with Alone; timed as well
+//	set strays      address . protocol . port of clients whose packets belong to no connection, with Alone; rules put them there
 const (
 	setAddresses = "addresses"
 	mapTargets   = "targets"
 	setPorts     = "ports"
+	setStrays    = "strays"
+)
+
+// The forms of the tables. Before Linux 5.9 the kernel cannot answer by a reset before it has routed a packet.
+const (
+	answering = iota
+	silent
+	forms
 )
 
 // Priorities. Connections are known from -200 on. What spreads the load translates at -110 and 90, and kube-proxy at -100 and 100: the first
@@ -47,19 +57,19 @@ var layouts = []layout{
 func (l layout) has(a netip.Addr) bool { return a.Is4() == (l.family == unix.NFPROTO_IPV4) }
 
 // render makes the tables of a configuration: one for each family of its targets. It does not depend on the order of these, nor on that of backends.
-func (c Config) render(start uint32) []nfttables.Table {
+func (c Config) render(start uint32, form int) []nfttables.Table {
 	var tables []nfttables.Table
 	for _, l := range layouts {
 		targets := slices.DeleteFunc(slices.Clone(c.Targets), func(t Target) bool { return !l.has(t.Address) })
 		slices.SortFunc(targets, func(a, b Target) int { return strings.Compare(a.name(), b.name()) })
 		if len(targets) > 0 {
-			tables = append(tables, c.table(l, targets, start))
+			tables = append(tables, c.table(l, targets, start, form))
 		}
 	}
 	return tables
 }
 
-func (c Config) table(l layout, targets []Target, start uint32) nfttables.Table {
+func (c Config) table(l layout, targets []Target, start uint32, form int) nfttables.Table {
 	addresses := nfttables.Set{Name: setAddresses, Key: l.address}
 	places := nfttables.Set{Name: mapTargets, Key: l.key, Data: nfttables.TypeVerdict, Timed: true}
 	var choices []nfttables.Set
@@ -90,8 +100,11 @@ func (c Config) table(l layout, targets []Target, start uint32) nfttables.Table 
 			ports.Elements = append(ports.Elements, nfttables.Element{Key: e.Key})
 		}
 		sets = append(sets, ports)
+		if c.Incoming && form == answering {
+			sets = append(sets, nfttables.Set{Name: setStrays, Key: l.key, Timed: true, Dynamic: true, Size: mostStrays})
+		}
 	}
-	return nfttables.Table{Family: l.family, Sets: append(sets, choices...), Chains: slices.Concat(backends, chains, c.hooks(l))}
+	return nfttables.Table{Family: l.family, Sets: append(sets, choices...), Chains: slices.Concat(backends, chains, c.hooks(l, form))}
 }
 
 func byName(a, b nfttables.Chain) int { return strings.Compare(a.Name, b.Name) }
@@ -118,15 +131,19 @@ func (t Target) key() string {
 }
 
 // hooks are the chains that the kernel calls for the first packet of each connection. They are the same as long as targets, links and own addresses are.
-func (c Config) hooks(l layout) []nfttables.Chain {
+func (c Config) hooks(l layout, form int) []nfttables.Chain {
 	hook := func(name string, number uint32, priority int32, rules ...nfttables.Match) nfttables.Chain {
 		return nfttables.Chain{Name: name, Kind: "nat", Hook: number, Priority: priority, Rules: rules}
 	}
 	hooks := []nfttables.Chain{hook("output", unix.NF_INET_LOCAL_OUT, destPriority, tracked(), inItsMidst(), l.toTarget())}
 	switch {
 	case c.Incoming && c.Alone:
+		stray := []nfttables.Match{l.stray()}
+		if form == answering {
+			stray = []nfttables.Match{l.strayAgain(), l.stray()}
+		}
 		hooks = append(hooks, hook("incoming", unix.NF_INET_PRE_ROUTING, destPriority, l.toTarget()), nfttables.Chain{
-			Name: "stray", Kind: "filter", Hook: unix.NF_INET_PRE_ROUTING, Priority: strayPriority, Rules: []nfttables.Match{l.stray()},
+			Name: "stray", Kind: "filter", Hook: unix.NF_INET_PRE_ROUTING, Priority: strayPriority, Rules: stray,
 		})
 	case c.Incoming:
 		hooks = append(hooks, hook("incoming", unix.NF_INET_PRE_ROUTING, destPriority, inItsMidst(), l.toTarget()))
@@ -151,24 +168,55 @@ func (l layout) toTarget() nfttables.Match {
 }
 
 // forTarget loads what targets are known by.
-func (l layout) forTarget() nfttables.Match {
+func (l layout) forTarget() nfttables.Match { return l.end(l.dest, 2) }
+
+// ofClient loads what a client is known by, in the same way.
+func (l layout) ofClient() nfttables.Match { return l.end(l.source, 0) }
+
+// end loads the address, the protocol and the port that are at these places of the headers.
+func (l layout) end(address, port uint32) nfttables.Match {
 	words := l.address.Length / 4
 	return nfttables.Run(
-		load(expr.PayloadBaseNetworkHeader, l.dest, l.address.Length, register),
+		load(expr.PayloadBaseNetworkHeader, address, l.address.Length, register),
 		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: register + words},
-		load(expr.PayloadBaseTransportHeader, 2, 2, register+words+1),
+		load(expr.PayloadBaseTransportHeader, port, 2, register+words+1),
 	)
 }
 
 // inItsMidst leaves packets of TCP alone that do not begin a connection: what connection tracking takes up in its midst, as when it has just come
 // into use here, is a connection that somebody has, and goes on where it went.
 func inItsMidst() nfttables.Match {
-	const fin, syn, rst, ack = 0x01, 0x02, 0x04, 0x10
 	return nfttables.And(isProtocol(unix.IPPROTO_TCP), nfttables.Run(
 		load(expr.PayloadBaseTransportHeader, 13, 1, register),
 		&expr.Bitwise{SourceRegister: register, DestRegister: register, Len: 1, Mask: []byte{fin | syn | rst | ack}, Xor: []byte{0}},
 		&expr.Cmp{Op: expr.CmpOpNeq, Register: register, Data: []byte{syn}},
 		&expr.Verdict{Kind: expr.VerdictAccept}))
+}
+
+// The flags of a TCP segment.
+const fin, syn, rst, ack = 0x01, 0x02, 0x04, 0x10
+
+// strayTime is for how long it is remembered that a client was not answered. Its third repetition comes within a second (RFC 6298: 200, 400 ms).
+const (
+	strayTime   = 10 * time.Second
+	strayChance = 2    // segments of a client that are dropped
+	mostStrays  = 4096 // clients, so that nobody fills the memory; of others everything is dropped
+)
+
+// strayAgain answers a client by a reset whose segments go on to be strays: its connection was with another host, and this one remembers an older
+// one from the same port, so it takes these segments for parts of that. The first ones are dropped: one that is late, of a connection that is here,
+// is a stray as well, and a reset would end that connection.
+func (l layout) strayAgain() nfttables.Match {
+	return nfttables.And(isInvalid(), isProtocol(unix.IPPROTO_TCP), nfttables.Run(
+		load(expr.PayloadBaseTransportHeader, 13, 1, register),
+		&expr.Bitwise{SourceRegister: register, DestRegister: register, Len: 1, Mask: []byte{rst | ack}, Xor: []byte{0}},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: []byte{ack}},
+	), l.forTarget(), nfttables.Run(&expr.Lookup{SourceRegister: register, SetName: setPorts}), l.ofClient(), nfttables.Run(
+		&expr.Dynset{
+			SrcRegKey: register, SetName: setStrays, Operation: unix.NFT_DYNSET_OP_UPDATE, Timeout: strayTime,
+			Exprs: []expr.Any{&expr.Limit{Type: expr.LimitTypePkts, Rate: 1, Unit: expr.LimitTimeMinute, Burst: strayChance, Over: true}},
+		},
+		&expr.Reject{Type: unix.NFT_REJECT_TCP_RST}))
 }
 
 // stray drops what is for a target, and by connection tracking belongs to no connection and begins none, as a client's reset of a connection that

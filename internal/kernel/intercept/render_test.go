@@ -71,7 +71,7 @@ func named(t nfttables.Table) (chains []string, sets map[string]int) {
 }
 
 func TestRenderOfTwoFamilies(t *testing.T) {
-	tables := three().render(0)
+	tables := three().render(0, answering)
 	require.Len(t, tables, 2)
 	assert.Equal(t, []byte{unix.NFPROTO_IPV4, unix.NFPROTO_IPV6}, []byte{tables[0].Family, tables[1].Family})
 	chains, sets := named(tables[0])
@@ -79,7 +79,7 @@ func TestRenderOfTwoFamilies(t *testing.T) {
 	assert.Equal(t, map[string]int{"addresses": 1, "targets": 1, "for-10.1.0.100-tcp-9443": 3}, sets)
 	chains, _ = named(tables[1])
 	assert.Equal(t, "to-fd01--5-port-6443", chains[0])
-	turns := three().render(2)[0].Sets[2].Elements
+	turns := three().render(2, answering)[0].Sets[2].Elements
 	assert.Equal(t, []string{"to-10.1.0.6-port-6443", "to-10.1.0.7-port-6443", "to-10.1.0.5-port-6443"}, []string{turns[0].To, turns[1].To, turns[2].To})
 }
 
@@ -88,7 +88,7 @@ func TestRenderOfATargetWithoutBackends(t *testing.T) {
 	c.Targets[0].Backends = nil
 	c.Targets[1].Backends = c.Targets[1].Backends[:1]
 	c.Targets[1].Backends[0].Weight = 0
-	for _, table := range c.render(0) {
+	for _, table := range c.render(0, answering) {
 		chains, sets := named(table)
 		assert.Equal(t, []string{"output"}, chains)
 		assert.Equal(t, map[string]int{"addresses": 1, "targets": 0}, sets, "the address is still translated back")
@@ -104,17 +104,20 @@ func TestRenderOfHooks(t *testing.T) {
 	c := three()
 	c.Self = []netip.Addr{netip.MustParseAddr("fd01::9")}
 	c.Incoming = true
-	tables := c.render(0)
+	tables := c.render(0, answering)
 	four, _ := named(tables[0])
 	six, _ := named(tables[1])
 	assert.Equal(t, []string{"output", "incoming"}, four[4:])
 	assert.Equal(t, []string{"output", "incoming", "source"}, six[4:])
 	c.Alone = true
-	four, sets := named(c.render(0)[0])
+	four, sets := named(c.render(0, answering)[0])
 	assert.Equal(t, []string{"output", "incoming", "stray"}, four[4:])
 	assert.Equal(t, 1, sets["ports"])
+	assert.Contains(t, sets, "strays")
+	_, sets = named(c.render(0, silent)[0])
+	assert.NotContains(t, sets, "strays", "an older kernel")
 	c.Targets[0].Backends = nil
-	_, sets = named(c.render(0)[0])
+	_, sets = named(c.render(0, answering)[0])
 	assert.Zero(t, sets["ports"], "what goes by the network is left alone")
 }
 
@@ -130,7 +133,7 @@ func TestRenderIsTheSameInAnotherOrder(t *testing.T) {
 		other.Targets[i].Backends = slices.Clone(other.Targets[i].Backends)
 		slices.Reverse(other.Targets[i].Backends)
 	}
-	assert.Equal(t, one.render(7), other.render(7))
+	assert.Equal(t, one.render(7, answering), other.render(7, answering))
 }
 
 func TestApplyRefusesAWrongConfiguration(t *testing.T) {

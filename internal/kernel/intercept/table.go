@@ -32,7 +32,7 @@ func Open(name string, watch *nfttables.Watch) (*Table, error) {
 	if most := unix.NFT_NAME_MAXLEN - 1 - len(tablePrefix); name == "" || len(name) > most {
 		return nil, fmt.Errorf("intercept: entry %q: want a name of 1 to %d bytes", name, most)
 	}
-	k, err := nfttables.Keep(nfttables.KeeperConfig{Name: tablePrefix + name, Families: families, Watch: watch})
+	k, err := nfttables.Keep(nfttables.KeeperConfig{Name: tablePrefix + name, Families: families, Watch: watch, Forms: forms})
 	return &Table{name: name, start: rand.Uint32(), keeper: k}, err
 }
 
@@ -43,7 +43,7 @@ func (t *Table) Apply(c Config) error {
 		return err
 	}
 	wanted := c.clone()
-	err := t.keeper.Apply(nfttables.Wanted{Render: func(int) []nfttables.Table { return wanted.render(t.start) }}, c.Lifetime)
+	err := t.keeper.Apply(nfttables.Wanted{Render: func(form int) []nfttables.Table { return wanted.render(t.start, form) }}, c.Lifetime)
 	if err == nil {
 		t.set(wanted)
 	}

@@ -64,6 +64,9 @@ func (b *batch) newSet(family byte, s Set, id uint32) {
 	if s.Timed {
 		flags |= unix.NFT_SET_TIMEOUT
 	}
+	if s.Dynamic {
+		flags |= unix.NFT_SET_EVAL
+	}
 	if s.Data != noData {
 		flags |= unix.NFT_SET_MAP
 	}

@@ -45,7 +45,8 @@ func (t Table) like(o Table) bool {
 
 // like compares all but the elements. Sets of different sizes are different ones, so both have as many slots.
 func (s Set) like(o Set) bool {
-	return s.Name == o.Name && s.Key == o.Key && s.Data == o.Data && s.Size == o.Size && s.Timed == o.Timed && len(s.BySlot.Value) == len(o.BySlot.Value)
+	return s.Name == o.Name && s.Key == o.Key && s.Data == o.Data && s.Size == o.Size && s.Timed == o.Timed && s.Dynamic == o.Dynamic &&
+		len(s.BySlot.Value) == len(o.BySlot.Value)
 }
 
 // missing are the elements of one list that are not in the other. They are short.

@@ -220,10 +220,10 @@ func (k *Keeper) differing(changes []change, anew []Table, lifetime time.Duratio
 	return b
 }
 
-// timedOf are the sets of tables whose elements end by themselves.
+// timedOf are the sets of tables whose elements end by themselves, and were put there by the Keeper.
 func timedOf(tables []Table) (out []Table) {
 	for _, t := range tables {
-		sets := slices.DeleteFunc(slices.Clone(t.Sets), func(s Set) bool { return !s.Timed })
+		sets := slices.DeleteFunc(slices.Clone(t.Sets), func(s Set) bool { return !s.Timed || s.Dynamic })
 		out = append(out, Table{Family: t.Family, Sets: sets})
 	}
 	return out

@@ -94,7 +94,7 @@ func (k *Keeper) intact(now time.Time) (bool, error) {
 			return false, err
 		}
 		for _, s := range t.Sets {
-			if s.Timed && k.until.Sub(now) < time.Second { // nobody knows whether they have ended
+			if s.Dynamic || s.Timed && k.until.Sub(now) < time.Second { // nobody knows which there are
 				continue
 			}
 			count, err := k.count(t.Family, s.Name)

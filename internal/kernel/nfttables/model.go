@@ -22,6 +22,7 @@ type Set struct {
 	Data     Kind   // of a map; noData in a set
 	Size     uint32 // 0: it grows
 	Timed    bool   // each element ends a lifetime after it was put there
+	Dynamic  bool   // rules put elements there, and nobody else
 	Elements []Element
 	BySlot   BySlot // in place of Elements
 }
