@@ -3,6 +3,7 @@ package virtualrouter
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -36,6 +37,9 @@ func (e *Elector) StandStill(ctx context.Context) error {
 
 func (e *Elector) standStill(ctx context.Context, probes *probes, s still) {
 	defer close(s.over)
+	if m := e.cfg.Members; m != nil && m.Pulse != nil {
+		m.Pulse.Tell(false, netip.Addr{}) // it is another goroutine's, and goes on
+	}
 	select {
 	case <-s.end:
 	case <-ctx.Done():

@@ -50,6 +50,36 @@ func TestElectorThatStandsStillIsReplaced(t *testing.T) {
 	})
 }
 
+// Beats come from another goroutine. They must not say that the holder is there while its election stands still.
+func TestElectorThatStandsStillDoesNotBeat(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l, all := withPulse(t, [3]uint8{100, 100, 100})
+		for _, a := range []netip.Addr{nodeB, nodeC} {
+			p, last := l.felt[a], time.Time{}
+			p.mu.Lock()
+			p.beat = func() time.Time {
+				if holds, _ := l.felt[nodeA].told(); holds {
+					last = time.Now()
+				}
+				return last
+			}
+			p.mu.Unlock()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		ended := make(chan error, 1)
+		go func() { ended <- elector(all[0]).StandStill(ctx) }()
+		time.Sleep(4 * interval)
+		assert.NotEmpty(t, holders(all[1:]...), "somebody has taken over")
+		require.NoError(t, <-ended)
+		time.Sleep(interval)
+		holds, follows := l.felt[nodeA].told()
+		assert.False(t, holds)
+		assert.Equal(t, holder(t, 0, all[1:]...).self, follows, "it watches again")
+		stopAll(t, all...)
+	})
+}
+
 func TestElectorThatStandsStillStopsWhenItIsTold(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		_, h, others := talking(t)

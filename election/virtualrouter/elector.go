@@ -2,6 +2,7 @@ package virtualrouter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -68,6 +69,9 @@ func New(cfg Config, wire Wire, log *slog.Logger) (*Elector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("election: %w", err)
 	}
+	if cfg.Members != nil && cfg.Members.Pulse != nil && cfg.Lifeline == nil {
+		return nil, errUnasked
+	}
 	return &Elector{
 		cfg: cfg, wire: wire, log: log, machine: m, refused: election.NewRejections("message of a member", actOnMembers, log).Name(memberCodeOf),
 		spreads: make(chan *election.Spread, 1), stirred: make(chan struct{}, 1),
@@ -76,6 +80,9 @@ func New(cfg Config, wire Wire, log *slog.Logger) (*Elector, error) {
 		stills: make(chan still), returns: make(chan bool), ended: make(chan struct{}),
 	}, nil
 }
+
+// errUnasked: who finds that a node is gone asks for the address before it takes over.
+var errUnasked = errors.New("election: a Pulse without a Lifeline, by which the address is asked for")
 
 // SetFitness implements Elector.
 func (e *Elector) SetFitness(f election.Fitness) {

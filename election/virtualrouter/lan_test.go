@@ -309,7 +309,7 @@ func (l *lan) startGrouped(t *testing.T, self netip.Addr, in *GroupMember, chang
 		vc.Members.Pulse, vc.Members.Machine.Fast = l.felt[self], true
 	}
 	line := &lanLifeline{lan: l}
-	if l.lines {
+	if l.lines || l.felt != nil {
 		vc.Lifeline = line
 	}
 	e, err := New(vc, wire, cmp.Or(l.logger, quiet))

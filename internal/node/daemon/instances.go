@@ -259,7 +259,7 @@ func (b *builder) electByVRRP(in *instance.Config, p instance.Place) (election.E
 	}
 	e, err := virtualrouter.New(virtualrouter.Config{
 		Router: router, Bound: len(v.Addresses), Peers: v.VRRP.Peers, Members: known, GroupMember: b.groups.member(v),
-		Ears: hearing, Lifeline: judged(lines, known != nil && known.Pulse != nil, hearing), Entries: len(in.Whole.VIPs),
+		Ears: hearing, Lifeline: judged(lines, known, hearing, log), Entries: len(in.Whole.VIPs),
 		NoCandidate: !b.host.seen.candidate(v),
 	}, wire, log)
 	if err != nil {

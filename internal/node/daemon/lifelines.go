@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election/virtualrouter"
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/fence"
 	"github.com/keepvip/keepvip/internal/serve/instance"
@@ -96,13 +97,20 @@ const (
 	silenceWait = time.Millisecond
 )
 
-// judged lets the election of an entry judge the end of a member's process, or with fast of its node; nil where nobody can be asked.
-func judged(lines *lifeline.Lines, fast bool, by virtualrouter.Ears) virtualrouter.Lifeline {
+// judged lets the election of an entry judge the end of a member's process, and with vrrp.detector fast of its node; nil where nobody can be asked for the
+// address. Then the entry does not go by beats.
+func judged(lines *lifeline.Lines, known *virtualrouter.MembersConfig, by virtualrouter.Ears, log *slog.Logger) virtualrouter.Lifeline {
 	e, ok := by.(*ears)
-	if lines == nil && !fast || !ok {
-		return nil
+	fast := known != nil && known.Pulse != nil
+	switch {
+	case ok && (fast || lines != nil):
+		return lineJudge{lines, e}
+	case fast:
+		log.Warn("vrrp.detector fast does not work on this node: nobody can be asked for the address, and missing advertisements alone tell that the holder is dead",
+			"code", string(code.DetectorPlain))
+		known.Pulse, known.Machine.Fast = nil, false
 	}
-	return lineJudge{lines, e}
+	return nil
 }
 
 type lineJudge struct {

@@ -1,7 +1,9 @@
 package daemon
 
 import (
+	"bytes"
 	"errors"
+	"log/slog"
 	"net/netip"
 	"sync"
 	"testing"
@@ -10,8 +12,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/keepvip/keepvip/election/virtualrouter"
 	"github.com/keepvip/keepvip/internal/base/bubble"
 	"github.com/keepvip/keepvip/internal/serve/instance"
+	"github.com/keepvip/keepvip/members/pulse"
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 // TestGatewayIsFollowed: another one counts within seconds, of two the better route's, and none where there is no route or none can be listed.
@@ -57,4 +62,34 @@ func TestGatewayIsFollowed(t *testing.T) {
 		}
 		g.end()
 	})
+}
+
+// TestNobodyGoesByBeatsWhoCannotAskForTheAddress: a node that is found to be gone may be there all the same, so the address is asked for before it is taken.
+func TestNobodyGoesByBeatsWhoCannotAskForTheAddress(t *testing.T) {
+	known := func() *virtualrouter.MembersConfig {
+		m := &virtualrouter.MembersConfig{Pulse: &pulse.User{}}
+		m.Machine.Fast = true
+		return m
+	}
+	var said bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&said, nil))
+	m := known()
+	assert.NotNil(t, judged(nil, m, &ears{}, log))
+	assert.True(t, m.Machine.Fast)
+	assert.NotNil(t, m.Pulse)
+	assert.Empty(t, said.String())
+
+	assert.Nil(t, judged(nil, m, nil, log), "there were no descriptors left for ears")
+	assert.False(t, m.Machine.Fast, "the others are told")
+	assert.Nil(t, m.Pulse)
+	assert.Contains(t, said.String(), "code=KV366")
+	said.Reset()
+	assert.Nil(t, judged(nil, nil, nil, log))
+	assert.Nil(t, judged(nil, &virtualrouter.MembersConfig{}, nil, log))
+	assert.Empty(t, said.String(), "it was not wanted")
+
+	_, err := virtualrouter.New(virtualrouter.Config{Router: vrrp.Config{
+		Version: 3, VRID: 51, Priority: 100, Interval: time.Second, Addresses: []netip.Addr{netip.MustParseAddr("10.77.0.100")}, Source: netip.MustParseAddr("10.77.0.11"),
+	}, Members: known()}, nil, log)
+	assert.ErrorContains(t, err, "a Pulse without a Lifeline")
 }
