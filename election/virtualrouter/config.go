@@ -26,6 +26,8 @@ type Config struct {
 	Lifeline Lifeline
 	// Entries is how many virtual routers this node may have to take over at the same moment; 0 and 1 are one.
 	Entries int
+	// KernelTimer has it wait by a timer of the kernel, which wakes nobody else; false: by one of Go's runtime, as in virtual time.
+	KernelTimer bool
 	// NoCandidate keeps the node from ever holding the addresses, until SetCandidate says otherwise: it is a member, and no more.
 	NoCandidate bool
 }

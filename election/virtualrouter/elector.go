@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/alarm"
 	"github.com/keepvip/keepvip/internal/base/worst"
 	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
@@ -23,8 +24,9 @@ type Elector struct {
 	log   *slog.Logger
 	apply func(election.Decision) error
 
-	timer *time.Timer
-	due   time.Time // when the timer is due
+	alarm alarm.Alarm
+	came  <-chan time.Time // of the alarm
+	due   time.Time        // when it is to come
 	inbox []Arrival
 	mail  []members.Received
 
@@ -164,8 +166,10 @@ func (e *Elector) Handover(ctx context.Context, to string) error {
 // Run implements Elector.
 func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) error {
 	e.apply = apply
-	e.timer = time.NewTimer(time.Hour)
-	defer e.timer.Stop()
+	e.alarm = e.newAlarm()
+	came, stop := alarm.Hand(e.alarm)
+	defer stop()
+	e.came = came
 	if g := e.cfg.GroupMember; g != nil {
 		g.join(e.wake)
 		defer g.leave()
@@ -206,7 +210,10 @@ func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) 
 			e.step(probes, reconfigure{c.router, c.spreadEvery})
 		case <-e.wire.Arrived():
 			e.step(probes, arrived{Messages: e.messages(), Adverts: e.adverts()})
-		case <-e.timer.C:
+		case <-e.came:
+			if time.Now().Before(e.due) {
+				continue // it was handed over before something else was due
+			}
 			e.noteLate()
 			e.look(probes)
 		case s := <-e.stills:
@@ -224,10 +231,22 @@ func (e *Elector) look(probes *probes) {
 	e.step(probes, expired{arrived{Messages: e.messages(), Adverts: e.adverts()}, e.beat()})
 }
 
-// arm sets the one timer to the next thing to do.
+// newAlarm is one of the kernel's where it is to be, and where there is one.
+func (e *Elector) newAlarm() alarm.Alarm {
+	if e.cfg.KernelTimer {
+		a, err := alarm.Open()
+		if err == nil {
+			return a
+		}
+		e.log.Debug("the election goes by a timer of the runtime", "error", err)
+	}
+	return alarm.Plain()
+}
+
+// arm sets the one alarm to the next thing to do.
 func (e *Elector) arm() {
 	e.due = e.machine.Deadline(time.Now())
-	e.timer.Reset(time.Until(e.due))
+	e.alarm.Set(e.due)
 }
 
 // noteLate keeps by how much the timer was served late: what a loaded machine takes from an election.

@@ -24,12 +24,12 @@ func (e *Elector) follow(d election.Decision) error {
 		if !ok || next.After(end) {
 			return <-done
 		}
-		e.timer.Reset(time.Until(next))
+		e.alarm.Set(next)
 		select {
 		case err := <-done:
 			return err
-		case <-e.timer.C:
-			if !e.advertiseMeanwhile() {
+		case <-e.came:
+			if !time.Now().Before(next) && !e.advertiseMeanwhile() {
 				return <-done
 			}
 		}

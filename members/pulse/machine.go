@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// Every is the time between two beats.
+	// Every is the time between two beats. They leave at multiples of it by the wall clock, as the advertisements of a node that beats do. So an
+	// advertisement and the beat of that moment wake each node up once.
 	Every = 30 * time.Millisecond
 	// LeastWait is for how long at least a beat may be late before the others look what is the matter.
 	LeastWait = 10 * time.Millisecond
@@ -216,6 +217,7 @@ func (m *Machine) beat(now time.Time) {
 	if m.beatDue = m.beatDue.Add(Every); !m.beatDue.After(now) {
 		m.beatDue = now.Add(Every)
 	}
+	m.beatDue = m.beatDue.Add(-time.Duration(m.beatDue.UnixNano() % int64(Every))) // when the clock is stepped, one comes sooner
 }
 
 func (m *Machine) sayBeat(last bool) {

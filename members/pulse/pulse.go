@@ -1,11 +1,14 @@
 package pulse
 
 import (
+	"errors"
 	"log/slog"
 	"net/netip"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/base/alarm"
 )
 
 // Echoes are what a Pulse needs of an [EchoSocket].
@@ -25,7 +28,9 @@ type Config struct {
 	Behind func() bool
 	// Gone is told that the node of a holder is gone. It must not wait, nor use the Pulse.
 	Gone func(Gone)
-	Log  *slog.Logger
+	// Alarm says when something is due. The Pulse owns it from now on; nil: a timer of Go's runtime, as in virtual time.
+	Alarm alarm.Alarm
+	Log   *slog.Logger
 }
 
 const (
@@ -38,13 +43,11 @@ const (
 // Pulse is the loop around a Machine. Safe for concurrent use.
 type Pulse struct {
 	cfg  Config
-	stop chan struct{}
 	done chan struct{}
 
 	mu      sync.Mutex // guards what follows
 	machine *Machine
 	echoes  Echoes
-	timer   *time.Timer
 	users   []*User
 	gateway netip.Addr // the zero Addr: none is known
 	closed  bool
@@ -52,34 +55,29 @@ type Pulse struct {
 
 // Open begins, with echoes, which it owns from now on. Close ends it.
 func Open(cfg Config, echoes Echoes) *Pulse {
-	p := &Pulse{
-		cfg: cfg, stop: make(chan struct{}), done: make(chan struct{}), machine: NewMachine(cfg.Source), echoes: echoes, timer: time.NewTimer(time.Hour),
+	if cfg.Alarm == nil {
+		cfg.Alarm = alarm.Plain()
 	}
+	p := &Pulse{cfg: cfg, done: make(chan struct{}), machine: NewMachine(cfg.Source), echoes: echoes}
 	go p.run()
 	return p
 }
 
 // Close ends it, and says to the others that no beat follows.
 func (p *Pulse) Close() error {
-	close(p.stop)
+	err := p.cfg.Alarm.Close()
 	<-p.done
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.step(Holds{})
 	p.closed = true
-	p.timer.Stop()
-	return p.echoes.Close()
+	return errors.Join(err, p.echoes.Close())
 }
 
 func (p *Pulse) run() {
 	defer close(p.done)
-	for {
-		select {
-		case <-p.stop:
-			return
-		case <-p.timer.C:
-			p.expire()
-		}
+	for p.cfg.Alarm.Wait() {
+		p.expire()
 	}
 }
 
@@ -89,7 +87,7 @@ func (p *Pulse) expire() {
 		if tries == catchUp {
 			p.mu.Lock()
 			defer p.mu.Unlock()
-			p.timer.Reset(time.Millisecond)
+			p.cfg.Alarm.Set(time.Now().Add(time.Millisecond))
 			return
 		}
 		time.Sleep(behindPause)
@@ -127,11 +125,9 @@ func (p *Pulse) step(ev Event) {
 			p.cfg.Gone(a)
 		}
 	}
-	next := time.Hour
 	if due := p.machine.Deadline(); !due.IsZero() {
-		next = time.Until(due)
+		p.cfg.Alarm.Set(due)
 	}
-	p.timer.Reset(next)
 }
 
 // Receive takes a message of a member that was believed. At is when the kernel took it in.

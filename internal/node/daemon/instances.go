@@ -17,6 +17,7 @@ import (
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/internal/serve/service/address"
 	"github.com/keepvip/keepvip/internal/serve/service/unbound"
+	"github.com/keepvip/keepvip/members/pulse"
 	"github.com/keepvip/keepvip/members/subscription"
 	"github.com/keepvip/keepvip/vrrp"
 )
@@ -257,10 +258,14 @@ func (b *builder) electByVRRP(in *instance.Config, p instance.Place) (election.E
 	if len(v.Elsewhere) > 0 || v.HooksOnly {
 		lines = nil // the leases of other interfaces do not end with a line on this one, and what hooks move has no lease
 	}
+	judge := judged(lines, known, hearing, log)
+	if known != nil && known.Pulse != nil && router.Tick == 0 && pulse.Every <= router.Interval/2 {
+		router.Tick = pulse.Every // with the beats
+	}
 	e, err := virtualrouter.New(virtualrouter.Config{
 		Router: router, Bound: len(v.Addresses), Peers: v.VRRP.Peers, Members: known, GroupMember: b.groups.member(v),
-		Ears: hearing, Lifeline: judged(lines, known, hearing, log), Entries: len(in.Whole.VIPs),
-		NoCandidate: !b.host.seen.candidate(v),
+		Ears: hearing, Lifeline: judge, Entries: len(in.Whole.VIPs),
+		NoCandidate: !b.host.seen.candidate(v), KernelTimer: len(in.Whole.VIPs) < crowdTicks,
 	}, wire, log)
 	if err != nil {
 		giveBack()

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"net"
 	"net/netip"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election/virtualrouter"
+	"github.com/keepvip/keepvip/internal/base/alarm"
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/serve/instance"
@@ -93,8 +95,12 @@ func (s *memberSockets) openPulse(p instance.Place, hub *memberHub) (hubPulse, e
 	if err != nil {
 		return hubPulse{}, err
 	}
+	due, err := alarm.Open()
+	if err != nil {
+		return hubPulse{}, errors.Join(err, echoes.Close())
+	}
 	felt := pulse.Open(pulse.Config{
-		Source: p.Source, Session: newSession(), Send: hub.SendPulse, Behind: hub.Behind, Gone: hub.Gone, Log: s.log.With("interface", p.Name),
+		Source: p.Source, Session: newSession(), Send: hub.SendPulse, Behind: hub.Behind, Gone: hub.Gone, Alarm: due, Log: s.log.With("interface", p.Name),
 	}, echoes)
 	hub.Feel(felt)
 	return hubPulse{felt, hub, &gatewayWatch{stop: make(chan struct{})}}, nil
