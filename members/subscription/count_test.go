@@ -72,9 +72,31 @@ func TestFollowerTellsAMemberThatItDoesNotAsk(t *testing.T) {
 	l.run(20 * time.Millisecond)
 	assert.True(t, l.says(other, 2))
 	l.follower.Count(l.now, map[netip.Addr]uint32{own(other + 1): 0})
+	l.run(20 * time.Millisecond)
+	assert.True(t, l.says(other, 0), "the last word, too")
 	l.run(2 * lease)
 	assert.Empty(t, l.members[other].pub.Subscribers(l.now, group), "there is nothing more to say")
 	assert.Len(t, l.follower.By(l.now), wantedPeers)
+}
+
+// A follower asks all whom it is given. Those that it needs no more have it among their subscribers for a lease, and wait for its word.
+func TestFollowerTellsAMemberThatItAsksNoMore(t *testing.T) {
+	keys, cfg := keyed(t)
+	for i := range 5 {
+		cfg.Listed = append(cfg.Listed, own(i+1))
+	}
+	l := newLAN(t, 5, keys, cfg)
+	l.until(time.Second, slots.Fit, slots.Fit, slots.Fit, slots.Fit, slots.Fit)
+	require.NotContains(t, l.follower.By(l.now)[:wantedPeers], own(5))
+	for _, counts := range []map[netip.Addr]uint32{{own(5): 0}, nil, {own(5): 3}, nil, {own(5): 0}} {
+		l.follower.Count(l.now, counts)
+		l.run(20 * time.Millisecond)
+		if n, counted := counts[own(5)]; counted {
+			assert.True(t, l.says(4, n), n)
+		}
+	}
+	l.run(2 * lease)
+	assert.Empty(t, l.members[4].pub.Subscribers(l.now, group))
 }
 
 // What somebody repeats who has seen it says nothing about the connections that there are now.

@@ -117,16 +117,22 @@ func (m *Machine) meet(now time.Time, a netip.Addr) *peer {
 }
 
 // Count takes in how many connections this host has to the members that are to get no new ones, by their own addresses of [State]. Those members
-// are told, at once when it has changed: an operator may wait for the end of these connections.
+// are told, at once when it has changed: an operator may wait for the end of these connections. So is one that is asked no more, for as long as this
+// host is among its subscribers: it waits for their word.
 func (m *Machine) Count(now time.Time, counts map[netip.Addr]uint32) {
 	before := m.counts
 	m.counts = counts
-	for _, p := range m.wanted(now) {
+	for _, p := range m.peers {
 		n, counted := counts[p.member()]
-		if was, known := before[p.member()]; counted && (!known || n != was) && p.cookie != [cookieLen]byte{} {
+		if was, known := before[p.member()]; counted && (!known || n != was) && p.subscribed(now) {
 			p.next, p.owed = now, true
 		}
 	}
+}
+
+// subscribed tells whether the member may have this host among its subscribers.
+func (p *peer) subscribed(now time.Time) bool {
+	return p.cookie != [cookieLen]byte{} && now.Sub(p.asked) < max(p.list.Lease, lease)
 }
 
 // member is the own address of the one that answers there.
@@ -242,11 +248,12 @@ func (m *Machine) direct(now time.Time) []*peer {
 	return own
 }
 
-// wanted are those that this host asks: those that it wants to be told by, and those that are told how many connections they still have.
+// wanted are those that this host asks: those that it wants to be told by, and those that are told how many connections they still have, or that there
+// is none any more.
 func (m *Machine) wanted(now time.Time) []*peer {
 	out := slices.Clone(m.informants(now))
 	for _, p := range m.peers {
-		if m.counts[p.member()] > 0 && !p.virtual && !slices.Contains(out, p) {
+		if (p.owed || m.counts[p.member()] > 0) && !p.virtual && !slices.Contains(out, p) {
 			out = append(out, p)
 		}
 	}
