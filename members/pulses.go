@@ -28,7 +28,7 @@ func (h *Hub) felt() *pulse.Pulse {
 // meet lets the pulse know of a member that goes by beats, too.
 func (h *Hub) meet(source netip.Addr, s *PeerState) {
 	if p := h.felt(); p != nil && s.Fast {
-		p.Meet(source, s.Lifetime)
+		p.Meet(source, s.Group, s.Lifetime)
 	}
 }
 

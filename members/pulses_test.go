@@ -144,6 +144,33 @@ func TestHubTellsThatTheNodeOfAMemberIsGone(t *testing.T) {
 	})
 }
 
+// A reload takes one of several entries away.
+func TestNodeThatLeavesOneGroupIsWatchedForTheOthers(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		w := newWatcher(t)
+		another := netip.MustParseAddr("10.77.0.101")
+		other := w.hub.Join(WireConfig{Group: another})
+		speak := func(of netip.Addr, lifetime time.Duration) {
+			time.Sleep(time.Millisecond) // no message is older than the one before
+			m := full()
+			m.Peer.Fast, m.Peer.Group, m.Peer.Lifetime = true, of, lifetime
+			b, err := m.AppendSigned(nil, uint64(time.Now().UnixNano()), &w.key, nodeA)
+			require.NoError(t, err)
+			w.sock.in <- received1{b: b, source: nodeA}
+			w.taken()
+		}
+		why := func() string { _, why := w.user.State(nodeA); return why }
+		speak(another, time.Minute)
+		require.Empty(t, why())
+		speak(another, 0)
+		assert.Empty(t, why(), "it is in the first group yet")
+		speak(group, 0)
+		assert.Contains(t, why(), "not heard as a member", "it has left the last one")
+		other.Close()
+		w.close()
+	})
+}
+
 func TestHubBelievesNoStrangerAboutBeats(t *testing.T) {
 	other := testKey(t, 2)
 	word := pulse.Message{Type: pulse.Word, Session: 3, About: nodeA}
@@ -225,7 +252,7 @@ func TestGatewayStandsInForAThirdMember(t *testing.T) {
 		}, &hostEchoes{})
 		u := p.Join(pulse.Witness{Gateway: true})
 		u.Tell(false, nodeA)
-		p.Meet(nodeA, time.Minute)
+		p.Meet(nodeA, group, time.Minute)
 		why := func() string {
 			for i := range 20 {
 				p.Receive(nodeA, pulse.Message{Type: pulse.Beat, Session: 1, Number: uint32(time.Now().UnixMilli()) + uint32(i), Every: pulse.Every}, time.Now())

@@ -50,7 +50,8 @@ type (
 	// Met is a message that was believed, of a member that takes part in this.
 	Met struct {
 		Source   netip.Addr
-		Lifetime time.Duration // for how long it counts as a member if nothing more is heard; 0: it has left
+		Group    netip.Addr    // which this is about: a node may be a member of several
+		Lifetime time.Duration // for how long it counts as a member of that if nothing more is heard; 0: it has left
 	}
 	// Received is a message of a member.
 	Received struct {
@@ -229,8 +230,7 @@ func (m *Machine) sayBeat(last bool) {
 func (m *Machine) met(now time.Time, ev Met) {
 	m.peers = slices.DeleteFunc(m.peers, func(p *peer) bool { return !p.followed && !now.Before(p.until) })
 	p := m.peer(ev.Source)
-	p.until = now.Add(ev.Lifetime)
-	if ev.Lifetime <= 0 {
+	if p.meet(now, ev.Group, ev.Lifetime); !p.member(now) {
 		p.quiet()
 	}
 }

@@ -82,7 +82,7 @@ func (w *world) hello(o *node) {
 		return
 	}
 	for _, p := range w.nodes {
-		w.carry(o, p, func() { p.arrive(Met{address(o.id), 3500 * time.Millisecond}) })
+		w.carry(o, p, func() { p.arrive(Met{address(o.id), address(100), 3500 * time.Millisecond}) })
 	}
 	w.after(time.Second, func() { w.hello(o) })
 }
@@ -546,9 +546,26 @@ func TestInventedMembersAreBounded(t *testing.T) {
 	m := NewMachine(address(1))
 	now := time.Unix(1e9, 0)
 	for i := range 1000 {
-		m.Step(now, Met{netip.AddrFrom4([4]byte{10, 78, byte(i >> 8), byte(i)}), time.Second})
+		m.Step(now, Met{netip.AddrFrom4([4]byte{10, 78, byte(i >> 8), byte(i)}), address(100), time.Second})
 	}
 	assert.Len(t, m.peers, maxPeers)
-	m.Step(now.Add(2*time.Second), Met{address(0), time.Second})
+	m.Step(now.Add(2*time.Second), Met{address(0), address(100), time.Second})
 	assert.Len(t, m.peers, 1)
+}
+
+// A node is a member for as long as it is one of any group, however the groups' lifetimes are.
+func TestNodeIsAMemberWhileItIsOneOfAnyGroup(t *testing.T) {
+	m := NewMachine(address(1))
+	now := time.Unix(1e9, 0)
+	m.Step(now, Met{address(0), address(100), 3 * time.Second})
+	m.Step(now, Met{address(0), address(101), 300 * time.Millisecond})
+	p := m.find(address(0))
+	assert.True(t, p.member(now.Add(2*time.Second)), "the longest counts")
+	m.Step(now, Met{address(0), address(101), 0})
+	assert.True(t, p.member(now))
+	m.Step(now, Met{address(0), address(102), 0})
+	assert.True(t, p.member(now), "nor does a group count of which it was none")
+	m.Step(now, Met{address(0), address(100), 0})
+	assert.False(t, p.member(now))
+	assert.Empty(t, p.groups)
 }

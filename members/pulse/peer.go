@@ -1,6 +1,7 @@
 package pulse
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -9,8 +10,9 @@ import (
 // peer is what is known of another node.
 type peer struct {
 	address  netip.Addr
-	until    time.Time // it is a member until then, if it says nothing more
-	followed bool      // it is a holder that is watched here
+	groups   map[netip.Addr]time.Time // it is a member of each until then, if it says nothing more
+	until    time.Time                // the latest of these
+	followed bool                     // it is a holder that is watched here
 
 	session uint64
 	beat    time.Time // when the newest beat arrived; zero: it does not beat
@@ -42,6 +44,18 @@ type word struct {
 const silentFor = time.Second
 
 func (p *peer) member(now time.Time) bool { return now.Before(p.until) }
+
+// meet takes in for how long the node is a member of a group; 0: not any more. An entry that a reload takes away does not end what its node is to others.
+func (p *peer) meet(now time.Time, group netip.Addr, lifetime time.Duration) {
+	if p.groups == nil {
+		p.groups = map[netip.Addr]time.Time{}
+	}
+	p.groups[group], p.until = now.Add(lifetime), time.Time{}
+	maps.DeleteFunc(p.groups, func(_ netip.Addr, until time.Time) bool { return !now.Before(until) })
+	for _, until := range p.groups {
+		p.until = later(p.until, until)
+	}
+}
 
 func (p *peer) beating() bool { return !p.beat.IsZero() }
 

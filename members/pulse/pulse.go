@@ -137,11 +137,11 @@ func (p *Pulse) Receive(source netip.Addr, m Message, at time.Time) {
 	p.step(Received{source, m, at})
 }
 
-// Meet takes in that a member was heard that takes part in this, and for how long that counts; 0: it has left.
-func (p *Pulse) Meet(source netip.Addr, lifetime time.Duration) {
+// Meet takes in that a member of a group was heard that takes part in this, and for how long that counts; 0: it has left the group.
+func (p *Pulse) Meet(source, group netip.Addr, lifetime time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.step(Met{source, lifetime})
+	p.step(Met{source, group, lifetime})
 }
 
 // User is one election that goes by a Pulse.
