@@ -41,8 +41,8 @@ type entry struct {
 	targets   []intercept.Target // as applied; nil: nothing yet
 	unsure    bool
 	renewed   time.Time
-	again     time.Time // after a failure: not before
-	proxied   []intercept.Backend
+	again     time.Time           // after a failure: not before
+	proxied   []intercept.Backend // as applied; nil: nothing yet
 	leaving   leaving
 	dead      []netip.Addr // connections to them were ended
 	ended     int          // how many connections that were
@@ -116,13 +116,13 @@ func (e *entry) pass() {
 	if e.proxy == nil || i < 0 {
 		return
 	}
-	var all []intercept.Backend
+	all := []intercept.Backend{}
 	for _, s := range e.shares[i] {
 		if len(s.at) > 0 {
 			all = append(all, intercept.Backend{At: netip.AddrPortFrom(s.at[0], e.Ports[i].Target), Weight: s.weight})
 		}
 	}
-	if !slices.Equal(all, e.proxied) {
+	if e.proxied == nil || !slices.Equal(all, e.proxied) {
 		e.proxy.SetBackends(all)
 		e.proxied = all
 	}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -116,7 +117,11 @@ func (f *Follower) listen(before *Follower) (err error) {
 			}
 		}
 		f.proxy, before.proxy = old, nil
-		f.proxy.SetFallback(fallback(f.cfg.Entries[0]))
+		was, is := before.cfg.Entries[0], f.cfg.Entries[0]
+		f.proxy.SetFallback(fallback(is))
+		if !slices.Equal(was.Addresses, is.Addresses) || was.Ports[was.firstTCP()] != is.Ports[is.firstTCP()] {
+			f.proxy.SetBackends(nil) // these serve something else
+		}
 	case wanted:
 		f.listenAnew(time.Now())
 	case old != nil:

@@ -570,6 +570,33 @@ func TestListenerOutlastsAReload(t *testing.T) {
 	})
 }
 
+// The first entry is the listener's. Those that serve another address are none to pass connections on to, and no more are those that get none now.
+func TestListenerForgetsTheMembersOfTheRunBefore(t *testing.T) {
+	another := entryOf()
+	another.Name, another.Addresses = "etcd", []netip.Addr{netip.MustParseAddr("10.77.0.101")}
+	for name, tt := range map[string]struct {
+		next  Entry
+		after time.Duration // until it does
+	}{
+		"another entry":  {another, 50 * time.Millisecond},
+		"the same entry": {entryOf(), 2 * probeEvery},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, b *bench) {
+				b.start(t.TempDir(), entryOf(), true)
+				b.run(time.Second)
+				b.stop()
+				require.Len(t, b.kernel.proxied, 3)
+				b.members.mute = true // for the one that comes, as where it has the wrong key
+				b.start(t.TempDir(), tt.next, false)
+				b.run(tt.after)
+				assert.Empty(t, b.kernel.proxied)
+				b.stop()
+			})
+		})
+	}
+}
+
 // Its operator has said that it gets nothing.
 func TestWeightZeroCountsWhileNoMemberSaysAnything(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
