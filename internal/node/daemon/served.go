@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +30,9 @@ type servedAddresses struct {
 	spread    atomic.Pointer[spread.Service] // nil: there is none
 	cfg       spread.Config                  // of spread; belongs to the caller of configure
 	term      instance.Term                  // its Elector is nil between terms; belongs to the caller of Begin
+
+	telling  sync.Mutex        // guards decision, and keeps what spread is told of it in order
+	decision election.Decision // the newest
 }
 
 // held is the part that holds the addresses.
@@ -106,7 +110,26 @@ func (s *servedAddresses) configure(cfg *spread.Config, reloaded bool) {
 		}
 		s.cfg = *cfg
 	}
-	s.spread.Store(now)
+	s.join(now)
+}
+
+// join has at spread the load from now on; nil: nobody. The newest decision may be older than it, and no other one need come before the address leaves.
+func (s *servedAddresses) join(at *spread.Service) {
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	if s.spread.Swap(at) != at && at != nil {
+		_ = at.Apply(context.Background(), s.decision) // has no error
+	}
+}
+
+// tellSpread has the load spread as d says.
+func (s *servedAddresses) tellSpread(ctx context.Context, d election.Decision) {
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	s.decision = d
+	if at := s.spread.Load(); at != nil {
+		_ = at.Apply(ctx, d) // has no error
+	}
 }
 
 // ending are the ports that are spread until now, and not by cfg.
@@ -157,9 +180,7 @@ func (s *servedAddresses) Apply(ctx context.Context, d election.Decision) error 
 	if d.Role != election.Serve {
 		s.announceRoute(ctx, d)
 	}
-	if at := s.spread.Load(); at != nil {
-		_ = at.Apply(ctx, d) // has no error
-	}
+	s.tellSpread(ctx, d)
 	err := s.addresses.Apply(ctx, d)
 	if err == nil || d.Role != election.Quiet { // by which nothing has changed then
 		s.keepLeases(ctx, d, err == nil)

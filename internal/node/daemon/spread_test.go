@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/bubble"
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/kernel/spreadtables"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/internal/serve/service/address"
 	"github.com/keepvip/keepvip/internal/serve/service/spread"
@@ -26,14 +28,15 @@ type plainService struct {
 	drained time.Time
 }
 
-func (*plainService) Begin(instance.Term)              {}
-func (*plainService) HostChanged(instance.Place)       {}
-func (*plainService) End()                             {}
-func (*plainService) Close() error                     { return errors.New("something stays") }
-func (*plainService) Announce() error                  { return nil }
-func (s *plainService) Drain(until time.Time)          { s.drained = until }
-func (*plainService) Draining() (busy bool, reset int) { return true, 3 }
-func (*plainService) Status() instance.ServiceStatus   { return instance.ServiceStatus{Announcements: 7} }
+func (*plainService) Begin(instance.Term)                            {}
+func (*plainService) HostChanged(instance.Place)                     {}
+func (*plainService) Apply(context.Context, election.Decision) error { return nil }
+func (*plainService) End()                                           {}
+func (*plainService) Close() error                                   { return errors.New("something stays") }
+func (*plainService) Announce() error                                { return nil }
+func (s *plainService) Drain(until time.Time)                        { s.drained = until }
+func (*plainService) Draining() (busy bool, reset int)               { return true, 3 }
+func (*plainService) Status() instance.ServiceStatus                 { return instance.ServiceStatus{Announcements: 7} }
 
 type plainHost struct{ spread.Host }
 
@@ -101,6 +104,62 @@ type busyHost struct {
 func (h busyHost) Open(string) (spread.Plane, error) {
 	<-h.free
 	return nil, errors.New("no kernel")
+}
+
+// endsHost is a host whose kernel translates connections, and counts how often they are ended.
+type endsHost struct {
+	plainHost
+	spread.Plane
+	ended *atomic.Int32
+}
+
+func (h endsHost) Open(string) (spread.Plane, error)          { return h, nil }
+func (endsHost) Toward(instance.Place, netip.Addr) netip.Addr { return netip.Addr{} }
+func (endsHost) Forwards(instance.Place, bool) (string, bool) { return "", true }
+func (endsHost) Apply(spreadtables.Config) error              { return nil }
+func (endsHost) Renew(time.Duration) error                    { return nil }
+func (endsHost) Mend() (bool, error)                          { return false, nil }
+func (endsHost) Abilities() spreadtables.Abilities            { return spreadtables.Abilities{} }
+
+func (endsHost) Count(int) (spreadtables.Census, error) { return spreadtables.Census{}, nil }
+func (endsHost) Forget(...netip.Addr) error             { return nil }
+func (endsHost) Close() error                           { return nil }
+func (h endsHost) End(...netip.Addr) (int, []spreadtables.Client, error) {
+	h.ended.Add(1)
+	return 0, nil, nil
+}
+
+// holder is an elector whose node holds the address.
+type holder struct{ spreader }
+
+func (holder) Members() []election.Member {
+	return []election.Member{{Address: netip.MustParseAddr("10.77.0.11"), Self: true, State: election.Active}}
+}
+
+// A reload has the holder masquerade. No decision is new, and the address may leave by the next one.
+func TestHolderThatMasqueradesSinceAReloadTellsItsClientsWhenTheAddressLeaves(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		host := endsHost{ended: &atomic.Int32{}}
+		j := &servedAddresses{addresses: &plainService{}, host: host, log: slog.New(slog.DiscardHandler)}
+		j.configure(nil, false)
+		j.Begin(instance.Term{
+			Place: instance.Place{Source: netip.MustParseAddr("10.77.0.11")}, Elector: holder{},
+			Ready:   func() instance.Readiness { return instance.Readiness{Fit: true} },
+			Healthy: func(string) bool { return true },
+		})
+		require.NoError(t, j.Apply(t.Context(), election.Decision{Role: election.Serve}))
+		j.configure(&spread.Config{
+			Addresses: []netip.Addr{netip.MustParseAddr("10.77.0.100")}, Ports: []spread.Port{{Protocol: 6, Port: 1, Target: 1}}, Interval: 100 * time.Millisecond,
+			Masquerade: true,
+		}, true)
+		time.Sleep(2 * time.Second)
+		require.Empty(t, j.Status().Spread.Problem)
+		require.Zero(t, host.ended.Load())
+		require.NoError(t, j.Apply(t.Context(), election.Decision{Role: election.Standby}))
+		assert.EqualValues(t, 1, host.ended.Load())
+		j.End()
+		require.Error(t, j.Close())
+	})
 }
 
 // The probes of a kubelet ask for the status of all instances, and end a process that does not answer in a second.
