@@ -183,3 +183,30 @@ func TestConnectionThatIsKnownGoesOn(t *testing.T) {
 		})
 	}
 }
+
+// TestIncomingLeavesOutThisHostsOwn: they go on whatever becomes of the route.
+func TestIncomingLeavesOutThisHostsOwn(t *testing.T) {
+	l := newLab(t)
+	tables := l.routed()
+	l.to(1)
+	count := func() (all, incoming int) {
+		l.servers[1].In(func() {
+			by, err := tables[1].Connections()
+			require.NoError(t, err)
+			for _, n := range by {
+				all += n
+			}
+			incoming, err = tables[1].Incoming()
+			require.NoError(t, err)
+		})
+		return all, incoming
+	}
+	for name, vip := range both {
+		all, incoming := count()
+		require.Equal(t, 1, l.dial(l.host, vip).server, name)
+		require.Equal(t, 1, l.dial(l.servers[1], vip).server, name)
+		moreOfAll, more := count()
+		assert.Equal(t, all+2, moreOfAll, name)
+		assert.Equal(t, incoming+1, more, name)
+	}
+}

@@ -42,24 +42,40 @@ func (t *Table) Forget(servers ...netip.AddrPort) error {
 // Connections counts those that were translated, by the server that each goes to: of TCP those that are open, of UDP the flows. The targets are those
 // of the last Apply.
 func (t *Table) Connections() (map[netip.Addr]int, error) {
+	out := map[netip.Addr]int{}
+	err := t.count(func(e conntrack.Entry) { out[e.Answers.Addr()]++ })
+	return out, err
+}
+
+// Incoming counts those of Connections that are not of this host itself.
+func (t *Table) Incoming() (int, error) {
+	n := 0
+	err := t.count(func(e conntrack.Entry) {
+		if e.Source.Addr() != e.Answers.Addr() {
+			n++
+		}
+	})
+	return n, err
+}
+
+func (t *Table) count(one func(conntrack.Entry)) error {
 	t.mu.Lock()
 	applied := t.applied
 	t.mu.Unlock()
-	out := map[netip.Addr]int{}
 	if applied == nil {
-		return out, nil
+		return nil
 	}
 	tracking, err := conntrack.Open()
 	if err != nil {
-		return nil, t.wrap("count connections by", err)
+		return t.wrap("count connections by", err)
 	}
 	defer tracking.Close()
 	err = applied.each(tracking, func(e conntrack.Entry) {
 		if e.Protocol != unix.IPPROTO_TCP || e.Open() {
-			out[e.Answers.Addr()]++
+			one(e)
 		}
 	})
-	return out, t.wrap("count connections by", err)
+	return t.wrap("count connections by", err)
 }
 
 // Clients are where the connections to each target come from, but for those of this host itself: also of connections that have ended, for as long as the kernel

@@ -55,7 +55,7 @@ type Device interface {
 type Translation interface {
 	Apply(c intercept.Config) error
 	Renew(lifetime time.Duration) error
-	Connections() (map[netip.Addr]int, error)
+	Incoming() (int, error)
 	Clients() ([]netip.AddrPort, error)
 	Close() error
 }

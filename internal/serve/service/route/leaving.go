@@ -22,6 +22,13 @@ func leave(now, drain time.Time, clients []netip.AddrPort) leaving {
 	return l
 }
 
+// hurry ends the wait for an operator.
+func (l *leaving) hurry(now time.Time) {
+	if most := now.Add(mostSettle); most.Before(l.latest) {
+		l.latest = most
+	}
+}
+
 // under tells whether it is under way.
 func (l *leaving) under() bool { return !l.until.IsZero() }
 

@@ -33,7 +33,7 @@ func (s *Service) next() time.Duration {
 	case s.leaving.under():
 		return s.leaving.next(time.Now())
 	case !s.serving && time.Now().Before(s.drain):
-		return countEvery
+		return max(s.counted, countEvery)
 	}
 	return lookEvery
 }
@@ -49,9 +49,13 @@ func (s *Service) look() {
 	if s.translation != nil {
 		errs = append(errs, s.translation.Renew(lifetime))
 	}
-	if s.serving {
+	switch {
+	case s.serving:
 		errs = append(errs, s.assert())
-	} else {
+	case s.remains:
+		errs = append(errs, s.remove())
+		fallthrough
+	default:
 		s.count()
 	}
 	s.say(errors.Join(errs...))
@@ -93,18 +97,18 @@ func (s *Service) rehang() (err error) {
 	return s.hang()
 }
 
-// count counts the connections of a node that serves no more. The caller holds the lock.
+// count counts the connections of a node that serves no more, but for this node's own: a kubelet's goes on for as long as its program does. The
+// caller holds the lock.
 func (s *Service) count() {
 	s.left = 0
 	if s.serving || s.translation == nil || !time.Now().Before(s.drain) {
 		return
 	}
-	by, err := s.translation.Connections()
+	began := time.Now()
+	n, err := s.translation.Incoming()
+	s.counted = countShare * time.Since(began)
+	s.left = n
 	if err != nil {
 		s.say(err)
-		return
-	}
-	for _, n := range by {
-		s.left += n
 	}
 }

@@ -24,7 +24,7 @@ func (s *Service) serve() error {
 	if err := s.hang(); err != nil {
 		return err
 	}
-	s.serving, s.leaving = true, leaving{}
+	s.serving, s.remains, s.leaving = true, false, leaving{}
 	if err := s.put(); err != nil {
 		return errors.Join(err, s.withdraw(election.Standby))
 	}
@@ -34,12 +34,15 @@ func (s *Service) serve() error {
 // withdraw takes the route away, and then the rest as soon as no new connection may come: at once where the programs behind the address may be
 // the reason. The caller holds the lock.
 func (s *Service) withdraw(role election.Role) error {
-	if !s.serving {
+	switch {
+	case s.serving:
+	case s.remains:
+		return s.remove()
+	default:
 		return nil
 	}
 	s.serving = false
-	s.present = 0
-	err := s.routes.with(func(r Routes) error { return r.Remove(s.cfg.Table, s.cfg.Addresses) })
+	err := s.remove()
 	switch well := role == election.Off || s.term.Ready == nil || !s.term.Ready().Open; {
 	case len(s.cfg.Ports) == 0 && !s.cfg.Spread: // somebody else serves what still arrives
 	case well:
@@ -49,6 +52,18 @@ func (s *Service) withdraw(role election.Role) error {
 	}
 	s.count()
 	return err
+}
+
+// remove takes the routes away. Where the kernel refuses that, it is tried again each second, and by each call until then. The caller holds the lock.
+func (s *Service) remove() error {
+	err := s.routes.with(func(r Routes) error { return r.Remove(s.cfg.Table, s.cfg.Addresses) })
+	if s.remains = err != nil; s.remains {
+		err = fmt.Errorf("the route to the address is still announced: %w", err)
+		s.say(err)
+		return err
+	}
+	s.present = 0
+	return nil
 }
 
 // clients are those of all connections that this node knows. The caller holds the lock.

@@ -23,8 +23,10 @@ const (
 	settle = 500 * time.Millisecond
 	// mostSettle bounds that, for a router that never hears of it.
 	mostSettle = 5 * time.Second
-	// countEvery is how often a node that has taken its route away looks at its connections.
+	// countEvery is how often a node that has taken its route away looks at its connections, and countShare how much longer than a count takes the
+	// next one is waited for at least.
 	countEvery = 200 * time.Millisecond
+	countShare = 10
 )
 
 // Service serves the addresses of one entry by routes.
@@ -47,9 +49,11 @@ type Service struct {
 	mark        bool  // of the routes, as they were put last
 	routes      connection
 	leaving     leaving
-	drain       time.Time // until when an operator waits for connections; zero: nobody does
-	left        int       // connections, as counted last
-	present     int       // routes, as the table was read last
+	drain       time.Time     // until when an operator waits for connections; zero: nobody does
+	left        int           // connections, as counted last
+	counted     time.Duration // until they are counted again
+	remains     bool          // the kernel has not removed the routes yet
+	present     int           // routes, as the table was read last
 	asserted    uint64
 	restored    uint64
 	said        string // the newest error of the loop that is in the log
@@ -148,6 +152,8 @@ func (s *Service) Close() error {
 	close(s.quit)
 	<-s.ended
 	s.mu.Lock()
+	s.drain = time.Time{} // nobody waits any more
+	s.leaving.hurry(time.Now())
 	err := s.withdraw(election.Off)
 	for s.leaving.goesOn(time.Now(), s.clients) {
 		if s.translation != nil {

@@ -32,7 +32,8 @@ type fake struct {
 	missing     []netip.Addr
 	marks       []bool // of the route, as it was put
 	refused     error
-	opened      int // connections to the routing tables
+	stuck       error // why a route cannot be removed
+	opened      int   // connections to the routing tables
 	connections int
 	clients     []netip.AddrPort
 }
@@ -91,8 +92,12 @@ func (f fakeRoutes) Put(_ hostroute.Table, index int, _ []netip.Addr, mark bool)
 func (f fakeRoutes) Close() { f.set(func() { f.opened-- }) }
 
 func (f fakeRoutes) Remove(hostroute.Table, []netip.Addr) error {
-	f.do("no route")
-	f.set(func() { f.marks = nil })
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stuck != nil {
+		return f.stuck
+	}
+	f.did, f.marks = append(f.did, "no route"), nil
 	return nil
 }
 
@@ -117,10 +122,10 @@ func (f *fake) Apply(c intercept.Config) error {
 
 func (f *fake) Renew(time.Duration) error { return nil }
 
-func (f *fake) Connections() (map[netip.Addr]int, error) {
+func (f *fake) Incoming() (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return map[netip.Addr]int{f.own[0]: f.connections}, nil
+	return f.connections, nil
 }
 
 func (f *fake) Clients() ([]netip.AddrPort, error) {
@@ -342,5 +347,51 @@ func TestDrainWaitsForConnections(t *testing.T) {
 		busy, _ = s.Draining()
 		assert.False(t, busy)
 		require.NoError(t, s.Close())
+	})
+}
+
+// TestRouteThatTheKernelKeepsIsRemovedLater: routers send to this node for as long as it is there.
+func TestRouteThatTheKernelKeepsIsRemovedLater(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFake()
+		s := begin(f, instance.Readiness{Open: true})
+		for _, how := range []func(){
+			func() { time.Sleep(lookEvery + countEvery); synctest.Wait() },
+			func() { apply(t, s, election.Standby) },
+			func() { require.NoError(t, s.Close()) },
+		} {
+			apply(t, s, election.Serve)
+			f.set(func() { f.stuck, f.did = errors.New("no buffer space available"), nil })
+			for range 2 {
+				require.ErrorIs(t, s.Apply(t.Context(), election.Decision{Role: election.Standby}), f.stuck)
+			}
+			assert.Equal(t, 1, s.Status().Routes.Present, "it is announced")
+			f.set(func() { f.stuck = nil })
+			how()
+			assert.Contains(t, f.said(), "no route")
+		}
+	})
+}
+
+// TestCloseDoesNotWaitForAnOperator, whose wait may be as long as a drain's limit.
+func TestCloseDoesNotWaitForAnOperator(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		f := newFake()
+		s := begin(f, instance.Readiness{Open: false})
+		apply(t, s, election.Serve)
+		s.Drain(time.Now().Add(time.Hour))
+		apply(t, s, election.Standby)
+		port := uint16(1024)
+		ended := make(chan error, 1)
+		began := time.Now()
+		go func() { ended <- s.Close() }()
+		for len(ended) == 0 {
+			require.LessOrEqual(t, time.Since(began), mostSettle+countEvery)
+			port++
+			f.set(func() { f.clients = []netip.AddrPort{netip.AddrPortFrom(netip.MustParseAddr("10.97.0.2"), port)} })
+			time.Sleep(countEvery)
+			synctest.Wait()
+		}
+		require.NoError(t, <-ended)
 	})
 }
