@@ -201,7 +201,7 @@ func (e *Elector) Handover(ctx context.Context, to string) error {
 	if e.state() != election.Active {
 		return election.ErrNotActive
 	}
-	list := t.gossip.view().candidates(0)
+	list := t.gossip.view().candidates(unfitPriority) // it would serve nobody, and would not give the address back
 	if to != "" {
 		list = slices.DeleteFunc(list, func(c candidate) bool { return c.address.String() != to && t.gossip.of(c.address).Node != to })
 	}

@@ -254,8 +254,8 @@ func (t *transport) isMuted(term uint64) bool {
 	return term != 0 && term == t.muted
 }
 
-// RequestPreVote implements raft.WithPreVote. A node that still owes its vote to the leader is asked again: the library would ask
-// when its election begins anew, after one or two heartbeat timeouts. By then the library has given this call up.
+// RequestPreVote implements raft.WithPreVote. A node that still owes its vote to the leader is asked again, and so is one whose library has not noticed yet
+// that this is over: the library here would ask when its election begins anew, after one or two heartbeat timeouts. By then it has given this call up.
 func (t *transport) RequestPreVote(id raft.ServerID, to raft.ServerAddress, args *raft.RequestPreVoteRequest, resp *raft.RequestPreVoteResponse) error {
 	for end := time.Now().Add(t.heartbeat); ; {
 		if err := t.mayStand(args.Term); err != nil {
@@ -266,7 +266,7 @@ func (t *transport) RequestPreVote(id raft.ServerID, to raft.ServerAddress, args
 			return t.yields(args.Term)
 		}
 		pause := t.heartbeat / 20
-		if !owed(err) || time.Until(end) < pause {
+		if again := owed(err) || err == nil && resp.Term <= args.Term; !again || time.Until(end) < pause {
 			return err
 		}
 		select {

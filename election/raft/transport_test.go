@@ -19,6 +19,8 @@ type slow struct {
 	takes time.Duration
 	term  uint64    // of the answer
 	owes  time.Time // until when no vote is promised
+	dozes time.Time // until when the library there has not noticed that
+	newer uint64    // a term in which it votes by now
 	asked int       // for a vote
 }
 
@@ -33,7 +35,7 @@ func (s *slow) RequestPreVote(_ raft.ServerID, _ raft.ServerAddress, args *raft.
 	if s.asked++; time.Now().Before(s.owes) {
 		return errors.New(errLocked.Error())
 	}
-	*resp = raft.RequestPreVoteResponse{Term: args.Term, Granted: true}
+	*resp = raft.RequestPreVoteResponse{Term: max(s.newer, args.Term), Granted: s.newer <= args.Term && !time.Now().Before(s.dozes)}
 	return nil
 }
 
@@ -177,6 +179,20 @@ func TestTransportAsksAgainForAVoteThatIsStillOwed(t *testing.T) {
 		tr.wire.(*slow).owes = began.Add(time.Hour)
 		require.ErrorContains(t, asks(tr), errLocked.Error(), "it follows a leader")
 		assert.LessOrEqual(t, time.Since(began), tr.heartbeat, "the library asks anew")
+	})
+	bubble.Test(t, func(t *testing.T) {
+		tr, began := newSlow(time.Millisecond), time.Now()
+		tr.wire.(*slow).owes, tr.wire.(*slow).dozes = began.Add(tr.heartbeat/10), began.Add(tr.heartbeat/5)
+		resp := &raft.RequestPreVoteResponse{}
+		require.NoError(t, tr.RequestPreVote("b", "b", &raft.RequestPreVoteRequest{Term: 5}, resp))
+		assert.True(t, resp.Granted, "it has noticed")
+		assert.LessOrEqual(t, time.Since(began), tr.heartbeat/3)
+	})
+	bubble.Test(t, func(t *testing.T) {
+		tr, began := newSlow(time.Millisecond), time.Now()
+		tr.wire.(*slow).newer = 6
+		require.NoError(t, asks(tr))
+		assert.Equal(t, time.Millisecond, time.Since(began), "the library has to hear of the newer term")
 	})
 	bubble.Test(t, func(t *testing.T) {
 		tr, began := newSlow(time.Millisecond), time.Now()
