@@ -18,6 +18,8 @@ type drain struct {
 	until time.Time // how long connections may be drained, as an operator wants it; zero: not at all
 	next  time.Time // when to look; zero: nothing is drained
 	beat  time.Time // when the addresses' lifetime is renewed
+	open  int       // connections, as counted last; 1: not yet
+	blind bool      // they could not be counted last
 }
 
 // want is what an operator asks for.
@@ -41,7 +43,7 @@ func (r *drain) tell() {
 // start begins. The addresses are also those whose connections cannot be drained: the next node knows one address of this node, and
 // forwards those of its family only.
 func (r *drain) start(now time.Time) (others []netip.Addr) {
-	r.next, r.beat = now, now
+	r.next, r.beat, r.open = now, now, 1
 	r.show(true, 0)
 	_, others = r.families()
 	return others
@@ -83,12 +85,16 @@ func (r *drain) beatDue(now time.Time) bool {
 	return true
 }
 
+// count counts the connections. What cannot be counted is taken to be as before: it would be reset otherwise.
 func (r *drain) count(addresses []netip.Addr) int {
 	n, err := r.host.Connections(addresses)
-	if err != nil {
-		r.log.Warn("connections not counted", "error", err)
+	if err == nil {
+		r.open = n
+	} else if !r.blind {
+		r.log.Warn("connections not counted: those of the last count are taken to be there", "error", err)
 	}
-	return n
+	r.blind = err != nil
+	return r.open
 }
 
 // countUndrained notes the connections that were to be drained and cannot be: there is no fence, or the next node took the address

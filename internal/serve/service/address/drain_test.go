@@ -111,6 +111,33 @@ func TestDrainWaitServesUntilTheConnectionsEnd(t *testing.T) {
 	})
 }
 
+// For want of a descriptor, as it may be. A connection that is not counted is no connection that has ended.
+func TestDrainWaitGoesOnWhileConnectionsCannotBeCounted(t *testing.T) {
+	whileDraining(t, func(t *testing.T, b *bench, _ *drainingElector, _ *fakeFence, drained <-chan error) {
+		b.host.set(func(h *fakeHost) { h.uncounted = errors.New("too many open files") })
+		time.Sleep(3 * countEvery)
+		require.Empty(t, drained)
+		b.host.set(func(h *fakeHost) { h.uncounted = nil })
+		time.Sleep(3 * countEvery)
+		require.Empty(t, drained, "there are three yet")
+		b.host.set(func(h *fakeHost) { h.open = 0 })
+		time.Sleep(2 * countEvery)
+		require.NoError(t, <-drained)
+	})
+}
+
+func TestDrainWaitSaysThatThereMayBeMoreWhereNothingCanBeCounted(t *testing.T) {
+	e := &drainingElector{}
+	run(t, nil, electedBy(&fakeFence{egress: true}, e, &e.fakeElector), func(t *testing.T, b *bench) {
+		synctest.Wait()
+		require.NoError(t, e.decide(election.Serve, nodeA))
+		b.host.set(func(h *fakeHost) { h.uncounted = errors.New("too many open files") })
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		require.ErrorIs(t, b.DrainWait(ctx, nil), election.ErrTimeout)
+	})
+}
+
 // The elector has no lease any more, but the address is bound and must stay undiscoverable: both nodes would answer.
 func TestDrainWaitMendsTheFence(t *testing.T) {
 	for name, look := range map[string]func(b *bench) instance.FenceStatus{

@@ -32,16 +32,17 @@ const eth0 = 2
 
 // fakeHost is a machine that prints what is done to it.
 type fakeHost struct {
-	mu    sync.Mutex // guards what follows
-	place instance.Place
-	err   error // of findPlace
-	fail  error // of Bind
-	bound []Binding
-	did   []string
-	valid time.Duration // of the newest Bind
-	open  int           // connections
-	slow  time.Duration // of Unbind
-	stays error         // of Unbind
+	mu        sync.Mutex // guards what follows
+	place     instance.Place
+	err       error // of findPlace
+	fail      error // of Bind
+	bound     []Binding
+	did       []string
+	valid     time.Duration // of the newest Bind
+	open      int           // connections
+	uncounted error         // why connections are not counted
+	slow      time.Duration // of Unbind
+	stays     error         // of Unbind
 
 	announcing func() error // of Announce; nil: it succeeds
 
@@ -143,6 +144,9 @@ func (h *fakeHost) Usable([]netip.Addr, time.Duration) {
 func (h *fakeHost) Connections([]netip.Addr) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.uncounted != nil {
+		return 0, h.uncounted
+	}
 	return h.open, nil
 }
 

@@ -162,7 +162,7 @@ func (a *addresses) leave() {
 	if err != nil {
 		a.log.Warn("connections not counted", "error", err)
 	}
-	if open > 0 && a.tellLeft() {
+	if (open > 0 || err != nil) && a.tellLeft() {
 		return
 	}
 	a.settle(holdNone)
