@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/lack"
 )
 
 // furtherEvery is the least time between two looks at a further port that takes connections: its server may write a line for each.
@@ -71,6 +72,7 @@ func (w *withFurther) look(ctx context.Context, f *further) Result {
 		return Result{}
 	}
 	err := w.dial(ctx, f.address)
+	lacks := lack.OfDial(ctx, err, f.address)
 	switch {
 	case err == nil:
 		f.seen, f.next = true, now.Add(furtherEvery)
@@ -78,6 +80,8 @@ func (w *withFurther) look(ctx context.Context, f *further) Result {
 	case !f.seen:
 		f.next = now.Add(furtherEvery)
 		return Result{}
+	case lacks != "":
+		return Result{Outcome: Unasked, Code: lacks, Reason: f.address + ": " + brief(err)}
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return Result{Outcome: Down, Code: code.CheckRefused, Reason: f.address + ": connection refused"}
 	case isTimeout(ctx, err):

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/keepvip/keepvip/internal/base/bubble"
+	"github.com/keepvip/keepvip/internal/base/code"
 )
 
 // A further port counts once it has taken a connection, is looked at seldom while it does, and fails the check as soon as it does not.
@@ -35,5 +36,23 @@ func TestFurtherPorts(t *testing.T) {
 		assert.Equal(t, own, p.Probe(t.Context()), "it is looked at each time until it takes one")
 		own = Result{Outcome: Fail, Reason: "500"}
 		assert.Equal(t, own, p.Probe(t.Context()))
+	})
+}
+
+// What this host lacks for the question says nothing about the service, and the expiry that the main probe saw stays known.
+func TestFurtherPortsCannotBeAsked(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		var refuses error
+		own := Result{Reason: "ok", Expires: time.Now().Add(time.Hour)}
+		p := WithFurther(Func(func(context.Context) Result { return own }), "127.0.0.1:9345").(*withFurther)
+		p.dial = func(context.Context, string) error { return refuses }
+		assert.Equal(t, own, p.Probe(t.Context()))
+		for lacks, want := range map[error]code.Code{syscall.EMFILE: code.NoDescriptors, syscall.ENOBUFS: code.NoMemory} {
+			refuses = lacks
+			time.Sleep(furtherEvery)
+			assert.Equal(t, Result{Outcome: Unasked, Code: want, Reason: "127.0.0.1:9345: " + lacks.Error(), Expires: own.Expires}, p.Probe(t.Context()))
+			refuses = nil
+			assert.Equal(t, own, p.Probe(t.Context()), "it is asked again by the next probe")
+		}
 	})
 }
