@@ -173,25 +173,21 @@ func (r *raftNode) say(err error) {
 	}
 }
 
-// keepTrying joins also where no virtual address can be held, as on a witness in another network. Where nothing is elected by Raft it waits for another
-// configuration.
+// keepTrying joins also where no virtual address can be held, as on a witness in another network. Once it has, and where nothing is elected by Raft, it
+// waits for another configuration: the node may have left for want of an entry, and nobody else joins on a witness.
 func (r *raftNode) keepTrying(ctx context.Context) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for {
-		n, err := r.open()
-		if n != nil {
-			return
-		}
+	for ctx.Err() == nil {
+		_, err := r.open()
 		again := tick.C // why it cannot be opened is shown by the instances
-		if errors.Is(err, ErrNoRaft) {
+		if err == nil || errors.Is(err, ErrNoRaft) {
 			again = nil
 		}
 		select {
 		case <-again:
 		case <-r.renewed:
 		case <-ctx.Done():
-			return
 		}
 	}
 }
