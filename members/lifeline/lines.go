@@ -53,7 +53,7 @@ const (
 // Lines are those of one place to all members that are heard there. Safe for concurrent use.
 type Lines struct {
 	cfg  Config
-	ctx  context.Context // until Close
+	ctx  context.Context // from Open until Close
 	stop context.CancelFunc
 	wg   sync.WaitGroup
 
@@ -75,19 +75,28 @@ type member struct {
 	greeting int                  // how many callers from there have not shown yet who they are
 }
 
-// Open makes the lines of a place, of which there is none yet. Close ends it.
-func Open(cfg Config) *Lines {
+// New prepares the lines of a place. There is none from there or to there before Open.
+func New(cfg Config) *Lines {
 	cfg.Source = cfg.Source.WithZone("")
 	if cfg.within == nil {
 		cfg.within = func(do func()) { do() }
 	}
-	l := &Lines{cfg: cfg, members: map[netip.Addr]*member{}, told: map[int]func(Event){}}
-	l.ctx, l.stop = context.WithCancel(context.Background())
-	l.wg.Go(l.listen)
-	return l
+	return &Lines{cfg: cfg, stop: func() {}, closed: true, told: map[int]func(Event){}}
 }
 
-// Close ends all lines in order: nobody takes that for a death.
+// Open begins to make lines, also after Close. It must not run beside Open or Close.
+func (l *Lines) Open() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed {
+		return
+	}
+	l.closed, l.members = false, map[netip.Addr]*member{}
+	l.ctx, l.stop = context.WithCancel(context.Background())
+	l.wg.Go(l.listen)
+}
+
+// Close ends all lines in order: nobody takes that for a death. Who speaks and who follows stays for another Open.
 func (l *Lines) Close() error {
 	l.mu.Lock()
 	l.closed = true

@@ -46,11 +46,12 @@ func newPair(t *testing.T, own [2]netip.Addr, keys [2]prover) *pair {
 	for i, s := range p.spaces {
 		s.Enter()
 		p.events[i] = make(chan Event, 8)
-		p.lines[i] = Open(Config{
+		p.lines[i] = New(Config{
 			Interface: net.Interface{Index: s.Index("eth0"), Name: "eth0"}, Source: own[i], Port: port, Mark: 0x3001,
 			Armed: p.armed.Load, Prover: keys[i], Log: slog.New(slog.DiscardHandler),
 			within: func(do func()) { in(s, do) },
 		})
+		p.lines[i].Open()
 		p.lines[i].Speak(uint64(70 + i))
 		p.lines[i].Follow(func(e Event) { p.events[i] <- e })
 		t.Cleanup(func() { _ = p.lines[i].Close() })
@@ -228,7 +229,8 @@ func TestMemberThatBeginsAnewHearsOfEndsSoon(t *testing.T) {
 	require.NoError(t, p.lines[1].Close())
 	time.Sleep(4 * time.Second) // dialled in vain meanwhile
 	p.spaces[1].Enter()
-	p.lines[1] = Open(p.lines[1].cfg)
+	p.lines[1] = New(p.lines[1].cfg)
+	p.lines[1].Open()
 	p.lines[1].Speak(72)
 	p.spaces[0].Enter()
 	_ = p.call("10.77.0.11").Close() // it listens

@@ -217,6 +217,7 @@ func (d *Daemon) depart(at *departure) {
 	d.build.raft.use(serving, func() {})
 	d.set.Apply(instance.Delta{Remove: []string{name}, Add: []instance.Config{in}})
 	d.build.raft.closeIdle()
+	d.build.memberSockets.lines.freed(serving)
 }
 
 // stopDepartures ends them with the process.

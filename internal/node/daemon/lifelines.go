@@ -25,14 +25,14 @@ type lifelines struct {
 	log    *slog.Logger
 	all    pool[earsKey, placeLines]
 
-	mu   sync.Mutex // guards what follows
-	raft bool       // Raft listens at the port
-	open map[earsKey]*lifeline.Lines
+	mu    sync.Mutex // guards what follows
+	raft  bool       // Raft listens at the port
+	known map[earsKey]*lifeline.Lines
 }
 
 // newLifelines has the fences end their leases with this process, if that is wanted.
 func newLifelines(cfg *config.Config, auth *members.Auth, fences *fence.Links, log *slog.Logger) *lifelines {
-	l := &lifelines{auth: auth, fences: fences, port: cfg.Port, log: log, open: map[earsKey]*lifeline.Lines{}}
+	l := &lifelines{auth: auth, fences: fences, port: cfg.Port, log: log, known: map[earsKey]*lifeline.Lines{}}
 	if cfg.Lifeline && cfg.Port != 0 {
 		l.mark = fence.NewMark()
 		fences.Mark(l.mark)
@@ -43,33 +43,48 @@ func newLifelines(cfg *config.Config, auth *members.Auth, fences *fence.Links, l
 // use takes a configuration over. The port is Raft's where an address is elected so: its members are listened to there, and know each other's death
 // by their connections already.
 func (l *lifelines) use(cfg *config.Config) {
+	if len(cfg.ByRaft()) == 0 {
+		return // until it is freed
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before := l.raft
-	l.raft = len(cfg.ByRaft()) > 0
-	if !l.raft || before {
-		return
-	}
-	for _, lines := range l.open {
+	l.raft = true
+	for _, lines := range l.known {
 		_ = lines.Close() // never fails
 	}
 }
 
-// at are the lines of a place; nil: there are none.
+// freed has lines again where nothing is elected by Raft any more, which has left the port.
+func (l *lifelines) freed(cfg *config.Config) {
+	if len(cfg.ByRaft()) > 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.raft = false
+	for _, lines := range l.known {
+		lines.Open()
+	}
+}
+
+// at are the lines of a place, open while the port is theirs; nil: there are none.
 func (l *lifelines) at(p instance.Place) (*lifeline.Lines, func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.mark == 0 || l.raft {
+	if l.mark == 0 {
 		return nil, func() {}
 	}
 	key := earsKey{p.Index, p.Source}
 	lines, release, _ := l.all.get(key, func() (placeLines, error) { // never fails
-		opened := lifeline.Open(lifeline.Config{
+		lines := lifeline.New(lifeline.Config{
 			Interface: net.Interface{Index: p.Index, Name: p.Name}, Source: p.Source, Port: l.port, Mark: uint32(l.mark),
 			Armed: func() bool { return l.fences.End(p.Index) }, Prover: l.auth, Log: l.log.With("interface", p.Name),
 		})
-		l.open[key] = opened
-		return placeLines{opened, func() { delete(l.open, key) }}, nil
+		if !l.raft {
+			lines.Open()
+		}
+		l.known[key] = lines
+		return placeLines{lines, func() { delete(l.known, key) }}, nil
 	})
 	return lines.Lines, func() {
 		l.mu.Lock()

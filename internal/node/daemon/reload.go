@@ -76,6 +76,7 @@ func (d *Daemon) reload(l loaded) (Reloaded, error) {
 	d.set.Apply(delta)
 	d.host.removeBearers(m.serving)
 	d.build.raft.closeIdle()
+	d.build.memberSockets.lines.freed(m.serving)
 	d.departures.follow(m, d.depart)
 	for _, at := range m.begin {
 		d.log.Info("the addresses become external; this node goes on as one that comes last", "vip", at.served.Name, "until", at.until)
