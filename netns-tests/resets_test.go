@@ -34,6 +34,9 @@ func TestEveryIdleClientIsTold(t *testing.T) {
 					require.NoError(t, err)
 					t.Logf("%d of %d told, the last after %v; outage %v, processor %v", c.Ends.Told(), len(c.Ends), c.After, c.Outage, c.CPU)
 					assert.Equal(t, manyConnections, c.Ends.Told())
+					for _, n := range g.Lab.Nodes {
+						assert.NotContains(t, g.Daemon(n).Log(), "code=KV341", "the node that tells its clients blames the holder for nothing")
+					}
 					assert.Zero(t, c.Finders, "two nodes answer ARP or neighbour discovery")
 				})
 			}

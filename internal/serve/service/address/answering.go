@@ -31,12 +31,14 @@ func (a *answering) follow(holder netip.Addr) {
 	}
 }
 
-// ask takes in that the addresses are asked for.
-func (a *answering) ask(now time.Time) {
+// ask takes in that the addresses were asked for, or that the question has not left: the holder knows nothing of that one.
+func (a *answering) ask(now time.Time, left bool) {
 	if !a.holder.IsValid() || !a.ever {
 		return
 	}
-	a.asked++
+	if left {
+		a.asked++
+	}
 	switch {
 	case a.asked >= askHolderTimes:
 		a.silent, a.next = true, time.Time{}

@@ -278,17 +278,14 @@ func (d *detector) probed(now time.Time) bool {
 
 // probeDue sends the probes and questions that are due.
 func (d *detector) probeDue(now time.Time) {
-	ask := append(d.question(now), d.formerAsked(now)...)
+	ask, asked := append(d.question(now), d.formerAsked(now)...), false
 	if due := d.probes.due(now, rand.Float64(), len(d.conflicts()) > 0); len(due) > 0 {
 		d.updateMembers(now)
-		ask = append(ask, due...)
-		d.answers.ask(now)
+		ask, asked = append(ask, due...), true
 	} else if d.answers.due(now) {
 		d.updateMembers(now)
-		ask = append(ask, d.virtual.addresses[:min(len(d.virtual.addresses), perProbe)]...)
-		d.answers.ask(now)
+		ask, asked = append(ask, d.virtual.addresses[:min(len(d.virtual.addresses), perProbe)]...), true
 	}
-	d.tellAnswers()
 	if d.refuse() != nil && !now.Before(d.again) {
 		d.again = now.Add(probeToBind)
 		ask = append(ask, d.suspects()...)
@@ -296,7 +293,12 @@ func (d *detector) probeDue(now time.Time) {
 	if len(ask) == 0 {
 		return
 	}
-	if err := d.host.Probe(d.place, ask); err != nil {
+	err := d.host.Probe(d.place, ask)
+	if asked {
+		d.answers.ask(now, err == nil)
+		d.tellAnswers()
+	}
+	if err != nil {
 		d.log.Debug("probe not sent", "interface", d.place.Name, "error", err)
 	}
 }
