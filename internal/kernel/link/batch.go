@@ -100,9 +100,10 @@ func (k kernel) pipeline(requests []*nl.NetlinkRequest) ([]error, error) {
 	if err := unix.Sendto(s.GetFd(), b, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
 		return nil, fmt.Errorf("send to rtnetlink: %w", err)
 	}
-	answers := make([]error, len(requests))
+	said := make([]error, len(requests))
+	all := answersOn(s)
 	for missing := len(requests); missing > 0; {
-		msgs, _, err := s.Receive()
+		msgs, err := all.next()
 		if err != nil {
 			return nil, fmt.Errorf("receive from rtnetlink: %w", err)
 		}
@@ -114,11 +115,11 @@ func (k kernel) pipeline(requests []*nl.NetlinkRequest) ([]error, error) {
 			delete(at, m.Header.Seq)
 			missing--
 			if code := int32(binary.NativeEndian.Uint32(m.Data)); code != 0 {
-				answers[i] = unix.Errno(-code)
+				said[i] = unix.Errno(-code)
 			}
 		}
 	}
-	return answers, nil
+	return said, nil
 }
 
 // answerError reads the kernel's answer to a request to add p.

@@ -55,8 +55,8 @@ func (d *diag) pipeline(sockets []socket) ([]bool, error) {
 	}
 	done := make([]bool, len(sockets))
 	var failed error
-	for len(at) > 0 {
-		msgs, _, err := s.Receive()
+	for all := answersOn(s); len(at) > 0; {
+		msgs, err := all.next()
 		if err != nil {
 			return done, fmt.Errorf("receive from socket diagnostics: %w", err)
 		}

@@ -194,7 +194,7 @@ type byVRRP struct {
 // Adjust implements instance.Adjuster.
 func (e byVRRP) Adjust(in *instance.Config, p instance.Place) {
 	crowd := len(virtualAddresses(in.Whole))
-	e.Reconfigure(ticking(routerOf(in.VIP, p), crowd), len(in.VIP.Addresses), spreadEvery(in.Whole))
+	e.Reconfigure(ticking(routerOf(in.VIP, p), in.VIP, crowd), len(in.VIP.Addresses), spreadEvery(in.Whole))
 	e.SetCandidate(e.build.host.seen.candidate(in.VIP))
 }
 
@@ -230,17 +230,20 @@ const (
 	crowdTicks = 16
 )
 
-// ticking makes one of many Virtual Routers advertise together with others.
-func ticking(router vrrp.Config, crowd int) vrrp.Config {
-	if crowd >= crowdTicks {
+// ticking makes one of many Virtual Routers advertise together with others, and one that goes by beats together with these.
+func ticking(router vrrp.Config, v config.VIP, crowd int) vrrp.Config {
+	switch {
+	case crowd >= crowdTicks:
 		router.Tick = router.Interval / ticksPerInterval
+	case v.VRRP.Detector == config.DetectorFast && pulse.Every <= router.Interval/2:
+		router.Tick = pulse.Every
 	}
 	return router
 }
 
 func (b *builder) electByVRRP(in *instance.Config, p instance.Place) (election.Elector, func(), error) {
 	v := in.VIP
-	router, log := ticking(routerOf(v, p), len(virtualAddresses(in.Whole))), b.log.With("vip", v.Name)
+	router, log := ticking(routerOf(v, p), v, len(virtualAddresses(in.Whole))), b.log.With("vip", v.Name)
 	wire, leave, err := b.vrrpSockets.join(p, virtualrouter.WireConfig{
 		Version: router.Version, VRID: router.VRID, Addresses: router.Addresses,
 		AnyAddresses: v.VRRP.AnyAddresses, Peers: v.VRRP.Peers, Framed: v.AdvertisesAsRouter(), Form: formOf(v.VRRP.Checksum), Log: log,
@@ -258,13 +261,9 @@ func (b *builder) electByVRRP(in *instance.Config, p instance.Place) (election.E
 	if len(v.Elsewhere) > 0 || v.HooksOnly {
 		lines = nil // the leases of other interfaces do not end with a line on this one, and what hooks move has no lease
 	}
-	judge := judged(lines, known, hearing, log)
-	if known != nil && known.Pulse != nil && router.Tick == 0 && pulse.Every <= router.Interval/2 {
-		router.Tick = pulse.Every // with the beats
-	}
 	e, err := virtualrouter.New(virtualrouter.Config{
 		Router: router, Bound: len(v.Addresses), Peers: v.VRRP.Peers, Members: known, GroupMember: b.groups.member(v),
-		Ears: hearing, Lifeline: judge, Entries: len(in.Whole.VIPs),
+		Ears: hearing, Lifeline: judged(lines, known, hearing, log), Entries: len(in.Whole.VIPs),
 		NoCandidate: !b.host.seen.candidate(v), KernelTimer: len(in.Whole.VIPs) < crowdTicks,
 	}, wire, log)
 	if err != nil {
