@@ -145,7 +145,7 @@ func (d *diag) destroyEach(ctx context.Context, of *pending) (n int, err error) 
 }
 
 func longestIdleFirst(all []socket) {
-	slices.SortFunc(all, func(a, b socket) int { return cmp.Compare(b.idle, a.idle) })
+	slices.SortStableFunc(all, func(a, b socket) int { return cmp.Compare(b.idle, a.idle) })
 }
 
 func count(done []bool) (n int) {
