@@ -27,9 +27,7 @@ func (d *Daemon) recover() error {
 	if err != nil {
 		return err
 	}
-	d.set.Apply(instance.Delta{Remove: namesOf(vips)})
-	d.build.raft.close()
-	d.set.Apply(instance.Delta{Add: again})
+	d.set.Apply(instance.Delta{Remove: namesOf(vips), Add: again, Between: d.build.raft.close})
 	return nil
 }
 

@@ -74,6 +74,8 @@ type Delta struct {
 	Remove []string // resign and forget
 	Add    []Config // new ones; one with a removed one's name begins anew
 	Adjust []Config // changed in place, without a new election
+
+	Between func() // called when the removed ones have resigned, and before new ones begin; nil: nothing is
 }
 
 // touched are the instances whose desired state comes from somewhere else: another instance, or the store.
@@ -117,6 +119,9 @@ func (a *Set) Apply(d Delta) {
 			r.cancel(d.why(r.name))
 			<-r.stopped
 		}
+	}
+	if d.Between != nil {
+		d.Between()
 	}
 	a.adjust(d.Adjust)
 	for _, in := range d.Add {

@@ -177,6 +177,23 @@ func TestReloadBeginsTheNewAfterTheOldHasEnded(t *testing.T) {
 	})
 }
 
+// TestBeginningAnewKeepsWhatAnOperatorWants, whatever has to be done in between, as when a cluster of Raft is recovered.
+func TestBeginningAnewKeepsWhatAnOperatorWants(t *testing.T) {
+	run(t, nil, nil, func(t *testing.T, b *bench) {
+		<-b.electors
+		first := <-b.services
+		require.NoError(t, b.Drain(t.Context(), nil))
+		first.take()
+		b.Apply(Delta{Remove: []string{"apiserver"}, Add: []Config{b.instance(nil)}, Between: func() {
+			assert.Equal(t, []string{"off", "end", "close"}, first.take())
+			assert.Empty(t, b.electors)
+			assert.Empty(t, b.Status())
+		}})
+		<-b.electors
+		assert.Equal(t, Drained, b.Status()[0].Desired)
+	})
+}
+
 func TestReloadDoesNotWaitForAnInstanceThatEnds(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		<-b.electors
