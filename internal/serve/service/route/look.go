@@ -32,7 +32,7 @@ func (s *Service) next() time.Duration {
 	switch {
 	case s.leaving.under():
 		return s.leaving.next(time.Now())
-	case !s.serving && time.Now().Before(s.drain):
+	case !s.serving && !s.drain.IsZero():
 		return max(s.counted, countEvery)
 	}
 	return lookEvery
@@ -42,6 +42,9 @@ func (s *Service) next() time.Duration {
 func (s *Service) look() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if time.Since(s.drain) > lookEvery { // who has waited knows what is left
+		s.drain = time.Time{}
+	}
 	var errs []error
 	if s.leaving.under() && !s.leaving.goesOn(time.Now(), s.clients) {
 		errs = append(errs, s.translate(false))
@@ -101,7 +104,7 @@ func (s *Service) rehang() (err error) {
 // caller holds the lock.
 func (s *Service) count() {
 	s.left = 0
-	if s.serving || s.translation == nil || !time.Now().Before(s.drain) {
+	if s.serving || s.translation == nil || s.drain.IsZero() {
 		return
 	}
 	began := time.Now()

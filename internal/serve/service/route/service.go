@@ -130,7 +130,7 @@ func (s *Service) Drain(until time.Time) {
 func (s *Service) Draining() (busy bool, reset int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.serving && time.Now().Before(s.drain) && (s.left > 0 || s.leaving.under()), 0
+	return !s.serving && !s.drain.IsZero() && (s.left > 0 || s.leaving.under()), 0
 }
 
 // Status implements instance.Service. What the fence is to a bound address is to a route that it ends with its process.
