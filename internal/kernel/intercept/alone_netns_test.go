@@ -5,8 +5,8 @@ package intercept
 import (
 	"io"
 	"net"
-	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -157,7 +157,7 @@ func TestConnectionThatIsKnownGoesOn(t *testing.T) {
 		l.servers[1].In(func() {
 			clients, err := tables[1].Clients()
 			require.NoError(t, err)
-			assert.Contains(t, clients, stays.LocalAddr().(interface{ AddrPort() netip.AddrPort }).AddrPort(), name)
+			assert.Contains(t, clients, Client{At: stays.LocalAddr().(*net.TCPAddr).AddrPort(), Open: true}, name)
 		})
 	}
 	withdrawn := three()
@@ -184,29 +184,29 @@ func TestConnectionThatIsKnownGoesOn(t *testing.T) {
 	}
 }
 
-// TestIncomingLeavesOutThisHostsOwn: they go on whatever becomes of the route.
-func TestIncomingLeavesOutThisHostsOwn(t *testing.T) {
+// TestClientsAreToldWhetherTheirConnectionsAreOpen, also those of programs of this host.
+func TestClientsAreToldWhetherTheirConnectionsAreOpen(t *testing.T) {
 	l := newLab(t)
 	tables := l.routed()
 	l.to(1)
-	count := func() (all, incoming int) {
-		l.servers[1].In(func() {
-			by, err := tables[1].Connections()
-			require.NoError(t, err)
-			for _, n := range by {
-				all += n
-			}
-			incoming, err = tables[1].Incoming()
-			require.NoError(t, err)
-		})
-		return all, incoming
-	}
 	for name, vip := range both {
-		all, incoming := count()
-		require.Equal(t, 1, l.dial(l.host, vip).server, name)
-		require.Equal(t, 1, l.dial(l.servers[1], vip).server, name)
-		moreOfAll, more := count()
-		assert.Equal(t, all+2, moreOfAll, name)
-		assert.Equal(t, incoming+1, more, name)
+		for from, space := range map[string]*netnstest.Space{"a client": l.host, "this host": l.servers[1]} {
+			c := l.dial(space, vip)
+			require.Equal(t, 1, c.server, name)
+			at := c.LocalAddr().(*net.TCPAddr).AddrPort()
+			listed := func(open bool) (yes bool) {
+				l.servers[1].In(func() {
+					clients, err := tables[1].Clients()
+					require.NoError(t, err)
+					yes = slices.Contains(clients, Client{At: at, Open: open})
+				})
+				return yes
+			}
+			assert.True(t, listed(true), "%s: %s", name, from)
+			require.NoError(t, c.CloseWrite())
+			_, err := c.Read(make([]byte, 1))
+			require.ErrorIs(t, err, io.EOF)
+			l.host.Eventually(func() bool { return listed(false) }, name+": "+from)
+		}
 	}
 }

@@ -43,22 +43,32 @@ func (t *Table) Forget(servers ...netip.AddrPort) error {
 // of the last Apply.
 func (t *Table) Connections() (map[netip.Addr]int, error) {
 	out := map[netip.Addr]int{}
-	err := t.count(func(e conntrack.Entry) { out[e.Answers.Addr()]++ })
+	err := t.each("count connections by", func(e conntrack.Entry) {
+		if counts(e) {
+			out[e.Answers.Addr()]++
+		}
+	})
 	return out, err
 }
 
-// Incoming counts those of Connections that are not of this host itself.
-func (t *Table) Incoming() (int, error) {
-	n := 0
-	err := t.count(func(e conntrack.Entry) {
-		if e.Source.Addr() != e.Answers.Addr() {
-			n++
-		}
-	})
-	return n, err
+// Client is at one end of a connection to a target.
+type Client struct {
+	At   netip.AddrPort
+	Open bool // of TCP: the connection is open; of UDP: the kernel knows the flow
 }
 
-func (t *Table) count(one func(conntrack.Entry)) error {
+// Clients are those of all connections that were translated, also of those that have ended, for as long as the kernel knows them. The targets are those of
+// the last Apply.
+func (t *Table) Clients() (out []Client, err error) {
+	err = t.each("list clients by", func(e conntrack.Entry) { out = append(out, Client{e.Source, counts(e)}) })
+	return out, err
+}
+
+// counts tells whether a connection goes on: of TCP one that is open, of UDP any.
+func counts(e conntrack.Entry) bool { return e.Protocol != unix.IPPROTO_TCP || e.Open() }
+
+// each goes through the connections that were translated. The targets are those of the last Apply.
+func (t *Table) each(what string, do func(conntrack.Entry)) error {
 	t.mu.Lock()
 	applied := t.applied
 	t.mu.Unlock()
@@ -67,37 +77,10 @@ func (t *Table) count(one func(conntrack.Entry)) error {
 	}
 	tracking, err := conntrack.Open()
 	if err != nil {
-		return t.wrap("count connections by", err)
+		return t.wrap(what, err)
 	}
 	defer tracking.Close()
-	err = applied.each(tracking, func(e conntrack.Entry) {
-		if e.Protocol != unix.IPPROTO_TCP || e.Open() {
-			one(e)
-		}
-	})
-	return t.wrap("count connections by", err)
-}
-
-// Clients are where the connections to each target come from, but for those of this host itself: also of connections that have ended, for as long as the kernel
-// knows them. The targets are those of the last Apply.
-func (t *Table) Clients() (out []netip.AddrPort, err error) {
-	t.mu.Lock()
-	applied := t.applied
-	t.mu.Unlock()
-	if applied == nil {
-		return nil, nil
-	}
-	tracking, err := conntrack.Open()
-	if err != nil {
-		return nil, t.wrap("list clients by", err)
-	}
-	defer tracking.Close()
-	err = applied.each(tracking, func(e conntrack.Entry) {
-		if e.Source.Addr() != e.Answers.Addr() {
-			out = append(out, e.Source)
-		}
-	})
-	return out, t.wrap("list clients by", err)
+	return t.wrap(what, applied.each(tracking, do))
 }
 
 func (c *Config) forget(servers []netip.AddrPort) error {

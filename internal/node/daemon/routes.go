@@ -75,6 +75,9 @@ func (h routeHost) Own(p instance.Place, addresses []netip.Addr) []netip.Addr {
 	return h.seen.toward(p, addresses)
 }
 
+// OwnAddresses implements route.Host.
+func (h routeHost) OwnAddresses() []netip.Addr { return h.seen.ownAddresses() }
+
 // OpenTranslation implements route.Host.
 func (h routeHost) OpenTranslation(name string) (route.Translation, error) {
 	return intercept.Open(name, h.watch)

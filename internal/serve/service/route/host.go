@@ -29,6 +29,8 @@ type Port struct {
 type Host interface {
 	// Own are the node's own addresses at p that suit the addresses best, one of each family.
 	Own(p instance.Place, addresses []netip.Addr) []netip.Addr
+	// OwnAddresses are all addresses of this host.
+	OwnAddresses() []netip.Addr
 	// OpenTranslation takes charge of the tables that translate what arrives for the entry of that name.
 	OpenTranslation(name string) (Translation, error)
 	// OpenRoutes opens a connection to the kernel's routing tables.
@@ -55,7 +57,6 @@ type Device interface {
 type Translation interface {
 	Apply(c intercept.Config) error
 	Renew(lifetime time.Duration) error
-	Incoming() (int, error)
-	Clients() ([]netip.AddrPort, error)
+	Clients() ([]intercept.Client, error)
 	Close() error
 }

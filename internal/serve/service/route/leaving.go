@@ -32,12 +32,9 @@ func (l *leaving) hurry(now time.Time) {
 // under tells whether it is under way.
 func (l *leaving) under() bool { return !l.until.IsZero() }
 
-// goesOn takes in which clients there are at now, and tells whether it is still under way.
-func (l *leaving) goesOn(now time.Time, clients func() []netip.AddrPort) bool {
-	if !l.under() {
-		return false
-	}
-	if l.arrived(clients()) {
+// goesOn takes in which clients there are at now, and tells whether it is still under way. It was before.
+func (l *leaving) goesOn(now time.Time, clients []netip.AddrPort) bool {
+	if l.arrived(clients) {
 		l.until = now.Add(settle)
 	}
 	if now.Before(l.until) && now.Before(l.latest) {

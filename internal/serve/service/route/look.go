@@ -29,11 +29,8 @@ func (s *Service) run() {
 func (s *Service) next() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.leaving.under():
-		return s.leaving.next(time.Now())
-	case !s.serving && !s.drain.IsZero():
-		return max(s.counted, countEvery)
+	if s.leaving.under() || !s.serving && !s.drain.IsZero() {
+		return s.pause(time.Now())
 	}
 	return lookEvery
 }
@@ -42,12 +39,16 @@ func (s *Service) next() time.Duration {
 func (s *Service) look() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Since(s.drain) > lookEvery { // who has waited knows what is left
+	now := time.Now()
+	if now.Sub(s.drain) > lookEvery { // who has waited knows what is left
 		s.drain = time.Time{}
 	}
 	var errs []error
-	if s.leaving.under() && !s.leaving.goesOn(time.Now(), s.clients) {
-		errs = append(errs, s.translate(false))
+	if s.leaving.under() || !s.serving && !s.drain.IsZero() {
+		over, err := s.follow(now)
+		if errs = append(errs, err); over {
+			errs = append(errs, s.translate(false))
+		}
 	}
 	if s.translation != nil {
 		errs = append(errs, s.translation.Renew(lifetime))
@@ -57,9 +58,6 @@ func (s *Service) look() {
 		errs = append(errs, s.assert())
 	case s.remains:
 		errs = append(errs, s.remove())
-		fallthrough
-	default:
-		s.count()
 	}
 	s.say(errors.Join(errs...))
 }
@@ -100,18 +98,51 @@ func (s *Service) rehang() (err error) {
 	return s.hang()
 }
 
-// count counts the connections of a node that serves no more, but for this node's own: a kubelet's goes on for as long as its program does. The
-// caller holds the lock.
-func (s *Service) count() {
-	s.left = 0
-	if s.serving || s.translation == nil || s.drain.IsZero() {
-		return
+// pause is how long until connections are looked at again, and no longer than the translation may wait for its renewal. The caller holds the lock.
+func (s *Service) pause(now time.Time) time.Duration {
+	wait := countEvery
+	if s.leaving.under() {
+		wait = s.leaving.next(now)
+	}
+	return min(max(wait, s.recount.Sub(now)), lookEvery)
+}
+
+// follow looks at the connections where it is time, and tells whether the while has just ended in which routers still send new ones. The caller holds
+// the lock.
+func (s *Service) follow(now time.Time) (over bool, err error) {
+	due := !now.Before(s.recount)
+	if due {
+		err = s.count()
+	}
+	return s.leaving.under() && (due || !now.Before(s.leaving.latest)) && !s.leaving.goesOn(now, s.clients), err
+}
+
+// count looks at the connections by this node. Those of its own programs count for nothing: a kubelet's goes on for as long as its program does. What
+// cannot be counted is taken to be as before. The caller holds the lock.
+func (s *Service) count() error {
+	if s.translation == nil { // what the tables of others send on is not tracked here
+		s.left = 0
+		return nil
 	}
 	began := time.Now()
-	n, err := s.translation.Incoming()
-	s.counted = countShare * time.Since(began)
-	s.left = n
+	all, err := s.translation.Clients()
+	s.recount = time.Now().Add(countShare * time.Since(began))
 	if err != nil {
-		s.say(err)
+		return err
 	}
+	own := map[netip.Addr]bool{}
+	for _, a := range s.host.OwnAddresses() {
+		own[a] = true
+	}
+	s.clients, s.left = nil, 0
+	for _, c := range all {
+		if own[c.At.Addr()] {
+			continue
+		}
+		s.clients = append(s.clients, c.At)
+		if c.Open {
+			s.left++
+		}
+	}
+	return nil
 }

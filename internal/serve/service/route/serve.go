@@ -43,14 +43,15 @@ func (s *Service) withdraw(role election.Role) error {
 	}
 	s.serving = false
 	err := s.remove()
-	switch well := role == election.Off || s.term.Ready == nil || !s.term.Ready().Open; {
-	case len(s.cfg.Ports) == 0 && !s.cfg.Spread: // somebody else serves what still arrives
-	case well:
-		s.leaving = leave(time.Now(), s.drain, s.clients())
-	default:
+	well := role == election.Off || s.term.Ready == nil || !s.term.Ready().Open
+	if !well {
 		err = errors.Join(err, s.translate(false))
 	}
-	s.count()
+	s.left = 1 // until they are counted
+	s.say(s.count())
+	if well && (len(s.cfg.Ports) > 0 || s.cfg.Spread) { // else somebody else serves what still arrives
+		s.leaving = leave(time.Now(), s.drain, s.clients)
+	}
 	return err
 }
 
@@ -64,16 +65,6 @@ func (s *Service) remove() error {
 	}
 	s.present = 0
 	return nil
-}
-
-// clients are those of all connections that this node knows. The caller holds the lock.
-func (s *Service) clients() []netip.AddrPort {
-	if s.translation == nil { // what the tables send on to others is not tracked here
-		return nil
-	}
-	out, err := s.translation.Clients()
-	s.say(err)
-	return out
 }
 
 // translate has what arrives for the addresses translated to own ones, or go on by the network. The caller holds the lock.

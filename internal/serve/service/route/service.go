@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -49,11 +50,12 @@ type Service struct {
 	mark        bool  // of the routes, as they were put last
 	routes      connection
 	leaving     leaving
-	drain       time.Time     // until when an operator waits for connections; zero: nobody does
-	left        int           // connections, as counted last
-	counted     time.Duration // until they are counted again
-	remains     bool          // the kernel has not removed the routes yet
-	present     int           // routes, as the table was read last
+	drain       time.Time        // until when an operator waits for connections; zero: nobody does
+	clients     []netip.AddrPort // of connections that others have or have had by this node, as counted last
+	left        int              // how many of these go on
+	recount     time.Time        // not before they are counted again
+	remains     bool             // the kernel has not removed the routes yet
+	present     int              // routes, as the table was read last
 	asserted    uint64
 	restored    uint64
 	said        string // the newest error of the loop that is in the log
@@ -122,7 +124,9 @@ func (s *Service) Drain(until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drain = until
-	s.count()
+	if !s.serving && !until.IsZero() {
+		s.say(s.count())
+	}
 	s.nudge()
 }
 
@@ -155,11 +159,15 @@ func (s *Service) Close() error {
 	s.drain = time.Time{} // nobody waits any more
 	s.leaving.hurry(time.Now())
 	err := s.withdraw(election.Off)
-	for s.leaving.goesOn(time.Now(), s.clients) {
+	for s.leaving.under() {
+		over, counted := s.follow(time.Now())
+		if s.say(counted); over {
+			break
+		}
 		if s.translation != nil {
 			err = errors.Join(err, s.translation.Renew(lifetime))
 		}
-		wait := s.leaving.next(time.Now())
+		wait := s.pause(time.Now())
 		s.mu.Unlock()
 		time.Sleep(wait)
 		s.mu.Lock()

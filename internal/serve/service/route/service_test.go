@@ -25,17 +25,18 @@ import (
 
 // fake is a host that notes what is done to it.
 type fake struct {
-	mu          sync.Mutex // guards what follows
-	did         []string
-	own         []netip.Addr
-	tun         error
-	missing     []netip.Addr
-	marks       []bool // of the route, as it was put
-	refused     error
-	stuck       error // why a route cannot be removed
-	opened      int   // connections to the routing tables
-	connections int
-	clients     []netip.AddrPort
+	mu        sync.Mutex // guards what follows
+	did       []string
+	own       []netip.Addr
+	tun       error
+	missing   []netip.Addr
+	marks     []bool // of the route, as it was put
+	refused   error
+	stuck     error // why a route cannot be removed
+	opened    int   // connections to the routing tables
+	clients   []intercept.Client
+	uncounted error  // why they cannot be listed
+	port      uint16 // of the newest
 }
 
 func (f *fake) do(format string, args ...any) {
@@ -51,6 +52,14 @@ func (f *fake) set(change func()) {
 	change()
 }
 
+// arrives has one client, which was not there before.
+func (f *fake) arrives() {
+	f.set(func() {
+		f.port++
+		f.clients = []intercept.Client{{At: netip.AddrPortFrom(netip.MustParseAddr("10.97.0.2"), f.port), Open: true}}
+	})
+}
+
 // said is what was done so far.
 func (f *fake) said() []string {
 	f.mu.Lock()
@@ -64,6 +73,9 @@ func (f *fake) last() string {
 }
 
 func (f *fake) Own(instance.Place, []netip.Addr) []netip.Addr { return f.own }
+
+// OwnAddresses has one more: a program may connect from it to an address that is bound nowhere.
+func (f *fake) OwnAddresses() []netip.Addr { return append([]netip.Addr{otherOwn}, f.own...) }
 
 func (f *fake) OpenTranslation(string) (Translation, error) { return f, nil }
 
@@ -122,16 +134,10 @@ func (f *fake) Apply(c intercept.Config) error {
 
 func (f *fake) Renew(time.Duration) error { return nil }
 
-func (f *fake) Incoming() (int, error) {
+func (f *fake) Clients() ([]intercept.Client, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.connections, nil
-}
-
-func (f *fake) Clients() ([]netip.AddrPort, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.clients), nil
+	return slices.Clone(f.clients), f.uncounted
 }
 
 func (f *fake) Close() error {
@@ -139,7 +145,10 @@ func (f *fake) Close() error {
 	return nil
 }
 
-var vip = netip.MustParseAddr("10.99.0.100")
+var (
+	vip      = netip.MustParseAddr("10.99.0.100")
+	otherOwn = netip.MustParseAddr("10.98.0.1")
+)
 
 func newFake() *fake { return &fake{own: []netip.Addr{netip.MustParseAddr("10.77.0.11")}} }
 
@@ -196,11 +205,6 @@ func TestNewConnectionsAreServedWhileRoutersSendThem(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFake()
 		s := begin(f, instance.Readiness{Open: false})
-		port := uint16(1024)
-		arrives := func() {
-			port++
-			f.set(func() { f.clients = []netip.AddrPort{netip.AddrPortFrom(netip.MustParseAddr("10.97.0.2"), port)} })
-		}
 		for drain, most := range map[time.Duration]time.Duration{0: mostSettle, time.Minute: time.Minute} {
 			apply(t, s, election.Serve)
 			if drain > 0 {
@@ -208,7 +212,7 @@ func TestNewConnectionsAreServedWhileRoutersSendThem(t *testing.T) {
 			}
 			apply(t, s, election.Standby)
 			for range 20 { // four seconds, in which a router has not heard of it
-				arrives()
+				f.arrives()
 				time.Sleep(countEvery)
 				synctest.Wait()
 				require.Equal(t, "no route", f.last())
@@ -224,7 +228,7 @@ func TestNewConnectionsAreServedWhileRoutersSendThem(t *testing.T) {
 			began := time.Now()
 			for f.last() != "to the network" {
 				require.LessOrEqual(t, time.Since(began), most+countEvery)
-				arrives()
+				f.arrives()
 				time.Sleep(countEvery)
 				synctest.Wait()
 			}
@@ -329,27 +333,6 @@ func TestNoRouteWithoutAnOwnAddress(t *testing.T) {
 	})
 }
 
-func TestDrainWaitsForConnections(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		f := newFake()
-		f.connections = 3
-		s := begin(f, instance.Readiness{Open: false})
-		apply(t, s, election.Serve)
-		s.Drain(time.Now().Add(time.Minute))
-		busy, _ := s.Draining()
-		assert.False(t, busy, "it serves")
-		apply(t, s, election.Standby)
-		busy, _ = s.Draining()
-		assert.True(t, busy)
-		f.set(func() { f.connections = 0 })
-		time.Sleep(lookEvery + countEvery)
-		synctest.Wait()
-		busy, _ = s.Draining()
-		assert.False(t, busy)
-		require.NoError(t, s.Close())
-	})
-}
-
 // TestRouteThatTheKernelKeepsIsRemovedLater: routers send to this node for as long as it is there.
 func TestRouteThatTheKernelKeepsIsRemovedLater(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
@@ -370,28 +353,5 @@ func TestRouteThatTheKernelKeepsIsRemovedLater(t *testing.T) {
 			how()
 			assert.Contains(t, f.said(), "no route")
 		}
-	})
-}
-
-// TestCloseDoesNotWaitForAnOperator, whose wait may be as long as a drain's limit.
-func TestCloseDoesNotWaitForAnOperator(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		f := newFake()
-		s := begin(f, instance.Readiness{Open: false})
-		apply(t, s, election.Serve)
-		s.Drain(time.Now().Add(time.Hour))
-		apply(t, s, election.Standby)
-		port := uint16(1024)
-		ended := make(chan error, 1)
-		began := time.Now()
-		go func() { ended <- s.Close() }()
-		for len(ended) == 0 {
-			require.LessOrEqual(t, time.Since(began), mostSettle+countEvery)
-			port++
-			f.set(func() { f.clients = []netip.AddrPort{netip.AddrPortFrom(netip.MustParseAddr("10.97.0.2"), port)} })
-			time.Sleep(countEvery)
-			synctest.Wait()
-		}
-		require.NoError(t, <-ended)
 	})
 }
