@@ -140,7 +140,7 @@ type LeaseStatus struct {
 type RouteStatus struct {
 	Table    int    `json:"table"`
 	Protocol int    `json:"protocol"`
-	Present  int    `json:"present"` // how many the kernel had when it was asked last; 0 while this node does not serve
+	Present  int    `json:"present"` // how many the kernel had when it was asked last; 0 while this node does not serve, unless they cannot be taken away
 	Puts     uint64 `json:"-"`       // times all of them were put, also while they were there
 	Lost     uint64 `json:"-"`       // times some were gone, and were put back
 }

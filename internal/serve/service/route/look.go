@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
 )
 
@@ -56,8 +57,8 @@ func (s *Service) look() {
 	switch {
 	case s.serving:
 		errs = append(errs, s.assert())
-	case s.remains:
-		errs = append(errs, s.remove())
+	default:
+		errs = append(errs, s.withdraw(election.Standby))
 	}
 	s.say(errors.Join(errs...))
 }

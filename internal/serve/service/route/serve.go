@@ -24,7 +24,7 @@ func (s *Service) serve() error {
 	if err := s.hang(); err != nil {
 		return err
 	}
-	s.serving, s.remains, s.leaving = true, false, leaving{}
+	s.serving, s.leaving = true, leaving{}
 	if err := s.put(); err != nil {
 		return errors.Join(err, s.withdraw(election.Standby))
 	}
@@ -32,20 +32,23 @@ func (s *Service) serve() error {
 }
 
 // withdraw takes the route away, and then the rest as soon as no new connection may come: at once where the programs behind the address may be
-// the reason. The caller holds the lock.
+// the reason. Where the kernel refuses that, what arrives is served still, as it would only come again, and it is tried again each second, and by each call
+// until then. The caller holds the lock.
 func (s *Service) withdraw(role election.Role) error {
-	switch {
-	case s.serving:
-	case s.remains:
-		return s.remove()
-	default:
+	s.serving = false
+	if !s.announced {
 		return nil
 	}
-	s.serving = false
-	err := s.remove()
+	err := s.routes.with(func(r Routes) error { return r.Remove(s.cfg.Table, s.cfg.Addresses) })
+	if err != nil {
+		err = fmt.Errorf("the route to the address is still announced: %w", err)
+		s.say(err)
+		return err
+	}
+	s.announced, s.present = false, 0
 	well := role == election.Off || s.term.Ready == nil || !s.term.Ready().Open
 	if !well {
-		err = errors.Join(err, s.translate(false))
+		err = s.translate(false)
 	}
 	s.left = 1 // until they are counted
 	s.say(s.count())
@@ -53,18 +56,6 @@ func (s *Service) withdraw(role election.Role) error {
 		s.leaving = leave(time.Now(), s.drain, s.clients)
 	}
 	return err
-}
-
-// remove takes the routes away. Where the kernel refuses that, it is tried again each second, and by each call until then. The caller holds the lock.
-func (s *Service) remove() error {
-	err := s.routes.with(func(r Routes) error { return r.Remove(s.cfg.Table, s.cfg.Addresses) })
-	if s.remains = err != nil; s.remains {
-		err = fmt.Errorf("the route to the address is still announced: %w", err)
-		s.say(err)
-		return err
-	}
-	s.present = 0
-	return nil
 }
 
 // translate has what arrives for the addresses translated to own ones, or go on by the network. The caller holds the lock.
@@ -123,7 +114,7 @@ func (s *Service) hang() error {
 
 // put puts the routes, each time with another mark than before. The caller holds the lock.
 func (s *Service) put() error {
-	s.mark = !s.mark
+	s.mark, s.announced = !s.mark, true
 	err := s.routes.with(func(r Routes) error { return r.Put(s.cfg.Table, s.index, s.cfg.Addresses, s.mark) })
 	if err == nil {
 		s.present = len(s.cfg.Addresses)

@@ -44,6 +44,7 @@ type Service struct {
 	term        instance.Term
 	translation Translation // nil until it is needed first
 	serving     bool
+	announced   bool  // some of the routes may be in the kernel
 	held        bool  // the device, by Use
 	index       int   // of the device
 	outlives    error // why the routes hang on the loopback device; nil: they do not
@@ -54,7 +55,6 @@ type Service struct {
 	clients     []netip.AddrPort // of connections that others have or have had by this node, as counted last
 	left        int              // how many of these go on
 	recount     time.Time        // not before they are counted again
-	remains     bool             // the kernel has not removed the routes yet
 	present     int              // routes, as the table was read last
 	asserted    uint64
 	restored    uint64
@@ -134,7 +134,7 @@ func (s *Service) Drain(until time.Time) {
 func (s *Service) Draining() (busy bool, reset int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.serving && !s.drain.IsZero() && (s.left > 0 || s.leaving.under()), 0
+	return !s.serving && !s.drain.IsZero() && (s.announced || s.left > 0 || s.leaving.under()), 0
 }
 
 // Status implements instance.Service. What the fence is to a bound address is to a route that it ends with its process.
