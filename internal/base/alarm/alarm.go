@@ -61,9 +61,10 @@ func (k *kernels) Set(at time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.at = at
-	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(max(1, time.Until(at).Nanoseconds()))} // 0 would disarm it
-	_ = k.conn.Control(func(fd uintptr) {                                                     // closed: nobody waits
-		// It never waits, so the scheduler need not know.
+	// Zero would disarm it.
+	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(max(1, time.Until(at).Nanoseconds()))}
+	// An error says that it is closed: nobody waits. The call never waits, so the scheduler need not know.
+	_ = k.conn.Control(func(fd uintptr) {
 		_, _, _ = unix.RawSyscall6(unix.SYS_TIMERFD_SETTIME, fd, 0, uintptr(unsafe.Pointer(&spec)), 0, 0, 0)
 	})
 }

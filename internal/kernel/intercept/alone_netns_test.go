@@ -79,6 +79,20 @@ func (l *lab) forwarded(server int) (n string) {
 	return n
 }
 
+// isReset has the client say something, and wants it to learn that the connection is gone.
+func (c *conn) isReset(what string) {
+	c.t.Helper()
+	ended := c.reads()
+	_, err := c.Write([]byte("x"))
+	require.NoError(c.t, err, what)
+	select {
+	case err := <-ended:
+		assert.ErrorIs(c.t, err, unix.ECONNRESET, what)
+	case <-time.After(netnstest.Patience):
+		assert.Fail(c.t, "the client waits for ever", what)
+	}
+}
+
 // TestConnectionThatMovesHereIsReset as soon as its client says something: a router that has lost a way sends it to another host, which does not know it.
 func TestConnectionThatMovesHereIsReset(t *testing.T) {
 	l := newLab(t)
@@ -88,15 +102,7 @@ func TestConnectionThatMovesHereIsReset(t *testing.T) {
 		c, other := l.dial(l.host, vip), l.dial(l.host, vip)
 		require.Equal(t, 0, c.server, name)
 		l.to(1)
-		ended := c.reads()
-		_, err := c.Write([]byte("x"))
-		require.NoError(t, err, name)
-		select {
-		case err := <-ended:
-			assert.ErrorIs(t, err, unix.ECONNRESET, name)
-		case <-time.After(netnstest.Patience):
-			assert.Fail(t, "the client waits for ever", name)
-		}
+		c.isReset(name)
 		require.NoError(t, other.SetLinger(0))
 		require.NoError(t, other.Close()) // sends a reset, of a connection that this host does not know
 		assert.Equal(t, 1, l.dial(l.host, vip).server, "%s: new connections are served", name)
@@ -129,15 +135,7 @@ func TestConnectionFromAPortThatWasKnownIsReset(t *testing.T) {
 		})
 		c := dial(0)
 		l.to(1)
-		ended := c.reads()
-		_, err = c.Write([]byte("x"))
-		require.NoError(t, err, name)
-		select {
-		case err := <-ended:
-			assert.ErrorIs(t, err, unix.ECONNRESET, name)
-		case <-time.After(netnstest.Patience):
-			assert.Fail(t, "the client waits for ever", name)
-		}
+		c.isReset(name)
 	}
 }
 

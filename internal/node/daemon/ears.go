@@ -40,7 +40,7 @@ func (s *earSockets) at(p instance.Place) (virtualrouter.Ears, func()) {
 		return &ears{arp: a, links: s.links, index: p.Index, v6: p.Source.Is6()}, err
 	})
 	if err != nil {
-		s.log.Warn("this node does not find out whether it hears the others", "interface", p.Name, "error", err)
+		s.log.Warn("no socket to listen to the link: a node that hears nothing does not find out, and keeps the address", "interface", p.Name, "error", err)
 		return nil, func() {}
 	}
 	return e, release
