@@ -104,8 +104,8 @@ func (n *Node) answerBack(m message) message {
 		return n.no("not now: leadership was passed on just before")
 	}
 	n.tasks.Go(func() {
-		if err := n.transfer.handOver(context.Background(), list[0], word{code.PassedOn, election.AskedBack}); err != nil {
-			n.log.Warn("leadership not passed on", "to", list[0].address.String(), "error", err)
+		if _, err := n.transfer.handOver(context.Background(), list, word{code.PassedOn, election.AskedBack}); err != nil {
+			n.log.Warn("leadership not passed on", "error", err)
 		}
 	})
 	return n.yes()

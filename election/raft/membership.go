@@ -242,14 +242,14 @@ func (m *membership) remove(r *raft.Raft, a netip.Addr) error {
 
 // removeSelf passes leadership on, after which the next leader can remove this node.
 func (m *membership) removeSelf() message {
-	to, ok := best(m.gossip.view().candidates(0))
-	if !ok {
+	list := m.gossip.view().candidates(0)
+	if len(list) == 0 {
 		return m.no("this node leads, and no other member could hold the addresses: add one first")
 	}
 	res := m.no("leadership is being passed on first")
 	res.Retry = true
 	if m.transfer.tryBegin() {
-		if err := m.transfer.handOver(context.Background(), to, word{code.Removed, "uid 0 asked to remove this node"}); err != nil {
+		if _, err := m.transfer.handOver(context.Background(), list, word{code.Removed, "uid 0 asked to remove this node"}); err != nil {
 			res.Error = textOf(err.Error())
 		}
 	}

@@ -246,6 +246,7 @@ func (n *Node) stop() {
 	defer cancel()
 	if r := n.cluster.library.Load(); r != nil {
 		n.transfer.beforeLeaving(ctx)
+		n.cluster.transport.leave()
 		if err := r.Shutdown().Error(); err != nil {
 			n.log.Debug("raft did not stop in order", "error", err)
 		}

@@ -23,20 +23,27 @@ type transfer struct {
 	gossip    *gossip
 	cause     *cause
 
-	mu    sync.Mutex    // guards what follows
-	ended chan struct{} // closed at the end of the one that goes on; nil: none does
-	next  time.Time     // when this node by itself may try again
+	mu    sync.Mutex // guards what follows
+	going *attempt   // nil: none goes on
+	next  time.Time  // when this node by itself may try again
 }
 
-// begin takes the place of the only one; false when another one goes on, whose end is told by ended.
-func (t *transfer) begin() (ended chan struct{}, ok bool) {
+// attempt is a transfer that goes on, or has ended.
+type attempt struct {
+	ended chan struct{} // closed at its end
+	to    candidate     // after the end: who leads
+	err   error         // after the end: why nobody was made to lead
+}
+
+// begin takes the place of the only one; false when another one goes on.
+func (t *transfer) begin() (*attempt, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.ended != nil {
-		return t.ended, false
+	if t.going != nil {
+		return t.going, false
 	}
-	t.ended = make(chan struct{})
-	return t.ended, true
+	t.going = &attempt{ended: make(chan struct{})}
+	return t.going, true
 }
 
 // tryBegin is begin for attempts that nobody asked for: not one right after the other.
@@ -44,17 +51,18 @@ func (t *transfer) tryBegin() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
-	if t.ended != nil || now.Before(t.next) {
+	if t.going != nil || now.Before(t.next) {
 		return false
 	}
-	t.ended, t.next = make(chan struct{}), now.Add(4*t.cfg.Heartbeat)
+	t.going, t.next = &attempt{ended: make(chan struct{})}, now.Add(4*t.cfg.Heartbeat)
 	return true
 }
 
-func (t *transfer) end() {
+func (t *transfer) end(to candidate, err error) {
 	t.mu.Lock()
-	close(t.ended)
-	t.ended = nil
+	t.going.to, t.going.err = to, err
+	close(t.going.ended)
+	t.going = nil
 	t.mu.Unlock()
 	t.look.send()
 }
@@ -62,7 +70,7 @@ func (t *transfer) end() {
 func (t *transfer) underway() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.ended != nil
+	return t.going != nil
 }
 
 // consider passes leadership on when this node is not at its best and another is better. Of equals nobody moves: when all are
@@ -72,8 +80,8 @@ func (t *transfer) consider(ctx context.Context) {
 	if !own.impaired {
 		return
 	}
-	to, ok := best(t.gossip.view().candidates(own.priority))
-	if !ok || !t.tryBegin() {
+	list := t.gossip.view().candidates(own.priority)
+	if len(list) == 0 || !t.tryBegin() {
 		return
 	}
 	why := word{own.code, own.reason}
@@ -81,20 +89,65 @@ func (t *transfer) consider(ctx context.Context) {
 		why = stopping
 	}
 	t.tasks.Go(func() {
-		if err := t.handOver(ctx, to, why); err != nil {
-			t.log.Warn("leadership not passed on", "to", to.address.String(), "error", err)
+		to, err := t.handOver(ctx, list, why)
+		if err != nil {
+			t.log.Warn("leadership not passed on", "error", err)
 			return
 		}
 		t.log.Info("leadership passed on", "to", to.address.String(), "reason", why.text)
 	})
 }
 
-// handOver lets go of the addresses, gives its word to the voters, and has the other one stand. begin comes before.
+// handOver passes leadership on to the best of them that answers, and tells who that is. begin comes before.
+func (t *transfer) handOver(ctx context.Context, list []candidate, why word) (to candidate, err error) {
+	defer func() { t.end(to, err) }()
+	to, err = t.answering(ctx, list)
+	if err != nil {
+		return candidate{}, err
+	}
+	if err := t.handTo(ctx, to, why); err != nil {
+		return candidate{}, fmt.Errorf("to %s: %w", to.address, err)
+	}
+	return to, nil
+}
+
+// answering is the best of them that answers now. What a node has said counts for some paces, and it may have died since then.
+func (t *transfer) answering(ctx context.Context, list []candidate) (candidate, error) {
+	ctx, cancel := context.WithTimeout(ctx, t.cfg.Heartbeat)
+	defer cancel()
+	hello := t.gossip.hello()
+	answers := make(chan candidate, len(list))
+	for _, c := range list {
+		t.tasks.Go(func() {
+			if _, err := t.ask(ctx, c.address, hello); err == nil {
+				answers <- c
+			}
+		})
+	}
+	wanted, _ := best(list)
+	patience := time.NewTimer(t.cfg.Heartbeat / 4)
+	defer patience.Stop()
+	var live []candidate
+	for late := false; ; {
+		select {
+		case c := <-answers:
+			live = append(live, c)
+		case <-patience.C:
+			late = true
+		case <-ctx.Done():
+			return candidate{}, fmt.Errorf("no answer from a node that could take the addresses within %v", t.cfg.Heartbeat)
+		}
+		if to, ok := best(live); ok && (late || to.id == wanted.id) {
+			return to, nil
+		}
+	}
+}
+
+// handTo lets go of the addresses, gives its word to the voters, and has the other one stand.
 //
 // Once the word is given this term is over for the addresses, whatever becomes of the transfer: if it fails, this node says
 // nothing more as the leader, and the others elect.
-func (t *transfer) handOver(ctx context.Context, to candidate, why word) error {
-	defer t.end()
+func (t *transfer) handTo(ctx context.Context, to candidate, why word) error {
 	r := t.cluster.library.Load()
 	term := r.CurrentTerm() // before the look at the state: the word must not be given in the name of another leader
 	if r.State() != raft.Leader {
@@ -175,19 +228,19 @@ var stopping = word{code.Stopping, "stopping"}
 // beforeLeaving passes leadership on to whoever is best, so that nobody has to find out that this node is gone.
 func (t *transfer) beforeLeaving(ctx context.Context) {
 	for t.cluster.leading() != nil && ctx.Err() == nil {
-		to, ok := best(t.gossip.view().candidates(0))
-		if !ok {
+		list := t.gossip.view().candidates(0)
+		if len(list) == 0 {
 			return
 		}
-		ended, ok := t.begin()
+		other, ok := t.begin()
 		if ok {
-			if err := t.handOver(ctx, to, stopping); err != nil {
+			if _, err := t.handOver(ctx, list, stopping); err != nil {
 				t.log.Debug("leadership not passed on", "error", err)
 			}
 			return
 		}
-		select { // an attempt goes on already
-		case <-ended:
+		select {
+		case <-other.ended:
 		case <-ctx.Done():
 		}
 	}
@@ -205,23 +258,28 @@ func (e *Elector) Handover(ctx context.Context, to string) error {
 	if to != "" {
 		list = slices.DeleteFunc(list, func(c candidate) bool { return c.address.String() != to && t.gossip.of(c.address).Node != to })
 	}
-	taker, ok := best(list)
-	if !ok {
+	if len(list) == 0 {
 		return election.ErrNoTaker
 	}
-	ended, ok := t.begin()
+	other, ok := t.begin()
 	if ok { // several addresses move together: the first one asks
-		if err := t.handOver(ctx, taker, e.handoverReason(ctx, to)); err != nil {
+		if _, err := t.handOver(ctx, list, e.handoverReason(ctx, to)); err != nil {
 			return fmt.Errorf("%w: %w", election.ErrTimeout, err)
 		}
 		return nil
 	}
 	select {
-	case <-ended:
-		return nil
+	case <-other.ended:
 	case <-ctx.Done():
 		return election.ErrTimeout
 	}
+	switch {
+	case other.err != nil:
+		return fmt.Errorf("%w: %w", election.ErrTimeout, other.err)
+	case !slices.ContainsFunc(list, func(c candidate) bool { return to == "" || c.id == other.to.id }):
+		return fmt.Errorf("%w: leadership went to %s just before", election.ErrNotActive, other.to.address)
+	}
+	return nil
 }
 
 // handoverReason is what the others are told: what made somebody ask if that is known, as that an operator drains or holds this node.

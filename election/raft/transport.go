@@ -36,7 +36,8 @@ type transport struct {
 	rpcs    chan raft.RPC
 	done    chan struct{}
 	relayed chan struct{}
-	once    sync.Once
+	leaving sync.Once
+	closing sync.Once
 
 	heartbeat  time.Duration
 	voice      func() bool              // whether this node's vote counts
@@ -355,11 +356,15 @@ func (t *transport) following() time.Time {
 	return t.lock.until
 }
 
+// leave ends what waits for the library, before that is shut down: it reads no more calls then, and closes this transport only when
+// its own calls have ended.
+func (t *transport) leave() { t.leaving.Do(func() { close(t.done) }) }
+
 // Close implements raft.WithClose. It returns when nothing is handed on any more.
 func (t *transport) Close() error {
+	t.leave()
 	var err error
-	t.once.Do(func() {
-		close(t.done)
+	t.closing.Do(func() {
 		err = t.wire.Close()
 		<-t.relayed
 	})

@@ -162,6 +162,25 @@ func TestTransportOfTwoThatStandOneGoesOn(t *testing.T) {
 	})
 }
 
+// The library closes the transport when all its calls have ended, and reads no calls by then.
+func TestTransportLeavesInTheMiddleOfAnElection(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		tr := newSlow(10 * time.Millisecond)
+		tr.self = "b"
+		answer := make(chan raft.RPCResponse, 1)
+		go tr.relayOne(raft.RPC{Command: &raft.RequestPreVoteRequest{RPCHeader: raft.RPCHeader{ID: []byte("a")}, Term: 5}, RespChan: answer})
+		found := make(chan error, 1)
+		go func() {
+			found <- tr.RequestPreVote("c", "c", &raft.RequestPreVoteRequest{Term: 5}, &raft.RequestPreVoteResponse{})
+		}()
+		time.Sleep(time.Second)
+		require.Empty(t, found)
+		tr.leave()
+		require.ErrorIs(t, <-found, raft.ErrTransportShutdown)
+		require.ErrorIs(t, (<-answer).Error, raft.ErrTransportShutdown)
+	})
+}
+
 // Nodes that hear a leader at different moments owe it their votes until different moments. One that asks sooner must not wait for its next election.
 func TestTransportAsksAgainForAVoteThatIsStillOwed(t *testing.T) {
 	asks := func(tr *transport) error {
