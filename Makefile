@@ -7,9 +7,6 @@ GO          ?= go
 GIVEN_VERSION   := $(if $(filter command line environment,$(origin VERSION)),$(VERSION))
 PACKAGE_VERSION := $(or $(patsubst v%,%,$(GIVEN_VERSION)),0.0.0-dev.g$(or $(shell git describe --always --abbrev=12 --exclude '*' --dirty=.dirty 2>/dev/null),0))
 LDFLAGS     := -s -w -X main.version=v$(PACKAGE_VERSION)
-# Without inlining the program is a tenth smaller, and so is what it keeps in memory. Buffers that would be on the stack may be garbage then: mind loops.
-# The runtime's garbage collector would take more time.
-BUILDFLAGS  := -trimpath -gcflags=all=-l -gcflags=runtime/...=
 TESTFLAGS   ?=
 # A share of the tests: SHARE=1/4 is the first of four. The first one has the lint, too.
 SHARE       ?= 1/1
@@ -40,7 +37,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 build: ## build bin/keepvip: static, stripped
-	CGO_ENABLED=0 $(GO) build $(BUILDFLAGS) -ldflags '$(LDFLAGS)' -o bin/keepvip ./cmd/keepvip
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/keepvip ./cmd/keepvip
 
 root:
 	@[ "$$(id -u)" -eq 0 ] || { echo "this needs root to make network namespaces: run it with sudo" >&2; exit 1; }

@@ -19,7 +19,7 @@ func (r *Release) binary(ctx context.Context, t Target) ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	out := filepath.Join(dir, "keepvip")
-	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath", "-gcflags=all=-l", "-gcflags=runtime/...=", // as `make build`
+	cmd := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-trimpath",
 		"-ldflags", "-s -w -buildid= -X main.version="+r.Version.Tag(), "-o", out, "./cmd/keepvip")
 	cmd.Dir = r.Source
 	cmd.Env = buildEnv(t)
