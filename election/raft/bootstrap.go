@@ -71,7 +71,6 @@ func prefixed(list []string) string {
 type bootstrap struct {
 	*plumbing
 	gossip  *gossip
-	opened  time.Time
 	begin   func(context.Context, raft.ServerID) error // starts the library
 	joining atomic.Bool                                // this node is asking to be let in
 

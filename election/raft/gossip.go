@@ -245,5 +245,5 @@ func (g *gossip) view() view {
 	servers := g.cluster.servers()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return view{cfg: g.cfg, self: g.cluster.self(), servers: servers, heard: maps.Clone(g.heard), taken: g.taken, now: time.Now()}
+	return view{cfg: g.cfg, self: g.cluster.self(), servers: servers, heard: maps.Clone(g.heard), opened: g.opened, taken: g.taken, now: time.Now()}
 }

@@ -49,7 +49,7 @@ func (m *membership) next() {
 	}
 	m.changing.Store(true)
 	m.tasks.Go(func() {
-		err := change().Error()
+		err := change()
 		m.changing.Store(false)
 		if err != nil {
 			m.log.Warn("the raft membership was not changed", "step", step, "error", err)
@@ -61,26 +61,31 @@ func (m *membership) next() {
 }
 
 // nextChange is the next thing to do for the membership; nil for nothing.
-func (m *membership) nextChange(r *raft.Raft) (step string, change func() raft.IndexFuture) {
+func (m *membership) nextChange(r *raft.Raft) (step string, change func() error) {
 	v := m.gossip.view()
 	if step, change := m.nextJoin(r, v.servers); change != nil {
 		return step, change
 	}
 	if s, ok := v.caughtUp(r.CommitIndex()); ok {
-		return "a vote for " + string(s.Address), func() raft.IndexFuture { return r.AddVoter(s.ID, s.Address, 0, m.cfg.changeTime()) }
+		return "a vote for " + string(s.Address), func() error { return r.AddVoter(s.ID, s.Address, 0, m.cfg.changeTime()).Error() }
 	}
 	if s, silent, ok := v.dead(); ok {
-		return fmt.Sprintf("removal of %s, silent for %v", s.Address, silent.Round(time.Second)), m.removal(r, s)
+		return fmt.Sprintf("removal of %s, silent for %v", s.Address, silent.Round(time.Second)), func() error {
+			if err := m.apply(r, command{Invite: addressOf(s.Address)}); err != nil { // nobody wanted it away: it may come back
+				return err
+			}
+			return m.removal(r, s)()
+		}
 	}
 	return "", nil
 }
 
-func (m *membership) removal(r *raft.Raft, s raft.Server) func() raft.IndexFuture {
-	return func() raft.IndexFuture { return r.RemoveServer(s.ID, 0, m.cfg.changeTime()) }
+func (m *membership) removal(r *raft.Raft, s raft.Server) func() error {
+	return func() error { return r.RemoveServer(s.ID, 0, m.cfg.changeTime()).Error() }
 }
 
 // nextJoin is the next step towards a member that has asked to join; nil where all are members.
-func (m *membership) nextJoin(r *raft.Raft, servers []raft.Server) (step string, change func() raft.IndexFuture) {
+func (m *membership) nextJoin(r *raft.Raft, servers []raft.Server) (step string, change func() error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for a, k := range m.joins {
@@ -97,7 +102,7 @@ func (m *membership) nextJoin(r *raft.Raft, servers []raft.Server) (step string,
 // letIn is the next step towards a member that has asked to join; nil when it is one. Its former identity goes first: what that
 // has voted, if it ever did, the node does not know, so that it must never vote again. It may be that of a node on the list
 // which starts for the first time, after the others.
-func (m *membership) letIn(r *raft.Raft, servers []raft.Server, a netip.Addr, id raft.ServerID) (string, func() raft.IndexFuture) {
+func (m *membership) letIn(r *raft.Raft, servers []raft.Server, a netip.Addr, id raft.ServerID) (string, func() error) {
 	for _, s := range servers {
 		switch {
 		case s.ID == id:
@@ -106,8 +111,8 @@ func (m *membership) letIn(r *raft.Raft, servers []raft.Server, a netip.Addr, id
 			return fmt.Sprintf("the former vote of %s is void: it joins with an empty store", a), m.removal(r, s)
 		}
 	}
-	return "entry of " + a.String(), func() raft.IndexFuture {
-		return r.AddNonvoter(id, raft.ServerAddress(a.String()), 0, m.cfg.changeTime())
+	return "entry of " + a.String(), func() error {
+		return r.AddNonvoter(id, raft.ServerAddress(a.String()), 0, m.cfg.changeTime()).Error()
 	}
 }
 
@@ -237,7 +242,7 @@ func (m *membership) remove(r *raft.Raft, a netip.Addr) error {
 	if s.Suffrage == raft.Voter && (left == 0 || live <= left/2) {
 		return fmt.Errorf("without %s %d voters would be left, of which %d live: not a majority; bring others back first", a, left, live)
 	}
-	return m.removal(r, s)().Error()
+	return m.removal(r, s)()
 }
 
 // removeSelf passes leadership on, after which the next leader can remove this node.

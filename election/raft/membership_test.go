@@ -213,3 +213,30 @@ func TestNodeForgetsJoinRequestsOfAnotherTerm(t *testing.T) {
 		assert.Empty(t, m.joins)
 	})
 }
+
+// The programs of those that are left may be restarted while one of them is dead, and the dead one may come back at last.
+func TestMemberThatIsRemovedAsDeadComesBack(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLan(t, 3)
+		defer l.stopAll()
+		for _, h := range l.hosts {
+			h.cfg.RemoveDead = 10 * time.Second
+		}
+		l.settle()
+		dead := l.hosts[addr(2)]
+		dead.crash()
+		l.watch(3 * time.Second)
+		for i := range 2 {
+			l.hosts[addr(i)].stop()
+			l.hosts[addr(i)].boot()
+			l.watch(3 * time.Second)
+		}
+		l.watch(13 * time.Second)
+		require.Len(t, l.hosts[addr(0)].node.cluster.voters(), 2, "it is removed")
+		dead.boot()
+		l.watch(10 * time.Second)
+		for _, h := range l.hosts {
+			assert.Len(t, h.node.cluster.voters(), 3, "as %s has it", h.self)
+		}
+	})
+}

@@ -38,10 +38,11 @@ type Node struct {
 
 // plumbing is what the parts of a node have in common.
 type plumbing struct {
-	cfg   Config
-	log   *slog.Logger
-	look  signal         // something has changed: Run looks at everything again
-	tasks sync.WaitGroup // what goes on beside Run
+	cfg    Config
+	log    *slog.Logger
+	opened time.Time
+	look   signal         // something has changed: Run looks at everything again
+	tasks  sync.WaitGroup // what goes on beside Run
 
 	// What connect lays:
 	wire  wire
@@ -87,7 +88,7 @@ func Open(cfg Config) (*Node, error) {
 }
 
 func newNode(cfg Config) *Node {
-	p := &plumbing{cfg: cfg, log: cfg.Log, look: newSignal()}
+	p := &plumbing{cfg: cfg, log: cfg.Log, opened: time.Now(), look: newSignal()}
 	n := &Node{plumbing: p, rejections: newRejections(cfg.Log)}
 	n.cluster.plumbing = p
 	n.addresses = addresses{plumbing: p, freed: newSignal(), byName: map[string]*addressFitness{}}
@@ -95,7 +96,7 @@ func newNode(cfg Config) *Node {
 	n.gossip = gossip{plumbing: p, cluster: &n.cluster, addresses: &n.addresses, heard: map[netip.Addr]hearing{}, asking: map[netip.Addr]bool{}, silent: map[netip.Addr]bool{}}
 	n.transfer = transfer{plumbing: p, cluster: &n.cluster, addresses: &n.addresses, lease: &n.lease, gossip: &n.gossip, cause: &n.cause}
 	n.membership = membership{plumbing: p, cluster: &n.cluster, gossip: &n.gossip, transfer: &n.transfer, joins: map[netip.Addr]joinRequest{}}
-	n.bootstrap = bootstrap{plumbing: p, gossip: &n.gossip, opened: time.Now(), begin: n.begin, trouble: "starting"}
+	n.bootstrap = bootstrap{plumbing: p, gossip: &n.gossip, begin: n.begin, trouble: "starting"}
 	return n
 }
 

@@ -27,6 +27,7 @@ type view struct {
 	self    raft.ServerID
 	servers []raft.Server
 	heard   map[netip.Addr]hearing
+	opened  time.Time // since when this node could hear
 	taken   time.Time // when a node was last known to begin to hold the address
 	now     time.Time
 }
@@ -99,12 +100,15 @@ func (v view) dead() (raft.Server, time.Duration, bool) {
 		return raft.Server{}, 0, false
 	}
 	for _, s := range v.servers {
-		h := v.heard[addressOf(s.Address)]
-		if s.ID == v.self || h.at.IsZero() || v.now.Sub(h.at) < v.cfg.RemoveDead {
+		silent := v.now.Sub(v.opened)
+		if h := v.heard[addressOf(s.Address)]; !h.at.IsZero() {
+			silent = v.now.Sub(h.at)
+		}
+		if s.ID == v.self || silent < v.cfg.RemoveDead {
 			continue
 		}
 		if left, live := v.without(s.ID); live > left/2 && left >= 2 {
-			return s, v.now.Sub(h.at), true
+			return s, silent, true
 		}
 	}
 	return raft.Server{}, 0, false
