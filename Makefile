@@ -31,7 +31,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 .DEFAULT_GOAL := build
 .PHONY: image packages release release-twice release-version test-packages
 .PHONY: count lint-workflows test-packaging picture test-installers mutations vuln
-.PHONY: help build deps test test-unit test-netns test-cloud-init lint fmt fuzz fuzz-keepalived bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm e2e-watches bench-growth bench-compare kube-vip bench-detector site deps-site
+.PHONY: help build deps test test-computes test-unit test-netns test-cloud-init lint fmt fuzz fuzz-keepalived bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm e2e-watches bench-growth bench-compare kube-vip bench-detector site deps-site
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -45,8 +45,11 @@ root:
 deps: ## install the Debian packages that the tests need (root)
 	@.ci/deps $(TEST_TOOLS)
 
-# What computes comes first: beside it the namespace tests would measure it, too.
-test: root deps $(if $(filter 1/%,$(SHARE)),lint test-cloud-init) test-unit test-netns ## all tests and the lint, or a share of them (root; SHARE=1/4)
+# The tests in namespaces mostly wait, so what computes runs beside them.
+test: root deps build ## all tests and the lint, or a share of them (root; SHARE=1/4)
+	@$(MAKE) --no-print-directory -j2 test-computes test-netns
+
+test-computes: $(if $(filter 1/%,$(SHARE)),lint test-cloud-init) test-unit
 
 test-unit: ## unit tests with the race detector; a build for the platform that libraries know least
 	packages="$$($(GO) list ./... | .ci/share '$(SHARE)')" && $(GO) test -race $(TESTFLAGS) $$packages
@@ -71,7 +74,6 @@ test-cloud-init: build ## the printed user data against cloud-init's schema (roo
 lint: ## gofumpt, vet, staticcheck
 	@unformatted="$$($(GO) run $(GOFUMPT) -l .)" || exit 1; \
 	[ -z "$$unformatted" ] || { echo "not formatted with gofumpt (make fmt):"; echo "$$unformatted"; exit 1; }
-	$(GO) vet ./...
 	$(GO) vet -tags netns,e2e ./...
 	$(GO) run $(STATICCHECK) -tags netns,e2e ./...
 

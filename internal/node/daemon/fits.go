@@ -19,19 +19,20 @@ func (s *seen) fits(cfg *config.Config) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
+	virtual := virtualAddresses(cfg)
 	for _, v := range cfg.Internal() {
 		if v.Election == config.ElectionRaft && s.witness(cfg.Raft) {
 			continue // votes from any network
 		}
 		if v.Local() {
-			if err := ownIsVirtual(s.snapshot, v, virtualAddresses(cfg)); err != nil {
+			if err := ownIsVirtual(s.snapshot, v, virtual); err != nil {
 				errs = append(errs, err)
 			}
 			continue // routers send it here, from any network
 		}
 		first := v.First()
 		_, err := link.Choose(s.snapshot, first, v.Interface)
-		if own := unsuitable(s.snapshot, v, virtualAddresses(cfg)); own != nil {
+		if own := unsuitable(s.snapshot, v, virtual); own != nil {
 			errs = append(errs, own)
 		} else if unlisted := s.unlisted(v); unlisted != nil {
 			errs = append(errs, unlisted)

@@ -175,7 +175,7 @@ func (b *builder) addressConfig(in *instance.Config, kept kernelLease, v config.
 		ProbeFirst: v.ProbeBeforeBind,
 		Yield:      v.OnConflict == config.Yield,
 		Schedule:   arp.NewSchedule(scheduleOf(v.Announce)),
-		Crowd:      len(virtualAddresses(in.Whole)),
+		Crowd:      crowdOf(in.Whole),
 		Reset:      resetConnections,
 		Spread:     spread,
 	}
@@ -193,7 +193,7 @@ type byVRRP struct {
 
 // Adjust implements instance.Adjuster.
 func (e byVRRP) Adjust(in *instance.Config, p instance.Place) {
-	crowd := len(virtualAddresses(in.Whole))
+	crowd := crowdOf(in.Whole)
 	e.Reconfigure(ticking(routerOf(in.VIP, p), in.VIP, crowd), len(in.VIP.Addresses), spreadEvery(in.Whole))
 	e.SetCandidate(e.build.host.seen.candidate(in.VIP))
 }
@@ -243,7 +243,7 @@ func ticking(router vrrp.Config, v config.VIP, crowd int) vrrp.Config {
 
 func (b *builder) electByVRRP(in *instance.Config, p instance.Place) (election.Elector, func(), error) {
 	v := in.VIP
-	router, log := ticking(routerOf(v, p), v, len(virtualAddresses(in.Whole))), b.log.With("vip", v.Name)
+	router, log := ticking(routerOf(v, p), v, crowdOf(in.Whole)), b.log.With("vip", v.Name)
 	wire, leave, err := b.vrrpSockets.join(p, virtualrouter.WireConfig{
 		Version: router.Version, VRID: router.VRID, Addresses: router.Addresses,
 		AnyAddresses: v.VRRP.AnyAddresses, Peers: v.VRRP.Peers, Framed: v.AdvertisesAsRouter(), Form: formOf(v.VRRP.Checksum), Log: log,
@@ -300,9 +300,20 @@ func formOf(c config.Checksum) vrrp.ChecksumForm {
 	return vrrp.PseudoHeader
 }
 
+// crowdOf is how many addresses this process keeps in all. Every entry asks.
+func crowdOf(c *config.Config) int {
+	n := 0
+	for _, v := range c.VIPs {
+		if !v.External() {
+			n += len(v.Addresses)
+		}
+	}
+	return n
+}
+
 // virtualAddresses are all that the configuration names, without those that are external: nothing of these is on this host.
 func virtualAddresses(c *config.Config) []netip.Addr {
-	var out []netip.Addr
+	out := make([]netip.Addr, 0, crowdOf(c))
 	for _, v := range c.VIPs {
 		if v.External() {
 			continue
