@@ -18,6 +18,7 @@ import (
 
 // The holder answers no question for the address: ARP is off, or neighbour discovery of it is dropped, on its way in or out.
 func TestHolderThatAnswersNoQuestionGivesTheAddressAway(t *testing.T) {
+	t.Parallel()
 	dropped := func(hook, kind string) func(*lab.Node) error {
 		return func(n *lab.Node) error {
 			target := lab.VIP6.As16()
@@ -52,6 +53,7 @@ func TestHolderThatAnswersNoQuestionGivesTheAddressAway(t *testing.T) {
 }
 
 func TestHolderWithAnotherMACIsNoStranger(t *testing.T) {
+	t.Parallel()
 	for name, vips := range map[string][]netip.Addr{"both families": dualStack(), "IPv6": {lab.VIP6}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // seconds of waiting for questions

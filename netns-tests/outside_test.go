@@ -73,6 +73,7 @@ func holds(g *trial.Group, n *lab.Node) bool {
 // The firewall of the holder drops connections to the address from outside. Its own checks are well, members hear it, and their connections to its own address
 // come. They say that they do not reach the address, and a node that they do reach takes over.
 func TestHolderWhoseFirewallDropsTheAddressIsNamedAndGivesItAway(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		vip  netip.Addr
 		raft bool
