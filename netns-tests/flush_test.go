@@ -25,13 +25,13 @@ func TestHolderWhoseRulesAreFlushedFallsSilent(t *testing.T) {
 		faults map[string]trial.Fault
 	}{
 		{"owned", "", map[string]trial.Fault{
-			"kill -9":             trial.FlushedAnd(30 * time.Millisecond),
-			"kill -9 immediately": trial.FlushedAnd(0),
-			"SIGSTOP":             trial.FlushedAndStopped(30*time.Millisecond, 6*time.Second),
+			"kill -9":             trial.FlushedAnd(false),
+			"kill -9 immediately": trial.FlushedAnd(true),
+			"SIGSTOP":             trial.FlushedAndStopped(6 * time.Second),
 		}},
 		{"unowned", unowned, map[string]trial.Fault{
-			"kill -9": trial.FlushedAnd(30 * time.Millisecond),
-			"SIGSTOP": trial.FlushedAndStopped(30*time.Millisecond, 6*time.Second),
+			"kill -9": trial.FlushedAnd(false),
+			"SIGSTOP": trial.FlushedAndStopped(6 * time.Second),
 		}},
 	} {
 		g := started(t, trial.Config{Addresses: dualStack(), Product: trial.Keepvip{Path: c.path}})

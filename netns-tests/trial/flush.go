@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,27 +34,37 @@ func Flush(n *lab.Node) error {
 	return err
 }
 
-// FlushedAnd empties the rule set of the holder, and after a while its daemon is killed for good.
-func FlushedAnd(after time.Duration) Fault {
-	return killed("ruleset flushed, daemon killed", func(holder *lab.Node) error {
-		err := Flush(holder)
-		time.Sleep(after)
+// flushed empties the rule set of a node, and waits until it has its fence, if its daemon has to make that anew.
+func flushed(n *lab.Node) error {
+	if err := Flush(n); err != nil {
 		return err
+	}
+	_, err := until(10*time.Second, "the fence is there again", func() bool {
+		tables, err := n.Run("nft", "list", "tables", "netdev")
+		return err == nil && strings.Contains(tables, "keepvip")
 	})
+	return err
 }
 
-// FlushedAndStopped empties the rule set of the holder, and after a while its daemon stands still.
-func FlushedAndStopped(after, length time.Duration) Fault {
+// FlushedAnd empties the rule set of the holder, and its daemon is killed for good: immediately, or when the fence is there.
+func FlushedAnd(immediately bool) Fault {
+	if immediately {
+		return killed("ruleset flushed, daemon killed immediately", Flush)
+	}
+	return killed("ruleset flushed, daemon killed", flushed)
+}
+
+// FlushedAndStopped empties the rule set of the holder, and its daemon stands still when the fence is there.
+func FlushedAndStopped(length time.Duration) Fault {
 	return func(g *Group) (*Result, error) {
 		return Silenced("ruleset flushed, SIGSTOP", func(p *lab.Process, length time.Duration, stands func()) error {
 			for _, n := range g.Lab.Nodes {
 				if g.Daemon(n) == p {
-					if err := Flush(n); err != nil {
+					if err := flushed(n); err != nil {
 						return err
 					}
 				}
 			}
-			time.Sleep(after)
 			return p.Pause(length, stands)
 		}, length)(g)
 	}

@@ -176,6 +176,7 @@ func (f *Fence) Renew(id uint32, until time.Time) error {
 	if err != nil {
 		return f.wrap("renew", err)
 	}
+	until = until.Add(-g.spare())
 	left := min(time.Until(until), g.Lease)
 	if left < time.Millisecond {
 		return f.wrap("renew", errors.Join(errLate, f.cut([]uint32{id})))
@@ -187,7 +188,7 @@ func (f *Fence) Renew(id uint32, until time.Time) error {
 		f.tables.failed()
 	}
 	// The kernel began to count somewhere in between: the end it has in mind is no later than now + left.
-	if over := time.Now().Add(left).Sub(until); err == nil && over > max(g.Lease/8, lateness) {
+	if over := time.Now().Add(left).Sub(until); err == nil && over > g.late() {
 		err = errors.Join(errLate, f.cut([]uint32{id}))
 	}
 	return f.wrap("renew", err)
@@ -195,6 +196,18 @@ func (f *Fence) Renew(id uint32, until time.Time) error {
 
 // lateness is what a transaction may take without making a renewal void: the kernel waits that long for itself, after an earlier one.
 const lateness = 50 * time.Millisecond
+
+// late is by how much a lease may outlast what a transaction was to give it.
+func (g Group) late() time.Duration { return max(g.Lease/8, lateness) }
+
+// spare is by how much less a transaction gives a lease that advertisements renew, so that one that is late, and a process that is stopped
+// before it finds out, make no lease longer than allowed. The next advertisement makes up for it.
+func (g Group) spare() time.Duration {
+	if g.Advert.zero() {
+		return 0 // whoever renews it has counted with that
+	}
+	return min(g.late(), g.Lease/4)
+}
 
 // Remove takes the fence away. One that is gone already is no error.
 func (f *Fence) Remove() error {

@@ -79,6 +79,29 @@ func TestRebuildThatTookLongEndsTheLeasesThatItMadeTooLong(t *testing.T) {
 	assert.Empty(t, w.outlasting(nil, began, began.Add(time.Second)), "none is known")
 }
 
+// A process may be stopped when the tables are made and before it finds out that this took long. Until the next advertisement no other lease
+// outlasts what the others count with.
+func TestLeaseThatATransactionRestoresEndsInTimeHoweverLateItIs(t *testing.T) {
+	began := time.Unix(1000, 0)
+	for _, lease := range []time.Duration{140 * time.Millisecond, 290 * time.Millisecond, 740 * time.Millisecond, 3 * time.Second} {
+		g := Group{ID: 2, Lease: lease, Advert: Advert{VRID: 1}}
+		w := &wanted{groups: map[uint32]Group{2: g}, held: map[uint32]part{2: 0}}
+		end := began.Add(lease * 9 / 10)
+		for took := time.Duration(0); took < lease; took += time.Millisecond {
+			asked := end.Sub(began) - g.spare() // as fill has it
+			found := len(w.outlasting(map[uint32]time.Time{2: end}, began, began.Add(took))) > 0
+			if took <= g.spare() {
+				assert.False(t, began.Add(took).Add(asked).After(end), "%v, late by %v: it ends in time by itself", lease, took)
+				assert.False(t, found, "%v, late by %v", lease, took)
+			} else if took > g.late() {
+				assert.True(t, found, "%v, late by %v: it is cut", lease, took)
+			}
+		}
+		assert.Greater(t, lease*9/10-g.spare(), lease/3, "it lasts until the next advertisement")
+	}
+	assert.Zero(t, (&Group{ID: 2, Lease: time.Second}).spare(), "a lease that no advertisement renews is whole")
+}
+
 func TestLeaseEndsAreAskedWhenTheyAreNeeded(t *testing.T) {
 	var ends leaseEnds
 	assert.Empty(t, ends.now())

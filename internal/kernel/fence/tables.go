@@ -59,7 +59,8 @@ func (t *tables) fill(c *nftables.Conn, w *wanted, leaseEnds map[uint32]time.Tim
 		guards[id] = w.groups[id].Guard
 		errs = append(errs, t.link.putTimers(c, w.groups[id], 0, shut))
 		// The last renewal is lost with the old table.
-		if left := min(time.Until(leaseEnds[id]), w.groups[id].Lease); left >= time.Millisecond {
+		g := w.groups[id]
+		if left := min(time.Until(leaseEnds[id].Add(-g.spare())), g.Lease); left >= time.Millisecond {
 			errs = append(errs, t.link.putTime(c, leaseOf(id), left))
 		}
 	}

@@ -138,9 +138,10 @@ func (w *wanted) rebuilt(began time.Time) {
 // from some moment in between.
 func (w *wanted) outlasting(leaseEnds map[uint32]time.Time, began, now time.Time) (ids []uint32) {
 	for id := range w.held {
-		g, end := w.groups[id], leaseEnds[id]
+		g := w.groups[id]
+		end := leaseEnds[id].Add(-g.spare())
 		left := min(end.Sub(began), g.Lease)
-		if left > 0 && now.Add(left).Sub(end) > max(g.Lease/8, lateness) {
+		if left > 0 && now.Add(left).Sub(end) > g.late() {
 			ids = append(ids, id)
 		}
 	}
