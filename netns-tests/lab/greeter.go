@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -157,6 +158,9 @@ func (g *Greeter) Close() {
 func (g *Greeter) Ended() time.Duration { return g.ended }
 
 func (g *Greeter) release() {
+	// A child that was forked a moment ago has the listeners, too, until it executes its program: nobody else could listen until then.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	g.ended = g.node.lab.now()
 	for fd := range g.listens {
 		unix.Close(fd)
