@@ -75,17 +75,3 @@ func setScheduler(tid, policy, priority int) error {
 	}
 	return nil
 }
-
-// Idle calls fn in a thread that runs when nothing else wants to, as does what it starts: compiling beside a lab that measures.
-func Idle(fn func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread has another policy
-		err := setScheduler(0, unix.SCHED_IDLE, 0)
-		if err == nil {
-			err = fn()
-		}
-		done <- err
-	}()
-	return <-done
-}

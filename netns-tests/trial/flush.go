@@ -20,7 +20,7 @@ var Unowned = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(root, "bin", "keepvip-unowned")
-	build := exec.Command("nice", "-n", "19", "go", "build", "-trimpath", "-ldflags", "-s -w -X github.com/keepvip/keepvip/internal/kernel/nfttables.older=yes", "-o", path, "./cmd/keepvip")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X github.com/keepvip/keepvip/internal/kernel/nfttables.older=yes", "-o", path, "./cmd/keepvip")
 	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("trial: build %s: %w: %s", path, err, out)
