@@ -46,7 +46,7 @@ deps: ## install the Debian packages that the tests need (root)
 	@.ci/deps $(TEST_TOOLS)
 
 # The tests in namespaces mostly wait, so what computes runs beside them.
-test: root deps build ## all tests and the lint, or a share of them (root; SHARE=1/4)
+test: root deps ## all tests and the lint, or a share of them (root; SHARE=1/4)
 	@$(MAKE) --no-print-directory -j2 test-computes test-netns
 
 test-computes: $(if $(filter 1/%,$(SHARE)),lint test-cloud-init) test-unit

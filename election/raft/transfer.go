@@ -276,7 +276,7 @@ func (e *Elector) Handover(ctx context.Context, to string) error {
 	switch {
 	case other.err != nil:
 		return fmt.Errorf("%w: %w", election.ErrTimeout, other.err)
-	case !slices.ContainsFunc(list, func(c candidate) bool { return to == "" || c.id == other.to.id }):
+	case to != "" && !slices.ContainsFunc(list, func(c candidate) bool { return c.id == other.to.id }):
 		return fmt.Errorf("%w: leadership went to %s just before", election.ErrNotActive, other.to.address)
 	}
 	return nil
