@@ -194,6 +194,12 @@ func eventually(t *testing.T, limit time.Duration, what string, condition func()
 	return true
 }
 
+// goneOnceTold waits until the node has no longer an address that it has passed on: it stays, and answers nobody, until its clients are told.
+func goneOnceTold(t *testing.T, n *lab.Node, a netip.Addr) {
+	t.Helper()
+	eventually(t, 20*time.Second, "the address is gone once its clients are told", func() bool { return !n.Holds(a) })
+}
+
 // weighs is the memory of the daemon that has most, in bytes.
 func weighs(t *testing.T, g *trial.Group) (most int64) {
 	t.Helper()

@@ -246,7 +246,7 @@ func TestDrainWaitsForConnections(t *testing.T) {
 			session := stop()
 			assert.Zero(t, session.Broken, session.How)
 			assert.Zero(t, <-done, "the command returns when the connection has ended")
-			assert.False(t, holder.Holds(vip))
+			goneOnceTold(t, holder, vip)
 			require.Equal(t, 0, command(t, holder, "resume"))
 
 			next := settled(t, g)
@@ -255,7 +255,7 @@ func TestDrainWaitsForConnections(t *testing.T) {
 			assert.Equal(t, 4, <-drain(next, "1s"))
 			session = stop()
 			assert.NotZero(t, session.Broken, "it was reset")
-			assert.False(t, next.Holds(vip))
+			goneOnceTold(t, next, vip)
 		})
 	}
 }

@@ -46,7 +46,7 @@ func (s spreadStops) moves() {
 	k := keeps(s.t, s.Spreading, handover, 60)
 	assert.Equal(s.t, k.Count, k.Lost)
 	assert.NotContains(s.t, k.How, lab.NoAnswer, "all are told")
-	assert.False(s.t, slices.Contains(s.Holders(), before))
+	goneOnceTold(s.t, before, s.Addresses[0])
 }
 
 // leaves drains a node that does not hold the address. Only the holder can tell how many connections it still has.
