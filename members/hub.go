@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/base/spare"
 	"github.com/keepvip/keepvip/members/lifeline"
 	"github.com/keepvip/keepvip/members/pulse"
 )
@@ -264,6 +265,9 @@ type Wire struct {
 	overflow uint64
 }
 
+// queues are what wires keep messages in: each has any for as long as nobody has taken them.
+var queues spare.Slices[Received]
+
 // Rename makes the wire that of another group: the first of the addresses has changed.
 func (w *Wire) Rename(group netip.Addr) {
 	w.hub.mu.Lock()
@@ -280,6 +284,9 @@ func (w *Wire) hears(source netip.Addr) bool {
 func (w *Wire) put(r Received) {
 	w.mu.Lock()
 	if len(w.waiting) < maxWaiting {
+		if w.waiting == nil {
+			w.waiting = queues.Lend()
+		}
 		w.waiting = append(w.waiting, r)
 	} else {
 		w.overflow++
@@ -299,8 +306,8 @@ func (w *Wire) Take(dst []Received) []Received {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	dst = append(dst, w.waiting...)
-	clear(w.waiting)
-	w.waiting = w.waiting[:0]
+	queues.Back(w.waiting)
+	w.waiting = nil
 	return dst
 }
 

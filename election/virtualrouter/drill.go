@@ -15,13 +15,16 @@ type still struct {
 	over chan struct{} // closed when the election goes on
 }
 
+// event: the elector itself does that, and no machine sees it.
+func (still) event() {}
+
 // StandStill stops the election until ctx ends, as if this process were frozen: nothing is sent, nothing is heard, and the lease that the
 // last advertisement began is not renewed, so that the kernel ends it. Then the election finds what a process finds that wakes. It returns
 // when it has, or when the election has ended: a node that stops does not stand still. Safe from any goroutine.
 func (e *Elector) StandStill(ctx context.Context) error {
 	s := still{end: ctx.Done(), over: make(chan struct{})}
 	select {
-	case e.stills <- s:
+	case e.asked <- s:
 	case <-ctx.Done():
 		return nil
 	case <-e.ended:
@@ -95,7 +98,7 @@ func (e *Elector) outlast(ctx context.Context) {
 
 func (e *Elector) wantBack(ctx context.Context, on bool) error {
 	select {
-	case e.returns <- on:
+	case e.asked <- takeBack{on}:
 		return nil
 	case <-ctx.Done():
 		return election.ErrTimeout

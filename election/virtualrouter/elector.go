@@ -5,7 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
+	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,26 +34,17 @@ type Elector struct {
 	voices   []Voice
 	listened time.Time // when the newest of the voices that were taken was heard
 
-	fitted     chan struct{}           // capacity 1: fitness has changed, or the group
-	drained    chan bool               // capacity 1: whether this node drains connections
-	unanswered chan netip.Addr         // capacity 1: which holder does not answer
-	unreached  chan election.Unreached // capacity 1
-	candidates chan bool               // capacity 1: whether this node may hold the addresses
-	changes    chan change             // capacity 1
-	asked      chan *handover
-	abandoned  chan *handover // nobody waits for these any more
-	confirmed  chan members.Confirmed
-	stills     chan still            // an operator wants it to stand still
-	spreads    chan *election.Spread // capacity 1: how this node spreads
-	stirred    chan struct{}         // capacity 1: a member is another to those that spread
-	returns    chan bool             // whether an operator wants the address back here
-	ended      chan struct{}         // closed when Run returns
-	refused    *election.Rejections  // of the members' messages
+	fitted  chan struct{}        // capacity 1: fitness has changed, or the group, or something was posted
+	asked   chan event           // what somebody waits for
+	stirred chan struct{}        // capacity 1: a member is another to those that spread
+	ended   chan struct{}        // closed when Run returns
+	refused *election.Rejections // of the members' messages
 
 	unsent bool // the kernel has refused the newest advertisement; belongs to Run
 
 	mu       sync.Mutex // guards what follows
 	machine  *machine
+	posted   []event // of each kind the newest
 	fitness  election.Fitness
 	probe    func(context.Context) election.Fitness
 	leaseEnd time.Time
@@ -76,10 +68,7 @@ func New(cfg Config, wire Wire, log *slog.Logger) (*Elector, error) {
 	}
 	return &Elector{
 		cfg: cfg, wire: wire, log: log, machine: m, refused: election.NewRejections("message of a member", actOnMembers, log).Name(memberCodeOf),
-		spreads: make(chan *election.Spread, 1), stirred: make(chan struct{}, 1),
-		fitted: make(chan struct{}, 1), drained: make(chan bool, 1), unanswered: make(chan netip.Addr, 1), unreached: make(chan election.Unreached, 1), candidates: make(chan bool, 1), changes: make(chan change, 1),
-		asked: make(chan *handover), abandoned: make(chan *handover), confirmed: make(chan members.Confirmed),
-		stills: make(chan still), returns: make(chan bool), ended: make(chan struct{}),
+		fitted: make(chan struct{}, 1), asked: make(chan event), stirred: make(chan struct{}, 1), ended: make(chan struct{}),
 	}, nil
 }
 
@@ -94,7 +83,34 @@ func (e *Elector) SetFitness(f election.Fitness) {
 	e.wake()
 }
 
-// wake makes the elector look at its fitness, and at its group, again.
+// post has the elector take ev in soon. One of its kind that still waits is replaced. A channel for each kind, and a place in the queue of
+// each, would cost hundreds of electors more than all else that they remember.
+func (e *Elector) post(ev event) {
+	kind := reflect.TypeOf(ev)
+	e.mu.Lock()
+	e.posted = append(slices.DeleteFunc(e.posted, func(o event) bool { return reflect.TypeOf(o) == kind }), ev)
+	e.mu.Unlock()
+	e.wake()
+}
+
+// takePosted takes in what was posted, after the newest fitness.
+func (e *Elector) takePosted(probes *probes) {
+	e.mu.Lock()
+	fitness, posted := e.fitness, e.posted
+	e.posted = nil
+	e.mu.Unlock()
+	e.step(probes, refit{fitness})
+	for _, ev := range posted {
+		if c, ok := ev.(change); ok {
+			e.wire.SetAddresses(c.Addresses)
+			e.cfg.Router, e.cfg.Bound = c.Config, c.bound
+			ev = c.reconfigure
+		}
+		e.step(probes, ev)
+	}
+}
+
+// wake makes the elector look at its fitness, at its group, and at what was posted, again.
 func (e *Elector) wake() {
 	select {
 	case e.fitted <- struct{}{}:
@@ -111,34 +127,18 @@ func (e *Elector) SetProbe(probe func(context.Context) election.Fitness) {
 
 // SetDraining says whether this node drains the connections that came through it after it has passed the address on: the
 // others are told before, so that the next node knows from the beginning. Safe from any goroutine.
-func (e *Elector) SetDraining(draining bool) { newest(e.drained, draining) }
+func (e *Elector) SetDraining(draining bool) { e.post(setDraining{draining}) }
 
 // Reconfigure changes what can change without a new election: priority, interval, preemption and the
 // advertised addresses, with how many are bound (Config.Bound), and members.Config.SpreadEvery. The newest counts.
 func (e *Elector) Reconfigure(cfg vrrp.Config, bound int, spreadEvery time.Duration) {
-	newest(e.changes, change{cfg, bound, spreadEvery})
+	e.post(change{reconfigure{cfg, spreadEvery}, bound})
 }
 
 // change is a live change of configuration.
 type change struct {
-	router      vrrp.Config
-	bound       int
-	spreadEvery time.Duration
-}
-
-// newest puts v in the place of what waits in c, which has a capacity of 1.
-func newest[T any](c chan T, v T) {
-	for {
-		select {
-		case c <- v:
-			return
-		default:
-		}
-		select {
-		case <-c:
-		default:
-		}
-	}
+	reconfigure
+	bound int
 }
 
 // Handover passes the address on to the node of that name or address, or with an empty one to whoever is fit. It returns
@@ -154,8 +154,8 @@ func (e *Elector) Handover(ctx context.Context, to string) error {
 		h.end = end
 	}
 	select {
-	case e.asked <- h:
-		return h.await(ctx, e.abandoned)
+	case e.asked <- want{h}:
+		return h.await(ctx, e.asked)
 	case <-ctx.Done():
 		return election.ErrTimeout
 	case <-e.ended:
@@ -175,7 +175,7 @@ func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) 
 		defer g.leave()
 	}
 	defer close(e.ended)
-	probes := newProbes(e.confirmed)
+	probes := newProbes(e.asked)
 	defer probes.end()
 	e.step(probes, begin{e.newestFitness()})
 	for stopping := ctx.Done(); !e.machine.ended; {
@@ -186,28 +186,14 @@ func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) 
 			e.step(probes, stopOf(context.Cause(ctx)))
 		case <-e.mailed():
 			e.step(probes, arrived{Messages: e.messages()})
-		case c := <-e.confirmed:
-			e.step(probes, confirmed{c})
-		case h := <-e.asked:
-			e.step(probes, want{h})
-		case h := <-e.abandoned:
-			e.step(probes, abandon{h})
-		case on := <-e.drained:
-			e.step(probes, setDraining{on})
-		case a := <-e.unanswered:
-			e.step(probes, setUnanswered{a})
-		case u := <-e.unreached:
-			e.step(probes, setUnreached{u})
-		case on := <-e.candidates:
-			e.step(probes, setCandidate{on})
-		case s := <-e.spreads:
-			e.step(probes, setSpread{s})
+		case ev := <-e.asked:
+			if s, ok := ev.(still); ok {
+				e.standStill(ctx, probes, s)
+				continue
+			}
+			e.step(probes, ev)
 		case <-e.fitted:
-			e.step(probes, refit{e.newestFitness()})
-		case c := <-e.changes:
-			e.wire.SetAddresses(c.router.Addresses)
-			e.cfg.Router, e.cfg.Bound = c.router, c.bound
-			e.step(probes, reconfigure{c.router, c.spreadEvery})
+			e.takePosted(probes)
 		case <-e.wire.Arrived():
 			e.step(probes, arrived{Messages: e.messages(), Adverts: e.adverts()})
 		case <-e.came:
@@ -216,10 +202,6 @@ func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) 
 			}
 			e.noteLate()
 			e.look(probes)
-		case s := <-e.stills:
-			e.standStill(ctx, probes, s)
-		case on := <-e.returns:
-			e.step(probes, takeBack{on})
 		}
 	}
 	return nil
@@ -282,6 +264,7 @@ func (e *Elector) step(probes *probes, ev event) {
 		}
 	}
 	e.tellPulse()
+	e.giveBack()
 }
 
 // carryOut returns the response if the machine waits for one; nil if it does not.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/spare"
 	"github.com/keepvip/keepvip/members"
 )
 
@@ -18,6 +19,9 @@ func (e *Elector) mailed() <-chan struct{} {
 func (e *Elector) messages() []members.Received {
 	if e.cfg.Members == nil {
 		return nil
+	}
+	if e.mail == nil {
+		e.mail = mails.Lend()
 	}
 	e.mail = e.cfg.Members.Wire.Take(e.mail[:0])
 	for _, r := range e.mail {
@@ -65,6 +69,9 @@ func (e *Elector) listen() []Voice {
 		}
 		since = later(since, asked.Add(-members.QuestionGap))
 	}
+	if e.voices == nil {
+		e.voices = heardVoices.Lend()
+	}
 	e.voices = e.cfg.Ears.Heard(e.voices[:0], since)
 	for _, v := range e.voices {
 		e.listened = later(e.listened, v.At)
@@ -74,6 +81,19 @@ func (e *Elector) listen() []Voice {
 
 // listenFor is how long after a question answers to it are looked for.
 const listenFor = 3 * time.Second
+
+// What electors have taken in is theirs for one step.
+var (
+	mails       spare.Slices[members.Received]
+	heardVoices spare.Slices[Voice]
+)
+
+// giveBack follows each step.
+func (e *Elector) giveBack() {
+	mails.Back(e.mail)
+	heardVoices.Back(e.voices)
+	e.mail, e.voices = nil, nil
+}
 
 func later(a, b time.Time) time.Time {
 	if a.Before(b) {

@@ -33,14 +33,14 @@ type handover struct {
 }
 
 // await waits for the answer. When ctx ends it has the elector answer at once: the node is as fit as before when await returns.
-func (h *handover) await(ctx context.Context, abandoned chan<- *handover) error {
+func (h *handover) await(ctx context.Context, to chan<- event) error {
 	select {
 	case err := <-h.done:
 		return err
 	case <-ctx.Done():
 	}
 	select {
-	case abandoned <- h:
+	case to <- abandon{h}:
 		return <-h.done
 	case err := <-h.done:
 		return err

@@ -16,11 +16,11 @@ const probeTime = 2 * time.Second
 type probes struct {
 	ctx     context.Context // until end
 	stop    context.CancelFunc
-	results chan<- members.Confirmed
+	results chan<- event
 	running sync.WaitGroup
 }
 
-func newProbes(results chan<- members.Confirmed) *probes {
+func newProbes(results chan<- event) *probes {
 	p := &probes{results: results}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	return p
@@ -37,7 +37,7 @@ func (p *probes) start(id uint64, fn func(context.Context) election.Fitness, tol
 			c.Fit = !f.Out && f.Less <= max(told.Less, 0) // below 0 is one that wants the address back
 		}
 		select {
-		case p.results <- c:
+		case p.results <- confirmed{c}:
 		case <-p.ctx.Done():
 		}
 	})

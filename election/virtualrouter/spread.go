@@ -11,7 +11,7 @@ import (
 var _ election.Spreader = (*Elector)(nil)
 
 // SetSpread implements election.Spreader. Without the members' protocol nobody hears of it.
-func (e *Elector) SetSpread(s *election.Spread) { newest(e.spreads, s) }
+func (e *Elector) SetSpread(s *election.Spread) { e.post(setSpread{s}) }
 
 // Members implements election.Spreader.
 func (e *Elector) Members() []election.Member {
