@@ -45,7 +45,7 @@ func (l *Looker) listeners() ([]link.Listener, error) {
 
 // Why returns what says why clients are refused at an address of v; empty: they are not, as far as is known. It is nil where no port is known. The holder connects to the address before it says so: a
 // packet filter may pass the connection to somebody.
-func (l *Looker) Why(v config.VIP) func(ctx context.Context, holds bool) string {
+func (l *Looker) Why(v *config.VIP) func(ctx context.Context, holds bool) string {
 	if port, _ := v.ListenPort(); port == 0 {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (l *Looker) Why(v config.VIP) func(ctx context.Context, holds bool) string 
 		if err != nil {
 			return ""
 		}
-		for _, u := range Uncovered(v, all) {
+		for _, u := range Uncovered(*v, all) {
 			if !holds || refused(ctx, u.At) {
 				return u.String()
 			}

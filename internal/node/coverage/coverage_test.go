@@ -24,13 +24,13 @@ func TestHolderBelievesAConnectionMoreThanTheList(t *testing.T) {
 	}
 	why := New(func() ([]link.Listener, error) {
 		return []link.Listener{{At: netip.AddrPortFrom(netip.MustParseAddr("10.77.0.11"), at.Port())}}, nil
-	}).Why(v)
+	}).Why(&v)
 	assert.Empty(t, why(t.Context(), true))
 	assert.Contains(t, why(t.Context(), false), "nothing listens at "+at.String())
 	require.NoError(t, l.Close())
 	assert.Contains(t, why(t.Context(), true), "nothing listens at "+at.String())
 	v.Check.URL = "none"
-	assert.Nil(t, New(nil).Why(v), "no port is known")
+	assert.Nil(t, New(nil).Why(&v), "no port is known")
 	v.Check.URL = "kubeadm"
-	assert.Empty(t, New(func() ([]link.Listener, error) { return nil, errors.New("no") }).Why(v)(t.Context(), true))
+	assert.Empty(t, New(func() ([]link.Listener, error) { return nil, errors.New("no") }).Why(&v)(t.Context(), true))
 }

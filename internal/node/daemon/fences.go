@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/fence"
 	"github.com/keepvip/keepvip/internal/kernel/link"
 	"github.com/keepvip/keepvip/internal/serve/instance"
@@ -38,8 +37,8 @@ func (b *builder) fence(cfg *address.Config, of func(p instance.Place, lease, va
 	}
 }
 
-// groupOf is the group of v at p, with the lease of its election.
-func groupOf(v config.VIP, p instance.Place, kept kernelLease, lease, valid time.Duration) fence.Group {
+// groupOf is the group of an entry's addresses at p, with the lease of its election.
+func groupOf(addresses []netip.Prefix, p instance.Place, kept kernelLease, lease, valid time.Duration) fence.Group {
 	g := fence.Group{Lease: lease, Guard: fence.GuardFor(lease, valid), Answers: p.Bearer.Index}
 	if mac, err := net.ParseMAC(p.Bearer.MAC); err == nil { // none where there is no bearer
 		g.MAC = mac
@@ -47,7 +46,7 @@ func groupOf(v config.VIP, p instance.Place, kept kernelLease, lease, valid time
 	if kept.advert != nil {
 		g.Advert = kept.advert(p)
 	}
-	for _, a := range v.Addresses {
+	for _, a := range addresses {
 		g.Addresses = append(g.Addresses, a.Addr())
 	}
 	return g

@@ -44,7 +44,7 @@ type builder struct {
 	keyed         func() bool // members prove by a key that they are members; nil: they do not
 }
 
-// instance makes v, one of whole.
+// instance makes v, one of whole, of which there may be hundreds: what it keeps of v is one copy.
 func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config, error) {
 	in := instance.Config{
 		VIP: v, Whole: whole, Maker: b,
@@ -60,10 +60,10 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 	} else {
 		in.Lease, in.Outages = electors[v.Election].lease(v, whole)
 		if !v.Local() && !v.HooksOnly { // elsewhere connections are translated, and nothing is bound
-			in.Uncovered = b.coverage.Why(v)
+			in.Uncovered = b.coverage.Why(&v)
 			in.Outside = b.host.outside(v, len(whole.VIPs))
 			in.Lacks = b.host.lacks(v)
-			in.Unrouted = b.host.unrouted(v, b.replies)
+			in.Unrouted = b.host.unrouted(&v, b.replies)
 		}
 	}
 	checkers, err := checkersOf(v, b.near, b.probings, b.log.With("vip", v.Name))
@@ -179,8 +179,9 @@ func (b *builder) addressConfig(in *instance.Config, kept kernelLease, v config.
 		Reset:      resetConnections,
 		Spread:     spread,
 	}
+	addresses := v.Addresses
 	b.fence(&cfg, func(p instance.Place, lease, valid time.Duration) fence.Group {
-		return groupOf(v, p, kept, lease, valid)
+		return groupOf(addresses, p, kept, lease, valid)
 	})
 	return cfg
 }
@@ -205,12 +206,10 @@ func leaseByVRRP(v config.VIP, whole *config.Config) (time.Duration, instance.Ou
 
 // keptByVRRP: an Active whose interval grows sends five more advertisements at the old one.
 func keptByVRRP(v config.VIP) kernelLease {
-	interval := v.VRRP.AdvertisementInterval
+	interval, id, unicast := v.VRRP.AdvertisementInterval, v.VRRP.ID, len(v.VRRP.Peers) > 0 || v.AdvertisesAsRouter()
 	return kernelLease{
-		advert: func(p instance.Place) fence.Advert {
-			return fence.Advert{Source: p.Source, VRID: v.VRRP.ID, Unicast: len(v.VRRP.Peers) > 0 || v.AdvertisesAsRouter()}
-		},
-		paced: 4*interval + interval/2,
+		advert: func(p instance.Place) fence.Advert { return fence.Advert{Source: p.Source, VRID: id, Unicast: unicast} },
+		paced:  4*interval + interval/2,
 	}
 }
 

@@ -8,9 +8,9 @@ import (
 )
 
 // unrouted says why replies from an address of v do not leave this host as they should.
-func (h *host) unrouted(v config.VIP, looker *replies.Looker) func() instance.Unrouted {
+func (h *host) unrouted(v *config.VIP, looker *replies.Looker) func() instance.Unrouted {
 	return func() instance.Unrouted {
-		lost, _ := looker.Of(v, h.seen.owned(), h.seen.has)
+		lost, _ := looker.Of(*v, h.seen.owned(), h.seen.has)
 		return instance.Unrouted{Reason: lost.Reason, Remedy: lost.Remedy}
 	}
 }

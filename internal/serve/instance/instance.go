@@ -229,7 +229,7 @@ func (i *instance) judge(r *result) {
 
 // adjust takes over a configuration that needs no new election. What has not changed is not touched. The service comes first: an
 // advertisement of a new interval makes the others wait no longer than it says.
-func (i *instance) adjust(next Config) {
+func (i *instance) adjust(next *Config) {
 	next.Checks = i.checks.change(next.Checks)
 	v := i.now()
 	if next.Interim == "" && next.mode() == v.cfg.mode() {
@@ -237,12 +237,12 @@ func (i *instance) adjust(next Config) {
 	}
 	next.Leaving.drain(v.cfg.Leaving, v.service)
 	if s, ok := v.service.(Reconfigurer); ok {
-		s.Reconfigure(&next)
+		s.Reconfigure(next)
 	}
 	if v.elector != nil {
 		v.elector.SetProbe(next.Fresh)
 		if e, ok := v.elector.(Adjuster); ok {
-			e.Adjust(&next, v.place)
+			e.Adjust(next, v.place)
 		}
 	}
 	verdicts := i.checks.newest()
@@ -250,7 +250,7 @@ func (i *instance) adjust(next Config) {
 		if v.cfg.mode() != next.mode() {
 			v.known = v.state == election.Active || v.holder.IsValid()
 		}
-		v.cfg, v.verdicts = &next, verdicts
+		v.cfg, v.verdicts = next, verdicts
 	})
 }
 

@@ -150,13 +150,13 @@ func (a *Set) adjust(changed []Config) {
 
 // adjustment is a configuration on its way to an instance.
 type adjustment struct {
-	cfg  Config
+	cfg  *Config
 	done chan struct{} // closed when it has been taken over
 }
 
 // submit hands a configuration over. wait returns when it has been taken over, or never will be.
 func (i *instance) submit(in Config) (wait func()) {
-	a := &adjustment{cfg: in, done: make(chan struct{})}
+	a := &adjustment{cfg: &in, done: make(chan struct{})}
 	select {
 	case i.adjusts <- a:
 	case <-i.stopped:
