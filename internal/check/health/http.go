@@ -78,10 +78,7 @@ func (p *httpProber) secure(cfg Config, host string) {
 	case name == "" && net.ParseIP(host) == nil:
 		name = host
 	}
-	p.tls = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, ServerName: name}
-	if fast(cfg) {
-		p.tls.CurvePreferences = curves()
-	}
+	p.tls = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, ServerName: name, CurvePreferences: curves()}
 	p.tls.VerifyConnection = func(cs tls.ConnectionState) error {
 		if len(cs.PeerCertificates) > 0 {
 			p.expires = cs.PeerCertificates[0].NotAfter

@@ -2,6 +2,7 @@ package health
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -120,6 +121,17 @@ func TestProbeAsksByGETOnANewConnection(t *testing.T) {
 	}
 	assert.Equal(t, []string{"GET /readyz?exclude=etcd HTTP/1.1 close=true", "GET /readyz?exclude=etcd HTTP/1.1 close=true"}, seen)
 	assert.NotEqual(t, from[0], from[1])
+}
+
+func TestProbeExchangesKeysAsCheaplyAsItCan(t *testing.T) {
+	t.Parallel()
+	var by tls.CurveID
+	s := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { by = r.TLS.CurveID }))
+	defer s.Close()
+	p, err := newHTTPProber(Config{URL: s.URL})
+	require.NoError(t, err)
+	require.Equal(t, Pass, p.Probe(t.Context()).Outcome)
+	assert.Equal(t, tls.X25519, by)
 }
 
 func TestProbePlainHTTP(t *testing.T) {
