@@ -339,26 +339,36 @@ func (p *Publisher) Expire(now time.Time) (out []Outgoing) {
 	return out
 }
 
-// renew tells those that are due, so many at most, forgets those whose leases are over, and notes when the next one is due.
+// renew tells those that are due, so many at most, forgets those whose leases are over, and notes when the next one is due. It goes through
+// thousands up to 50 times a second.
 func (p *Publisher) renew(now time.Time, g *published, most int) (out []Outgoing) {
-	g.expire(now)
-	g.next, g.looked = time.Time{}, now
 	var list List
+	var next time.Time
+	over, looked := false, now
 	for _, s := range g.subscribers {
+		if !now.Before(s.expires) {
+			over = true
+			continue
+		}
+		next = sooner(next, s.expires)
+		if g.report == nil {
+			continue
+		}
 		switch {
-		case g.report == nil || now.Before(s.due):
+		case now.Before(s.due):
 		case len(out) >= most:
-			g.looked = time.Time{} // and the rest at once
+			looked = time.Time{} // and the rest at once
 		default:
 			if list.Every == 0 {
 				list = p.lines(now, g)
 			}
 			out = append(out, p.tell(now, g, list, s)...)
 		}
-		g.next = sooner(g.next, s.expires)
-		if g.report != nil {
-			g.next = sooner(g.next, s.due)
-		}
+		next = sooner(next, s.due)
+	}
+	g.next, g.looked = next, looked
+	if over {
+		g.expire(now)
 	}
 	return out
 }

@@ -38,6 +38,7 @@ type Server struct {
 	groups map[netip.Addr]int // how often each is served: an entry that is made anew may begin before the old one ends
 	run    *serving           // nil: no group is served
 	unsent []Outgoing         // of the newest Tell
+	armed  time.Time          // when tick looks next by itself; zero: it does not, or does so anyway
 	said   time.Time          // when it was last that somebody got no place
 	flood  uint64             // datagrams of the members' sockets that there was no room for
 }
@@ -178,9 +179,13 @@ func (s *Server) hear(r *serving, in Packet) {
 		s.said = now
 	}
 	most := s.pub.most
+	due := s.pub.Deadline()
+	rouse := !due.IsZero() && (s.armed.IsZero() || due.Before(s.armed)) // thousands ask, and most of them change nothing of that
 	s.mu.Unlock()
 	r.send(out)
-	r.rouse()
+	if rouse {
+		r.rouse()
+	}
 	if say {
 		s.log.Warn("a host that asks who the members are gets no place", "code", string(code.FollowersFull), "from", in.From, "places", most,
 			"refused", refused, "remedy", code.FollowersFull.Entry().Remedy)
@@ -346,10 +351,12 @@ func (r *serving) stopped() bool {
 func (s *Server) owed() (out []Outgoing, next time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.armed = time.Time{}
 	if out, s.unsent = s.unsent, nil; len(out) > 0 {
 		return out, time.Time{}
 	}
 	if next = s.pub.Deadline(); next.IsZero() || time.Now().Before(next) {
+		s.armed = next
 		return nil, next
 	}
 	return s.pub.Expire(time.Now()), s.pub.Deadline()
