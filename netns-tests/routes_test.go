@@ -218,13 +218,13 @@ func TestRoutedAddressIsAnnouncedByEachHealthyNode(t *testing.T) {
 // where hosts that speak BGP have theirs.
 func (f *fabric) staysConnected(n *lab.Node) (leave func()) {
 	own := []string{"10.98.0.1", "fd98::1"}
-	ip := func(do string) {
+	ip := func(do string, more ...string) {
 		for _, a := range own {
-			_, err := n.Run("ip", "addr", do, a, "dev", "lo")
+			_, err := n.Run("ip", append([]string{"addr", do, a, "dev", "lo"}, more...)...)
 			require.NoError(f.t, err)
 		}
 	}
-	ip("add")
+	ip("add", "nodad") // without it the kernel lets nobody connect from the IPv6 address for a moment
 	var open []net.Conn
 	for i, a := range routedVIPs {
 		for _, from := range []net.Addr{nil, &net.TCPAddr{IP: net.ParseIP(own[i])}} {
