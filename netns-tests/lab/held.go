@@ -71,8 +71,8 @@ type heldConn struct {
 
 const (
 	heldEvery = 50 * time.Millisecond
-	// heldGrace is for how long answers are waited for at the end: longer than TCP's second retransmission.
-	heldGrace = 2 * time.Second
+	// heldGrace is for how long answers are waited for at the end: after an outage TCP waits for as long again before it sends what was lost.
+	heldGrace = 30 * time.Second
 	heldPing  = 8 // octets
 )
 
