@@ -29,7 +29,7 @@ func TestDrillMeasuresWhatAClientSees(t *testing.T) {
 	backup := g.Lab.Nodes[holder.ID%3]
 	assert.Equal(t, 1, command(t, backup, "drill", "apiserver"), "it holds nothing")
 	require.Equal(t, 0, command(t, backup, "drain"))
-	settleFor(200 * time.Millisecond)
+	knowsUnfit(t, holder, backup)
 	assert.Equal(t, 3, command(t, holder, "drill", "apiserver"), "another one is drained")
 	assert.Equal(t, []*lab.Node{holder}, g.Holders())
 }

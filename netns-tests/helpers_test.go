@@ -200,6 +200,20 @@ func goneOnceTold(t *testing.T, n *lab.Node, a netip.Addr) {
 	eventually(t, 20*time.Second, "the address is gone once its clients are told", func() bool { return !n.Holds(a) })
 }
 
+// knowsUnfit waits until the holder has heard that each of these takes no address.
+func knowsUnfit(t *testing.T, holder *lab.Node, others ...*lab.Node) {
+	t.Helper()
+	eventually(t, 10*time.Second, "the holder knows who takes nothing", func() bool {
+		unfit := 0
+		for _, m := range statusOf(t, holder).VIPs[0].Members {
+			if m.Unfit != "" && slices.ContainsFunc(others, func(n *lab.Node) bool { return n.Address.String() == m.Address }) {
+				unfit++
+			}
+		}
+		return unfit == len(others)
+	})
+}
+
 // weighs is the memory of the daemon that has most, in bytes, without pages of the program file: how many of those are mapped beside one that
 // is needed is for the kernel to say, and the resident set for the bench.
 func weighs(t *testing.T, g *trial.Group) (most int64) {
