@@ -15,7 +15,7 @@ var most = map[string]int{
 	"forbidden words":                                77,
 	"sentences over 30 words":                        106,
 	"sentences that begin with Of, Who, What or One": 164,
-	"lines over 120 columns":                         1233,
+	"lines over 120 columns":                         1198,
 }
 
 // forbidden words have a plainer one: immediately, repair, with Raft, with VRRP.
