@@ -179,6 +179,8 @@ type Config struct {
 	Fast bool
 	// Passive tells and listens, but neither asks nor gives: the address cannot move without others.
 	Passive bool
+	// Patient follows a holder that is a member for as long as that advertises, also when it answers no REQUEST: nothing is taken without a GRANT.
+	Patient bool
 	// Preempt lets a node of higher priority ask a fit holder, after PreemptDelay.
 	Preempt      bool
 	PreemptDelay time.Duration

@@ -194,7 +194,7 @@ func (m *Machine) Defers(now time.Time, source netip.Addr) bool {
 	if h == nil || h.Peer.State != vrrp.Active || m.left || m.own.cfg.Passive {
 		return false
 	}
-	return now.Before(m.recovered()) || m.requester.defers(now, h.Address)
+	return m.own.cfg.Patient || now.Before(m.recovered()) || m.requester.defers(now, h.Address)
 }
 
 // holder is the other node that holds the address, as far as is known; nil if there is none.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/bubble"
+	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -171,6 +172,19 @@ func TestTakeBackEndsWithItsContext(t *testing.T) {
 		others[0].SetFitness(election.Fitness{})
 		time.Sleep(2 * time.Second)
 		assert.True(t, h.holds(), "nothing of the wish is left")
+		stopAll(t, append(others, h)...)
+	})
+}
+
+// A holder that is too slow to answer serves all the same: a drill's way back must not make two of them.
+func TestTakeBackTakesNothingFromAMemberThatDoesNotAnswer(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l, h, others := talking(t)
+		l.deafen(members.Request)
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+		defer cancel()
+		assert.ErrorIs(t, elector(others[0]).TakeBack(ctx), election.ErrTimeout)
+		assert.Equal(t, h, holder(t, 0, append(others, h)...))
 		stopAll(t, append(others, h)...)
 	})
 }

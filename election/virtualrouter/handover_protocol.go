@@ -44,7 +44,8 @@ func (x *handoverProtocol) config() members.Config {
 	c.Addresses = members.DigestOf(r.Addresses)
 	c.Address, c.Preempt, c.PreemptDelay = x.m.source.WithZone(""), r.Preempt, r.PreemptDelay
 	if x.recall.on {
-		c.Preempt, c.PreemptDelay = true, 0
+		// The way back is in no hurry. A holder that is only slow would answer beside this node until it has heard it.
+		c.Preempt, c.PreemptDelay, c.Patient = true, 0, true
 	}
 	// Whoever has the shorter interval is the first that may answer again.
 	r.Interval = min(r.Interval, x.m.router.Snapshot().ActiveAdverInterval)
