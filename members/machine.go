@@ -186,7 +186,7 @@ func (m *Machine) Claimants(now time.Time) []Claimant {
 }
 
 // Defers tells whether an advertisement of lower priority from source, which would let this node take over, is to be
-// followed instead: its sender is a member, and passing the address on is under way. Each reason ends by itself, and
+// followed instead: its sender is a member, and passing the address on is under way, or this node is Patient. Each reason ends by itself, and
 // one that sends no advertisements is never deferred to.
 func (m *Machine) Defers(now time.Time, source netip.Addr) bool {
 	m.expire(now)

@@ -36,7 +36,7 @@ func TestQuietGroup(t *testing.T) {
 	r := m.Stop()
 	assert.LessOrEqual(t, r.Takeovers(lab.VIP4, at), 2*r.BySilence(at), "a takeover from a holder that advertised")
 	reached(t, g)
-	assert.LessOrEqual(t, weighs(t, g), int64(8_000_000))
+	assert.LessOrEqual(t, weighs(t, g, (*lab.Process).Own), int64(8_000_000))
 }
 
 func TestTwoCapabilitiesSuffice(t *testing.T) {

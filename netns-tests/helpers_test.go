@@ -214,14 +214,14 @@ func knowsUnfit(t *testing.T, holder *lab.Node, others ...*lab.Node) {
 	})
 }
 
-// weighs is the memory of the daemon that has most, in bytes, without pages of the program file: how many of those are mapped beside one that
-// is needed is for the kernel to say, and the resident set for the bench.
-func weighs(t *testing.T, g *trial.Group) (most int64) {
+// weighs is the memory of the daemon that has most, in bytes. Own leaves out pages of the program file: how many of those are mapped beside one
+// that is needed is for the kernel to say.
+func weighs(t *testing.T, g *trial.Group, memory func(*lab.Process) (int64, error)) (most int64) {
 	t.Helper()
 	for _, n := range g.Lab.Nodes {
-		own, err := g.Daemon(n).Own()
+		has, err := memory(g.Daemon(n))
 		require.NoError(t, err)
-		most = max(most, own)
+		most = max(most, has)
 	}
 	return most
 }

@@ -42,7 +42,7 @@ func TestMemberListensForItsOwnPrograms(t *testing.T) {
 	held, err := s.Lab.Hold(other.Namespace, lab.HeldConfig{Target: listener, Count: 60})
 	require.NoError(t, err)
 	eventually(t, 5*time.Second, "60 connections", func() bool { return held.Greeted() == 60 })
-	assert.LessOrEqual(t, weighs(t, s.Group), int64(8_000_000))
+	assert.LessOrEqual(t, weighs(t, s.Group, (*lab.Process).Own), int64(8_000_000))
 	require.Zero(t, s.verb(other, "handover"))
 	eventually(t, 10*time.Second, "it serves the programs of a member that was the holder", servedBy(other, 3))
 	at, err := dead.PowerOff()

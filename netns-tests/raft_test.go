@@ -59,7 +59,7 @@ func TestRaftRefusesCallersWithoutKey(t *testing.T) {
 		settleFor(time.Second)
 		return holder
 	})
-	assert.LessOrEqual(t, weighs(t, g), int64(35<<20))
+	assert.LessOrEqual(t, weighs(t, g, (*lab.Process).RSS), int64(35<<20))
 }
 
 // Two of three die: the third says everywhere that nobody can hold the address, until one of them is back.
