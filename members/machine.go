@@ -263,7 +263,7 @@ func (m *Machine) grant(now time.Time) {
 func (m *Machine) seek(now time.Time) {
 	cfg, self := &m.own.cfg, &m.own.self
 	m.act(m.requester.seek(now, situation{
-		address: cfg.Address, priority: self.Priority, ready: self.State == vrrp.Backup && self.Fit, passive: cfg.Passive,
+		address: cfg.Address, priority: self.Priority, ready: self.State == vrrp.Backup && self.Fit, passive: cfg.Passive, within: m.own.within(),
 		preempt: cfg.Preempt, preemptDelay: cfg.PreemptDelay, recovered: m.recovered(),
 		holder: m.holder(now), asked: m.table.find(m.requester.from),
 	}))

@@ -304,6 +304,37 @@ func TestMachineRequesterGivesUpOnAHolderThatDoesNotAnswer(t *testing.T) {
 	assert.True(t, r.m.Defers(r.now, nodeB), "another epoch is another matter")
 }
 
+// A fit holder serves its clients, so a node of higher priority is in no hurry. Plain VRRP would take the address from a holder that is only slow, and
+// both would answer until that holder has heard it.
+func TestMachineRequesterAsksAFitHolderForLongerThanAnUnfitOne(t *testing.T) {
+	r := newRig(t, nil)
+	r.step(SetSelf{Self{State: vrrp.Backup, Priority: 150, Fit: true}})
+	r.hello(nodeB, other(vrrp.Active, true))
+	r.step(Confirmed{ID: 1, Fit: true})
+	asked := 0
+	for range 6 {
+		asked += len(r.wait(800 * ms))
+		r.hello(nodeB, other(vrrp.Active, true))
+		assert.True(t, r.m.Defers(r.now, nodeB), "after %v", r.now.Sub(epoch))
+	}
+	assert.Greater(t, asked, 80, "twice in a third of the lease, for which a GRANT may be taken")
+	r.wait(500 * ms)
+	assert.False(t, r.m.Defers(r.now, nodeB), "now VRRP decides: a holder that hears no REQUEST would keep the address for ever")
+}
+
+// The last of many REQUESTs is as good as the first.
+func TestMachineRequesterTakesTheGrantOfASlowHolder(t *testing.T) {
+	r := newRig(t, nil)
+	r.step(SetSelf{Self{State: vrrp.Backup, Priority: 150, Fit: true}})
+	r.hello(nodeB, other(vrrp.Active, true))
+	r.step(Confirmed{ID: 1, Fit: true})
+	did := r.wait(2*time.Second + 40*ms)
+	var nonce uint64
+	_, err := fmt.Sscanf(did[len(did)-1], "REQUEST to "+nodeB.String()+" nonce %d", &nonce)
+	require.NoError(t, err, "%q", did)
+	assert.Equal(t, []string{"take from " + nodeB.String()}, r.grant(nodeB, nonce))
+}
+
 func TestMachineWhoAsksWhom(t *testing.T) {
 	higher := func(f PeerState) PeerState { f.Base, f.Priority = 200, 200; return f }
 	reserved := func(f PeerState, to netip.Addr) PeerState { f.For = to; return f }

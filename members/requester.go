@@ -13,13 +13,16 @@ const (
 	confirmTime = 2 * time.Second
 	// retryConfirm is the pause after a probe that failed, and the least time from the beginning of one to that of the next.
 	retryConfirm = 250 * time.Millisecond
+	// patience is how long a holder that is fit is asked, which an own priority above the holder's does not make urgent: a holder that is only slow
+	// would answer beside the one that takes the address by plain VRRP.
+	patience = 5 * time.Second
 	// giveUpFor is how long a holder that does not answer is left to plain VRRP.
 	giveUpFor = 5 * time.Second
 	// otherTime is how long another node that was given the address, or is to have it, is waited for.
 	otherTime = time.Second
 )
 
-// retries are the pauses after each REQUEST; after the last one the node gives up.
+// retries are the pauses after each REQUEST. After the last one the node gives up, or is patient.
 var retries = [...]time.Duration{
 	20 * time.Millisecond, 40 * time.Millisecond, 80 * time.Millisecond, 160 * time.Millisecond, 200 * time.Millisecond,
 }
@@ -50,7 +53,8 @@ type requester struct {
 	from    netip.Addr // the holder, of this session and epoch
 	session uint64
 	epoch   uint64
-	asked   []request
+	begun   time.Time // of asking
+	asked   []request // as many of the last ones as there are retries
 
 	outranking time.Time // since when the holder, though fit, has a lower priority; zero if it has not
 	reserved   time.Time // since when the holder waits for somebody else to ask; zero if it does not
@@ -70,6 +74,7 @@ type situation struct {
 	priority uint8      // own
 	ready    bool       // this node is Backup, and fit
 	passive  bool
+	within   time.Duration // for how long after its REQUEST a GRANT may be taken
 
 	preempt      bool          // a fit holder of lower priority is asked, too
 	preemptDelay time.Duration // for how long it has to have been one
@@ -108,7 +113,7 @@ func (t *requester) seek(now time.Time, s situation) Action {
 	case due && t.phase == confirming:
 		t.pause(now)
 	case due && t.phase == asking:
-		return t.ask(now)
+		return t.ask(now, s.within)
 	}
 	return nil
 }
@@ -220,18 +225,23 @@ func (t *requester) confirmed(now time.Time, c Confirmed) {
 		t.pause(now)
 		return
 	}
-	t.phase, t.until, t.asked = asking, now, nil
+	t.phase, t.until, t.begun, t.asked = asking, now, now, nil
 }
 
-// ask sends a REQUEST, or gives up.
-func (t *requester) ask(now time.Time) Action {
-	if len(t.asked) == len(retries) {
+// ask sends a REQUEST, or gives up. While it is patient it asks twice in the time in which a GRANT may be taken: a slow holder answers the last
+// REQUEST that it finds, and a GRANT that came too late would leave the address without a holder until that takes it back.
+func (t *requester) ask(now time.Time, within time.Duration) Action {
+	pause := within / 2
+	if n := len(t.asked); n < len(retries) {
+		pause = retries[n]
+	} else if t.outranking.IsZero() || now.Sub(t.begun) >= patience {
 		t.phase, t.until, t.asked = gaveUp, now.Add(giveUpFor), nil
 		return nil
+	} else {
+		t.asked = slices.Delete(t.asked, 0, 1)
 	}
 	r := request{nonce: t.next(), at: now}
-	t.until = now.Add(retries[len(t.asked)])
-	t.asked = append(t.asked, r)
+	t.until, t.asked = now.Add(max(pause, retries[0])), append(t.asked, r)
 	return sendTransfer{Request, Transfer{To: t.from, Session: t.session, Epoch: t.epoch, Nonce: r.nonce}}
 }
 

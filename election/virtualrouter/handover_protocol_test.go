@@ -341,6 +341,30 @@ func TestHandoverHigherPriorityAsksInsteadOfPreempting(t *testing.T) {
 	})
 }
 
+// The holder is well, and short of a processor: it answers no REQUEST for three seconds. It would answer for the address until it had heard that it
+// was taken. One that never hears a REQUEST gives way by plain VRRP, later.
+func TestHandoverHigherPriorityIsPatientWithAFitHolder(t *testing.T) {
+	for name, ends := range map[string]bool{"slow": true, "port filtered": false} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				l := newLAN()
+				l.talk = true
+				low := l.start(t, nodeB, nil)
+				holder(t, time.Second, low)
+				high := l.start(t, nodeA, func(c *vrrp.Config) { c.Priority = 150 })
+				l.deafen(members.Request)
+				assert.Equal(t, low, holder(t, 3*time.Second, low, high))
+				if ends {
+					l.deafen(0)
+				}
+				assert.Equal(t, high, holder(t, 3500*time.Millisecond, low, high))
+				assert.Equal(t, ends, slices.Contains(l.what(low.self), "GRANT"))
+				stopAll(t, low, high)
+			})
+		})
+	}
+}
+
 func TestHandoverAllUnfitNothingMovesUntilOneHasRecoveredForAWhile(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		_, h, others := talking(t)

@@ -57,6 +57,10 @@ func wire() []Mutation {
 			Old: `a.session == p.session && now.Sub(p.at) < within {`, New: `a.session == p.session {`,
 		},
 		{
+			Name: "a fit holder is asked for half a second only", File: "members/requester.go", Test: "TestMachineRequesterAsksAFitHolderForLongerThanAnUnfitOne",
+			Old: `t.outranking.IsZero() || now.Sub(t.begun) >= patience {`, New: `now.Sub(t.begun) < patience {`,
+		},
+		{
 			Name: "the second chance of a connection is not its former member", File: "members/slots/slots.go", Test: "TestMakeMemberInTheMidstKeepsConnections",
 			Old: `for _, m := range former {`, New: `for _, m := range former[:0] {`,
 		},
