@@ -10,24 +10,29 @@ import (
 	"github.com/keepvip/keepvip/internal/config"
 )
 
-// limitGOMAXPROCS has the process use one processor at a time where all addresses are elected by Raft, and where there are many with VRRP
-// that advertise no more than once a second. A leader wakes up some forty times a second, and of many Virtual Routers dozens wake up together.
-// Each time that there is another processor the scheduler wakes a second thread to look for work, which costs a fifth of all that it
-// takes. What runs here runs for microseconds; the lease has room for a quarter of a second. With VRRP's shorter timers all
-// processors may be used, and so they may where the environment says how many.
+// limitGOMAXPROCS has the process use few processors at a time, unless the environment says how many. Each time that there is another one the
+// scheduler wakes a second thread to look for work, and what the runtime keeps for each is never given back: with 64 processors an idle node
+// takes a fifth more of one, and 2.5 MB. What runs here runs for microseconds.
 func limitGOMAXPROCS(cfg *config.Config) {
 	if os.Getenv("GOMAXPROCS") != "" {
 		return
 	}
-	switch {
-	case unhurried(cfg):
-		runtime.GOMAXPROCS(1)
-	case runtime.GOMAXPROCS(0) == 1:
-		runtime.SetDefaultGOMAXPROCS()
-	}
+	runtime.SetDefaultGOMAXPROCS() // the processors that this process may use, and the limit of its control group
+	runtime.GOMAXPROCS(processors(cfg, runtime.GOMAXPROCS(0)))
 }
 
-// unhurried tells whether one processor is as good as all of them.
+// processors is how many of those that there are the process uses at a time. It is one where all addresses are elected by Raft, and where there
+// are many with VRRP that advertise no more than once a second: a leader wakes up some forty times a second, and of many Virtual Routers dozens
+// wake up together, which would cost a fifth more. The lease has room for a quarter of a second there. With VRRP's shorter timers no election
+// waits for something else that computes, such as a probe's key exchange.
+func processors(cfg *config.Config, all int) int {
+	if unhurried(cfg) {
+		return 1
+	}
+	return min(all, 2)
+}
+
+// unhurried tells whether one processor is as good as two.
 func unhurried(cfg *config.Config) bool {
 	if len(cfg.ByRaft()) == len(cfg.VIPs) {
 		return true

@@ -26,7 +26,9 @@ func TestLimitGOMAXPROCS(t *testing.T) {
 		return cfg
 	}
 	limitGOMAXPROCS(of(config.ElectionVRRP, config.ElectionRaft))
-	assert.Equal(t, all, runtime.GOMAXPROCS(0))
+	assert.Equal(t, min(all, 2), runtime.GOMAXPROCS(0))
+	assert.Equal(t, 2, processors(of(config.ElectionVRRP), 64), "a large machine")
+	assert.Equal(t, 1, processors(of(config.ElectionVRRP), 1), "a small one")
 	limitGOMAXPROCS(of(config.ElectionRaft, config.ElectionRaft))
 	assert.Equal(t, 1, runtime.GOMAXPROCS(0))
 	limitGOMAXPROCS(of(config.ElectionVRRP))
