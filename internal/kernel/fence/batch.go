@@ -50,11 +50,11 @@ func (l *onLink) commit(batch []*change) error {
 		l.open = nil
 		l.ending.Store(nil)
 		s.unfollow()
-		return s.Remove()
+		return s.remove()
 	}
 	before := s.leftovers
 	s.leftovers = without(before, next)
-	if err := s.Set(s.with(next), held...); err != nil {
+	if err := s.set(s.with(next), held...); err != nil {
 		s.leftovers = before
 		s.groups = withoutLeavers(s.groups, batch)
 		return err
@@ -112,7 +112,7 @@ func (l *onLink) begin(batch []*change, groups []Group, held []uint32) error {
 	if err != nil {
 		return err
 	}
-	s.Fence = fence
+	s.linkFence = fence
 	s.unfollow = l.watch.Follow(s.follow)
 	l.open, l.known = s, true
 	l.ending.Store(fence)

@@ -97,7 +97,7 @@ func TestChangesThatMoveAddressesBetweenGroups(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := NewLinks(nil, nil).on(5)
-			l.open = &shared{Fence: &Fence{}, groups: tt.have}
+			l.open = &shared{linkFence: &linkFence{}, groups: tt.have}
 			for _, g := range tt.refused {
 				require.ErrorContains(t, l.apply(&change{group: g, replaces: &Share{id: g.ID}}), "already")
 			}
@@ -112,7 +112,7 @@ func TestChangesThatMoveAddressesBetweenGroups(t *testing.T) {
 func TestRefusedChangeOfOneThatLeavesIsForgotten(t *testing.T) {
 	x, y := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")
 	l := NewLinks(nil, nil).on(5)
-	l.open = &shared{Fence: &Fence{}, groups: []Group{grouped(2, x), grouped(3, y)}}
+	l.open = &shared{linkFence: &linkFence{}, groups: []Group{grouped(2, x), grouped(3, y)}}
 	changed, left := &Share{id: 2}, &Share{id: 3}
 	require.Error(t, l.apply(&change{group: grouped(2, y), replaces: changed}))
 	require.Error(t, l.apply(&change{group: grouped(3, x, y), replaces: left}))
@@ -124,13 +124,13 @@ func TestRefusedChangeOfOneThatLeavesIsForgotten(t *testing.T) {
 
 // The link may be given another name meanwhile, which the one that makes the fence anew finds out. The race detector judges.
 func TestRefusedGroupsAreSaidWithTheNameThatTheLinkHas(t *testing.T) {
-	f := &Fence{tables: tablesFor(5, "eth0", testMark)}
+	f := &linkFence{kernel: inKernel{tables: tablesFor(5, "eth0", testMark)}}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		f.tables.link.device = "lan0"
+		f.kernel.tables.link.device = "lan0"
 	})
-	assert.ErrorContains(t, f.Set([]Group{{}}), "fence: set groups on ")
+	assert.ErrorContains(t, f.set([]Group{{}}), "fence: set groups on ")
 	wg.Wait()
 }

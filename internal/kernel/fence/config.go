@@ -23,7 +23,7 @@ type config struct {
 type Group struct {
 	ID        uint32           // unique on the link, not 0; the caller's choice
 	Addresses []netip.Addr     // of either family
-	Advert    Advert           // the advertisement that renews the lease; the zero Advert if Fence.Renew does
+	Advert    Advert           // the advertisement that renews the lease; the zero Advert if Share.Renew does
 	Lease     time.Duration    // how long the addresses answer after the last renewal
 	Guard     time.Duration    // how long the fence is in place after the last Hold; longer than Lease and than the address's own lifetime
 	Spread    Spread           // ports that each member serves; none: the holder alone serves the addresses

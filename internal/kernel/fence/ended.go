@@ -87,8 +87,8 @@ func (l *Links) End(index int) bool {
 	return f != nil && f.ends()
 }
 
-func (f *Fence) ends() bool {
+func (f *linkFence) ends() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.tables.link.ends()
+	return f.kernel.tables.link.ends()
 }

@@ -57,7 +57,7 @@ var lineEnds = map[string][2]netip.Addr{
 func TestFenceEndsLeasesBeforeTheEndOfALineIsHeard(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(long, 2*long)
-	require.NoError(t, f.Hold(4, 6))
+	require.NoError(t, f.hold(4, 6))
 	for family, ends := range lineEnds {
 		for how, unread := range map[string]bool{"FIN": false, "RST": true} {
 			w.advertiseBoth()
@@ -83,14 +83,14 @@ func TestFenceEndsLeasesBeforeTheEndOfALineIsHeard(t *testing.T) {
 	w.all(false, "after the end of the process")
 	w.advertiseBoth()
 	w.all(true, "an advertisement of the next run begins a lease again")
-	require.NoError(t, f.Verify())
+	require.NoError(t, f.verify())
 }
 
 // TestFenceGoesOnWhereALineEndsInOrder: the mark is taken off before, or it is that of a run before this one.
 func TestFenceGoesOnWhereALineEndsInOrder(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(long, 2*long)
-	require.NoError(t, f.Hold(4, 6))
+	require.NoError(t, f.hold(4, 6))
 	w.advertiseBoth()
 	for family, ends := range lineEnds {
 		for how, mark := range map[string]Mark{"no mark": 0, "the mark of the run before": testMark - 1, "others' bits": 0xffff0f80} {
@@ -115,7 +115,7 @@ func TestFenceGoesOnWhereALineEndsInOrder(t *testing.T) {
 func TestFenceKeepsTheLeaseWhereTheEndDoesNotLeave(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(long, 2*long)
-	require.NoError(t, f.Hold(4, 6))
+	require.NoError(t, f.hold(4, 6))
 	w.advertiseBoth()
 	drop := exec.Command("nft", "-f", "-")
 	drop.Stdin = strings.NewReader("table inet filter { chain out { type filter hook output priority 0; tcp dport 9646 tcp flags & (fin|rst) != 0 drop; }; }")
@@ -134,10 +134,10 @@ func TestFenceEndsTheLeasesOfGroupsThatCameLater(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(long, 2*long)
 	later := Group{ID: 9, Addresses: []netip.Addr{netip.MustParseAddr("10.1.0.109")}, Lease: long, Guard: 2 * long}
-	require.NoError(t, f.Set(append(sorted(f.want.groups)[:1], later)))
-	require.NoError(t, f.Verify())
-	require.NoError(t, f.Hold(4, 9))
-	require.NoError(t, f.Renew(9, time.Now().Add(long)))
+	require.NoError(t, f.set(append(sorted(f.want.groups)[:1], later)))
+	require.NoError(t, f.verify())
+	require.NoError(t, f.hold(4, 9))
+	require.NoError(t, f.renew(9, time.Now().Add(long)))
 	w.advertise(w.own4, 51, 100)
 	fd, at := w.line(lineEnds["IPv4"][0], lineEnds["IPv4"][1], testMark)
 	require.NoError(t, unix.Close(fd))
@@ -147,7 +147,7 @@ func TestFenceEndsTheLeasesOfGroupsThatCameLater(t *testing.T) {
 	assert.Zero(t, w.left(f, 9), "a group whose lease this process renews")
 	c, err := nftables.New()
 	require.NoError(t, err)
-	rules, err := c.GetRules(f.tables.link.table, f.tables.link.chain(chainEnded))
+	rules, err := c.GetRules(f.kernel.tables.link.table, f.kernel.tables.link.chain(chainEnded))
 	require.NoError(t, err)
 	assert.Len(t, rules, 2)
 }
@@ -156,7 +156,7 @@ func TestFenceEndsTheLeasesOfGroupsThatCameLater(t *testing.T) {
 func TestFenceOfTheNextRunOutlivesTheRepeatedEndOfTheLast(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(long, 2*long)
-	require.NoError(t, f.Hold(4, 6))
+	require.NoError(t, f.hold(4, 6))
 	w.advertiseBoth()
 	fd, _ := w.line(lineEnds["IPv4"][0], lineEnds["IPv4"][1], testMark)
 	w.client.Enter()
@@ -178,7 +178,7 @@ func TestFenceOfTheNextRunOutlivesTheRepeatedEndOfTheLast(t *testing.T) {
 	f.dies()
 	next, err := open(config{Index: w.index, Name: "eth0", Mark: testMark + 1, Groups: groups, Bound: []uint32{4, 6}})
 	require.NoError(t, err)
-	t.Cleanup(func() { assert.NoError(t, next.Remove()) })
+	t.Cleanup(func() { assert.NoError(t, next.remove()) })
 	w.advertiseBoth()
 	w.holder.Eventually(func() bool { return repeated("4 ") || repeated("5 ") || repeated("6 ") }, "the FIN again and again")
 	assert.NotZero(t, w.left(next, 4))

@@ -8,8 +8,6 @@ import (
 
 	"github.com/google/nftables"
 	"golang.org/x/sys/unix"
-
-	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 )
 
 var (
@@ -24,38 +22,35 @@ var (
 // part is a way in which addresses answer; Parts add up.
 type part uint8
 
-// What Shut can stop.
+// What shut can stop.
 const (
 	discovery part = 1 << iota // ARP and neighbour discovery for them and in their name
-	In                         // hearing anything for them
-	Out                        // saying anything in their name
+	inward                     // hearing anything for them
+	outward                    // saying anything in their name
 )
 
-// Fence keeps a node from answering for addresses without a lease, even if this process is frozen or gone: the kernel itself drops such
+// linkFence keeps a node from answering for addresses without a lease, even if this process is frozen or gone: the kernel itself drops such
 // frames as soon as the lease of their group has run out. It is an nftables table of our own on one link, and one for ARP on all others.
 //
-// Two timers decide for each group. Its guard says that the node holds the addresses, and puts the fence in place; Hold starts it. Before,
-// Standby starts one that counts from the moment in which an address is bound. Its lease says that the node may answer; it is renewed by
-// the group's advertisement at the moment it leaves, or by Renew. With the guard over, nothing is dropped: a fence that nobody tends opens
+// Two timers decide for each group. Its guard says that the node holds the addresses, and puts the fence in place; hold starts it. Before,
+// standBy starts one that counts from the moment in which an address is bound. Its lease says that the node may answer; it is renewed by
+// the group's advertisement at the moment it leaves, or by renew. With the guard over, nothing is dropped: a fence that nobody tends opens
 // by itself.
 //
 // Every method that changes something returns an error that wraps errBroken if others have taken the table, or a part of it, away.
 //
 // Changing a table waits for whoever else is changing nftables at the time, which can take seconds on a node with very large rule sets. A
-// caller that must be fast has it on standby, calls Hold from another goroutine and binds meanwhile. A Fence may be used from several.
-type Fence struct {
-	mu          sync.Mutex // guards what follows
-	tables      tables
-	want        wanted
-	socket      sockets
-	generations generations
-	made        map[nfttables.ID]uint64 // the handles of the tables, where nobody can own them
+// caller that must be fast has it on standby, calls hold from another goroutine and binds meanwhile. A linkFence may be used from several.
+type linkFence struct {
+	mu     sync.Mutex // guards what follows
+	want   wanted
+	kernel inKernel
 }
 
 // open puts a fence on a link, in place of one that an earlier run left there: at no time between the two does an address in Bound answer
 // without a lease. It needs CAP_NET_ADMIN. The error wraps errNoNftables or errGone where that is the cause.
-func open(cfg config) (*Fence, error) {
-	f := &Fence{tables: tablesFor(cfg.Index, cfg.Name, cfg.Mark)}
+func open(cfg config) (*linkFence, error) {
+	f := &linkFence{kernel: inKernel{tables: tablesFor(cfg.Index, cfg.Name, cfg.Mark)}}
 	err := validate(cfg.Groups)
 	if err == nil {
 		f.want, err = wantedOf(cfg.Groups, cfg.Bound)
@@ -69,31 +64,31 @@ func open(cfg config) (*Fence, error) {
 	return f, nil
 }
 
-// Egress reports whether the kernel lets the fence see what leaves. If it does not, nothing is dropped on its way out, and only Renew renews.
-func (f *Fence) Egress() bool {
+// egress reports whether the kernel lets the fence see what leaves. If it does not, nothing is dropped on its way out, and only renew renews.
+func (f *linkFence) egress() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.tables.link.egress
+	return f.kernel.tables.link.egress
 }
 
-// OtherLinks reports whether the fence keeps the node's other links from answering ARP for the addresses.
-func (f *Fence) OtherLinks() bool {
+// otherLinks reports whether the fence keeps the node's other links from answering ARP for the addresses.
+func (f *linkFence) otherLinks() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.tables.arp.able
+	return f.kernel.tables.arp.able
 }
 
-// Groups is how many groups the fence is for.
-func (f *Fence) Groups() int {
+// groupCount is how many groups the fence is for.
+func (f *linkFence) groupCount() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.want.groups)
 }
 
-// Set makes the fence one for exactly these groups, in one step. Groups that stay and are held go on to be, with a new lease from the next
+// set makes the fence one for exactly these groups, in one step. Groups that stay and are held go on to be, with a new lease from the next
 // renewal on, and with a guard that begins anew, as the addresses may live longer than they did; what is shut stays shut. Other groups are
-// released. New groups whose IDs are in bound are held from the start, and without a lease, as those in Config.Bound.
-func (f *Fence) Set(groups []Group, bound ...uint32) error {
+// released. New groups whose IDs are in bound are held from the start, and without a lease, as those in config.Bound.
+func (f *linkFence) set(groups []Group, bound ...uint32) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := validate(groups); err != nil {
@@ -101,31 +96,31 @@ func (f *Fence) Set(groups []Group, bound ...uint32) error {
 	}
 	next, begin := f.want.successors(groups, bound)
 	began := time.Now()
-	if err := f.commit(func(c *nftables.Conn) error { return f.tables.exchange(c, &f.want, next, begin) }); err != nil {
+	if err := f.kernel.commit(func(c *nftables.Conn) error { return f.kernel.tables.exchange(c, &f.want, next, begin) }); err != nil {
 		return f.wrap("set groups", err)
 	}
 	f.want.replace(next, begin, began)
 	return nil
 }
 
-// Hold begins to hold groups, or goes on with it: their guards run from now. Call it when the node becomes Active, and again well within
+// hold begins to hold groups, or goes on with it: their guards run from now. Call it when the node becomes Active, and again well within
 // the guard's time, as with the lifetime of the addresses. It does not renew the lease.
-func (f *Fence) Hold(ids ...uint32) error {
+func (f *linkFence) hold(ids ...uint32) error {
 	return f.change("hold", ids, func(shut part) part { return shut })
 }
 
-// Shut stops parts of a group from answering at once, lease or not, until Release or Reopen, or until the guard is over, which it starts again.
-func (f *Fence) Shut(id uint32, parts part) error {
+// shut stops parts of a group from answering at once, lease or not, until release or reopen, or until the guard is over, which it starts again.
+func (f *linkFence) shut(id uint32, parts part) error {
 	return f.change("shut", []uint32{id}, func(shut part) part { return shut | parts })
 }
 
-// Reopen takes Shut back.
-func (f *Fence) Reopen(id uint32) error {
+// reopen takes shut back.
+func (f *linkFence) reopen(id uint32) error {
 	return f.change("reopen", []uint32{id}, func(part) part { return 0 })
 }
 
 // change changes all of the groups, or none.
-func (f *Fence) change(step string, ids []uint32, edit func(part) part) error {
+func (f *linkFence) change(step string, ids []uint32, edit func(part) part) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, id := range ids {
@@ -134,10 +129,10 @@ func (f *Fence) change(step string, ids []uint32, edit func(part) part) error {
 		}
 	}
 	began := time.Now()
-	err := f.commit(func(c *nftables.Conn) error {
+	err := f.kernel.commit(func(c *nftables.Conn) error {
 		var errs []error
 		for _, id := range ids {
-			errs = append(errs, f.tables.hold(c, &f.want, f.want.groups[id], edit(f.want.held[id])))
+			errs = append(errs, f.kernel.tables.hold(c, &f.want, f.want.groups[id], edit(f.want.held[id])))
 		}
 		return errors.Join(errs...)
 	})
@@ -149,9 +144,9 @@ func (f *Fence) change(step string, ids []uint32, edit func(part) part) error {
 	return f.wrap(step, err)
 }
 
-// Release ends what Hold or Standby began, when the addresses of the group are off the link: nothing is dropped for it any more, and the next Hold finds
+// release ends what hold or standBy began, when the addresses of the group are off the link: nothing is dropped for it any more, and the next hold finds
 // it open.
-func (f *Fence) Release(id uint32) error {
+func (f *linkFence) release(id uint32) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	g, err := f.want.group(id)
@@ -159,17 +154,17 @@ func (f *Fence) Release(id uint32) error {
 		return f.wrap("release", err)
 	}
 	g.Guard = 0
-	err = f.commit(func(c *nftables.Conn) error { return f.tables.hold(c, &f.want, g, 0) })
+	err = f.kernel.commit(func(c *nftables.Conn) error { return f.kernel.tables.hold(c, &f.want, g, 0) })
 	if err == nil {
 		f.want.forget(id)
 	}
 	return f.wrap("release", err)
 }
 
-// Renew renews the lease of a group by hand, for an elector without advertisements and a kernel without the egress hook. The lease ends at
+// renew renews the lease of a group by hand, for an elector without advertisements and a kernel without the egress hook. The lease ends at
 // until, or after its length if that is sooner. The error wraps errLate if until had passed, or if the kernel took so long that the lease
 // would have outlived it; the group then has no lease. Five times a second is the most that other users of nftables should have to bear.
-func (f *Fence) Renew(id uint32, until time.Time) error {
+func (f *linkFence) renew(id uint32, until time.Time) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	g, err := f.want.group(id)
@@ -179,17 +174,12 @@ func (f *Fence) Renew(id uint32, until time.Time) error {
 	until = until.Add(-g.spare())
 	left := min(time.Until(until), g.Lease)
 	if left < time.Millisecond {
-		return f.wrap("renew", errors.Join(errLate, f.cut([]uint32{id})))
+		return f.wrap("renew", errors.Join(errLate, f.kernel.cut([]uint32{id})))
 	}
-	err = f.socket.renew(f.tables.link.table.Name, leaseOf(id), f.tables.link.key(), left)
-	if err == nil {
-		f.generations.renewed()
-	} else {
-		f.tables.failed()
-	}
+	err = f.kernel.renew(id, left)
 	// The kernel began to count somewhere in between: the end it has in mind is no later than now + left.
 	if over := time.Now().Add(left).Sub(until); err == nil && over > g.late() {
-		err = errors.Join(errLate, f.cut([]uint32{id}))
+		err = errors.Join(errLate, f.kernel.cut([]uint32{id}))
 	}
 	return f.wrap("renew", err)
 }
@@ -209,20 +199,20 @@ func (g Group) spare() time.Duration {
 	return min(g.late(), g.Lease/4)
 }
 
-// Remove takes the fence away. One that is gone already is no error.
-func (f *Fence) Remove() error {
+// remove takes the fence away. One that is gone already is no error.
+func (f *linkFence) remove() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	err := f.commit(func(c *nftables.Conn) error {
-		f.tables.remove(c)
+	err := f.kernel.commit(func(c *nftables.Conn) error {
+		f.kernel.tables.remove(c)
 		return nil
 	})
-	f.socket.close()
+	f.kernel.socket.close()
 	return f.wrap("remove", err)
 }
 
 // wrap says where a step failed. It needs the lock: the link may be given another name.
-func (f *Fence) wrap(step string, err error) error {
+func (f *linkFence) wrap(step string, err error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -230,28 +220,5 @@ func (f *Fence) wrap(step string, err error) error {
 		// Everything that a transaction names, build has put there.
 		err = fmt.Errorf("%w: %w", errBroken, err)
 	}
-	return fmt.Errorf("fence: %s on %s: %w", step, f.tables.link.device, err)
-}
-
-// commit carries out a transaction, and notes that all is well if it was and nobody else has changed anything since.
-func (f *Fence) commit(build func(*nftables.Conn) error) error {
-	if err := f.transact(build); err != nil {
-		return err
-	}
-	if now, err := f.socket.Generation(); err == nil {
-		f.generations.committed(now)
-	}
-	if !nfttables.Owning() {
-		f.remember()
-	}
-	return nil
-}
-
-// transact carries out a transaction: all of it, or nothing.
-func (f *Fence) transact(build func(*nftables.Conn) error) error {
-	err := f.socket.transact(build)
-	if err != nil {
-		f.tables.failed()
-	}
-	return err
+	return fmt.Errorf("fence: %s on %s: %w", step, f.kernel.tables.link.device, err)
 }

@@ -19,10 +19,10 @@ func TestFenceWithoutGuardIsInert(t *testing.T) {
 	w.all(true, "no fence")
 	f := w.fence(200*time.Millisecond, 60*time.Second)
 	w.all(true, "a fence, but no guard")
-	require.NoError(t, f.Hold(4, 6))
+	require.NoError(t, f.hold(4, 6))
 	w.all(false, "a guard without a lease")
-	require.NoError(t, f.Release(4))
-	require.NoError(t, f.Release(6))
+	require.NoError(t, f.release(4))
+	require.NoError(t, f.release(6))
 	w.all(true, "released")
 }
 
@@ -30,8 +30,8 @@ func TestFenceLeaseFollowsTheAdvertisement(t *testing.T) {
 	w := newWire(t)
 	const lease = 200 * time.Millisecond
 	f := w.fence(long, 2*long)
-	require.True(t, f.Egress())
-	require.NoError(t, f.Hold(4, 6))
+	require.True(t, f.egress())
+	require.NoError(t, f.hold(4, 6))
 	for round := range 2 {
 		for id, vip := range map[uint32]netip.Addr{4: vip4, 6: vip6} {
 			own := w.own4
@@ -72,7 +72,7 @@ func TestFenceOnlyOurAdvertisementRenews(t *testing.T) {
 	w := newWire(t)
 	w.holder.Has("eth0", "10.1.0.6/24")
 	f := w.fence(long, 2*long)
-	require.NoError(t, f.Hold(4, 6))
+	require.NoError(t, f.hold(4, 6))
 	other := netip.MustParseAddr("10.1.0.6")
 	for name, advert := range map[string]func(){
 		"priority 0":         func() { w.advertise(w.own4, 51, 0); w.advertise(w.own6, 51, 0) },
@@ -94,8 +94,8 @@ func TestFenceOnlyOurAdvertisementRenews(t *testing.T) {
 func TestFenceOpensByItselfWhenTheGuardIsOver(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(50*time.Millisecond, 2*long)
-	require.NoError(t, f.Hold(4, 6))
-	require.NoError(t, f.Shut(4, discovery|In|Out))
+	require.NoError(t, f.hold(4, 6))
+	require.NoError(t, f.shut(4, discovery|inward|outward))
 	w.advertise(w.own4, 51, 100)
 	assert.False(t, w.answers(vip4))
 	assert.False(t, w.answers(vip6))
@@ -103,9 +103,9 @@ func TestFenceOpensByItselfWhenTheGuardIsOver(t *testing.T) {
 	for i := range groups {
 		groups[i].Guard = 400 * time.Millisecond
 	}
-	require.NoError(t, f.Set(groups))
+	require.NoError(t, f.set(groups))
 	start := time.Now()
-	require.NoError(t, f.Hold(4, 6))
+	require.NoError(t, f.hold(4, 6))
 	for !w.ping(vip4, 5*time.Millisecond) {
 		require.Less(t, time.Since(start), netnstest.Patience)
 		w.advertise(w.own4, 51, 100) // renews the lease and not the guard: whoever runs VRRP here after us must not be locked out in turns
@@ -114,59 +114,59 @@ func TestFenceOpensByItselfWhenTheGuardIsOver(t *testing.T) {
 	w.holder.Eventually(func() bool { return w.answers(vip6) }, "IPv6 again")
 	w.all(true, "after the guard")
 	// The kernel counts from a moment before this process does.
-	w.holder.Eventually(func() bool { return errors.Is(f.Verify(), errBroken) }, "a guard that nobody went on with")
+	w.holder.Eventually(func() bool { return errors.Is(f.verify(), errBroken) }, "a guard that nobody went on with")
 }
 
 func TestFenceShutParts(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(60*time.Second, 120*time.Second)
-	require.NoError(t, f.Hold(4, 6))
+	require.NoError(t, f.hold(4, 6))
 	w.advertiseBoth()
 	w.all(true, "open")
 	shut := func(p part) {
-		require.NoError(t, f.Shut(4, p))
-		require.NoError(t, f.Shut(6, p))
+		require.NoError(t, f.shut(4, p))
+		require.NoError(t, f.shut(6, p))
 	}
 	shut(discovery)
 	for _, vip := range []netip.Addr{vip4, vip6} {
 		assert.False(t, w.resolves(vip), "%s is silent", vip)
 		assert.True(t, w.does(w.answers, vip), "%s still forwards", vip)
 	}
-	shut(In)
+	shut(inward)
 	for _, vip := range []netip.Addr{vip4, vip6} {
 		assert.False(t, w.answers(vip))
 	}
 	w.advertiseBoth()
 	w.all(false, "an advertisement does not open what is shut")
-	require.NoError(t, f.Reopen(4))
-	require.NoError(t, f.Reopen(6))
+	require.NoError(t, f.reopen(4))
+	require.NoError(t, f.reopen(6))
 	w.all(true, "reopened")
-	shut(Out)
+	shut(outward)
 	for _, vip := range []netip.Addr{vip4, vip6} {
 		assert.False(t, w.answers(vip))
 		assert.False(t, w.resolves(vip))
 	}
-	require.NoError(t, f.Release(4))
-	require.NoError(t, f.Hold(4))
+	require.NoError(t, f.release(4))
+	require.NoError(t, f.hold(4))
 	assert.True(t, w.does(w.answers, vip4), "the next Hold finds it open")
 }
 
 func TestFenceRenewByTransaction(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(long, 2*long)
-	require.NoError(t, f.Hold(4))
+	require.NoError(t, f.hold(4))
 	assert.False(t, w.answers(vip4))
 	for range 3 {
-		require.NoError(t, f.Renew(4, time.Now().Add(2*long)))
+		require.NoError(t, f.renew(4, time.Now().Add(2*long)))
 		require.True(t, w.does(w.answers, vip4))
 		time.Sleep(50 * time.Millisecond)
 		at, before := time.Now(), w.left(f, 4)
-		require.NoError(t, f.Renew(4, time.Now().Add(2*long)))
+		require.NoError(t, f.renew(4, time.Now().Add(2*long)))
 		now := w.left(f, 4)
 		require.Greater(t, now, before-time.Since(at)+25*time.Millisecond)
 	}
 	start := time.Now()
-	if err := f.Renew(4, start.Add(100*time.Millisecond+f.want.groups[4].spare())); err != nil {
+	if err := f.renew(4, start.Add(100*time.Millisecond+f.want.groups[4].spare())); err != nil {
 		require.ErrorIs(t, err, errLate)
 		require.GreaterOrEqual(t, time.Since(start), 100*time.Millisecond, "only this machine can have been late")
 	}
@@ -178,10 +178,10 @@ func TestFenceRenewByTransaction(t *testing.T) {
 	}
 	assert.Less(t, last.Sub(start), 150*time.Millisecond, "until is the end, and not the whole lease")
 	w.over(f, 4)
-	require.NoError(t, f.Renew(4, time.Now().Add(time.Minute)))
+	require.NoError(t, f.renew(4, time.Now().Add(time.Minute)))
 	assert.True(t, w.does(w.answers, vip4))
-	require.ErrorIs(t, f.Renew(4, time.Now().Add(-time.Second)), errLate)
+	require.ErrorIs(t, f.renew(4, time.Now().Add(-time.Second)), errLate)
 	assert.False(t, w.answers(vip4), "who is late has no lease")
-	require.ErrorIs(t, f.Renew(4, time.Now().Add(-time.Second)), errLate)
-	assert.Error(t, f.Renew(5, time.Now().Add(time.Second)), "no such group")
+	require.ErrorIs(t, f.renew(4, time.Now().Add(-time.Second)), errLate)
+	assert.Error(t, f.renew(5, time.Now().Add(time.Second)), "no such group")
 }

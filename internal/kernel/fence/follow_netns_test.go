@@ -47,14 +47,14 @@ func TestFenceIsMadeAnewWhenOthersTakeItAway(t *testing.T) {
 		"flush ruleset; add table netdev " + tableName(w.index),
 	} {
 		f.mu.Lock()
-		before := f.made
+		before := f.kernel.made
 		f.mu.Unlock()
 		require.NoError(t, exec.Command("nft", command).Run(), command)
 		w.holder.Eventually(func() bool { return told.Load() >= int32(2*(i+1)) }, command+": both are told")
 		w.holder.Eventually(func() bool {
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			return !maps.Equal(before, f.made)
+			return !maps.Equal(before, f.kernel.made)
 		}, command+": it is made anew")
 		require.NoError(t, four.Verify(0, true), command)
 	}

@@ -11,12 +11,12 @@ import (
 	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 )
 
-// LeaseLeft is how much of a group's lease the kernel has left at this moment, whoever renewed it; 0 for none. It is one short question, which
+// leaseLeft is how much of a group's lease the kernel has left at this moment, whoever renewed it; 0 for none. It is one short question, which
 // does not wait for what others change.
-func (f *Fence) LeaseLeft(id uint32) (time.Duration, error) {
+func (f *linkFence) leaseLeft(id uint32) (time.Duration, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	left, err := f.socket.left(f.tables.link.table.Name, leaseOf(id), f.tables.link.key())
+	left, err := f.kernel.socket.left(f.kernel.tables.link.table.Name, leaseOf(id), f.kernel.tables.link.key())
 	if err != nil {
 		return 0, f.wrap("look for the lease", err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 )
 
-// Links keeps one Fence for each link, which all that join there share. It may be used from several goroutines.
+// Links keeps one fence for each link, which all that join there share. It may be used from several goroutines.
 type Links struct {
 	leftovers func(index int) []netip.Addr
 	watch     *nfttables.Watch
@@ -29,7 +29,7 @@ type onLink struct {
 	watch     *nfttables.Watch
 	mark      Mark
 	changes   coalesce.Queue[*change]
-	ending    atomic.Pointer[Fence] // open's, for those who only look
+	ending    atomic.Pointer[linkFence] // open's, for those who only look
 
 	// What follows belongs to who makes a change.
 	open    *shared   // nil: there is none
@@ -40,7 +40,7 @@ type onLink struct {
 
 // shared is a fence that is open, with what those that share it do together.
 type shared struct {
-	*Fence
+	*linkFence
 	looks    looks
 	ends     leaseEnds
 	holds    coalesce.Queue[uint32] // by ID of the group

@@ -21,11 +21,11 @@ func TestFenceReleaseIsQuick(t *testing.T) {
 		name string
 		do   func() error
 	}{
-		{"Hold", func() error { return f.Hold(4) }},
-		{"Shut what comes in", func() error { return f.Shut(4, discovery|In) }},
+		{"Hold", func() error { return f.hold(4) }},
+		{"Shut what comes in", func() error { return f.shut(4, discovery|inward) }},
 		{"ResetTCP", func() error { _, err := link.ResetTCP(t.Context(), vip4); return err }},
-		{"Shut what leaves", func() error { return f.Shut(4, Out) }},
-		{"Release", func() error { return f.Release(4) }},
+		{"Shut what leaves", func() error { return f.shut(4, outward) }},
+		{"Release", func() error { return f.release(4) }},
 	}
 	took := map[string][]time.Duration{}
 	for range 20 {

@@ -16,7 +16,7 @@ import (
 //	map macs                     virtual MAC -> the same
 //	set guardN, leaseN           of group N; timed; the link is in them, or it is not
 //	set standbyN          of group N, in the same way, while the node does not have the addresses
-//	set quietN, deafN, muteN     of group N: what is shut, in the same way (Discovery, In, Out)
+//	set quietN, deafN, muteN     of group N: what is shut, in the same way (discovery, inward, outward)
 //	set spreadN                  of group N: ports that each member serves; timed
 //	set orphans                  in the same way; timed, far longer than any guard
 //	chain ingress, egress        on the link
@@ -47,7 +47,7 @@ func chainOf(id uint32) string { return fmt.Sprintf("group%d", id) }
 // whoever is passing them, many times as long as a change of a set takes.
 func shutSets(id uint32) map[part]string {
 	return map[part]string{
-		discovery: fmt.Sprintf("quiet%d", id), In: fmt.Sprintf("deaf%d", id), Out: fmt.Sprintf("mute%d", id),
+		discovery: fmt.Sprintf("quiet%d", id), inward: fmt.Sprintf("deaf%d", id), outward: fmt.Sprintf("mute%d", id),
 	}
 }
 
@@ -127,12 +127,12 @@ func verdicts(id uint32, standby, routes bool) []match {
 	for _, w := range []way{incoming, outgoing} {
 		held := w.in(guardOf(id))
 		quiet := and(held, w.in(shut[discovery]), drop())
-		all := shut[In]
+		all := shut[inward]
 		if w == outgoing {
-			all = shut[Out]
+			all = shut[outward]
 			// Who hears nothing any more answers nobody. What it may still say, lease or not, is that a connection has ended: another node
 			// that has the address by now does not have that connection.
-			rules = append(rules, and(held, w.in(shut[In]), tcpReset(), verdict(expr.VerdictAccept, "")))
+			rules = append(rules, and(held, w.in(shut[inward]), tcpReset(), verdict(expr.VerdictAccept, "")))
 		}
 		rules = append(rules,
 			and(etherType(unix.ETH_P_ARP), quiet),

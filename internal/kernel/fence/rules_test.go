@@ -38,7 +38,7 @@ func TestFenceDropsOnlyBehindTheGuard(t *testing.T) {
 	for _, r := range verdicts(7, false, false) {
 		assert.Equal(t, guardOf(7), sets(r)[0], "the guard is asked first")
 		if lastVerdict(t, r).Kind == expr.VerdictAccept {
-			assert.Equal(t, []string{shutSets(7)[In]}, sets(r)[1:], "who hears nothing may say that a connection has ended")
+			assert.Equal(t, []string{shutSets(7)[inward]}, sets(r)[1:], "who hears nothing may say that a connection has ended")
 			continue
 		}
 		assert.Equal(t, expr.VerdictDrop, lastVerdict(t, r).Kind)
@@ -108,8 +108,8 @@ func TestFenceShutsEachPartOnItsWay(t *testing.T) {
 		asked[names[1]]++
 	}
 	shut := shutSets(7)
-	assert.Equal(t, map[string]int{shut[In]: 1}, passed)
-	assert.Equal(t, map[string]int{shut[discovery]: 6, shut[In]: 1, shut[Out]: 1, leaseOf(7): 2}, asked)
+	assert.Equal(t, map[string]int{shut[inward]: 1}, passed)
+	assert.Equal(t, map[string]int{shut[discovery]: 6, shut[inward]: 1, shut[outward]: 1, leaseOf(7): 2}, asked)
 }
 
 func TestFenceRenewalMatchesOneAdvertiser(t *testing.T) {

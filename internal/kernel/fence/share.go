@@ -2,7 +2,7 @@ package fence
 
 import "time"
 
-// Share is the fence of one group on a link: a part of the Fence there. It belongs to one goroutine. Each method may take as long as the
+// Share is the fence of one group on a link: a part of the linkFence there. It belongs to one goroutine. Each method may take as long as the
 // others' changes of nftables do.
 type Share struct {
 	link    *onLink
@@ -16,63 +16,63 @@ type Share struct {
 }
 
 // Hold starts the guard, or goes on with it, together with those of others that ask at the same moment.
-func (s *Share) Hold() error { return s.fence.holds.Do(s.id, s.fence.Fence.Hold) }
+func (s *Share) Hold() error { return s.fence.holds.Do(s.id, s.fence.hold) }
 
 // Standby is for addresses that are not on the link: from the moment in which one is bound there, it answers only with a lease. It ends what
 // Hold began, together with what others ask for at the same moment. Within the time that is returned it has to be called again; 0 if the
 // kernel cannot do it, and nothing has changed.
 func (s *Share) Standby() (time.Duration, error) {
-	if !s.fence.CanStandBy() {
+	if !s.fence.canStandBy() {
 		return 0, nil
 	}
-	return standbyBeyond(s.fence.guardTime(s.id)), s.fence.standbys.Do(s.id, s.fence.Fence.Standby)
+	return standbyBeyond(s.fence.guardTime(s.id)), s.fence.standbys.Do(s.id, s.fence.standBy)
 }
 
 // ShutDiscovery stops ARP and neighbour discovery for the addresses and in their name.
-func (s *Share) ShutDiscovery() error { return s.fence.Shut(s.id, discovery) }
+func (s *Share) ShutDiscovery() error { return s.fence.shut(s.id, discovery) }
 
 // ShutIn stops the addresses from hearing anything.
-func (s *Share) ShutIn() error { return s.fence.Shut(s.id, discovery|In) }
+func (s *Share) ShutIn() error { return s.fence.shut(s.id, discovery|inward) }
 
 // ShutOut stops anything from leaving in their name.
-func (s *Share) ShutOut() error { return s.fence.Shut(s.id, Out) }
+func (s *Share) ShutOut() error { return s.fence.shut(s.id, outward) }
 
 // Reopen takes back what was shut.
-func (s *Share) Reopen() error { return s.fence.Reopen(s.id) }
+func (s *Share) Reopen() error { return s.fence.reopen(s.id) }
 
 // Release takes the guard away, after the addresses are off the link.
-func (s *Share) Release() error { return s.fence.Release(s.id) }
+func (s *Share) Release() error { return s.fence.release(s.id) }
 
 // Renewing reports whether the kernel renews the lease with every advertisement that leaves. Otherwise Renew has to.
-func (s *Share) Renewing() bool { return s.adverts && s.fence.Egress() }
+func (s *Share) Renewing() bool { return s.adverts && s.fence.egress() }
 
-// Renew renews the lease until then, or for its length if that is sooner. The error wraps errLate as that of Fence.Renew.
-func (s *Share) Renew(until time.Time) error { return s.fence.Renew(s.id, until) }
+// Renew renews the lease until then, or for its length if that is sooner. The error wraps errLate as that of linkFence.renew.
+func (s *Share) Renew(until time.Time) error { return s.fence.renew(s.id, until) }
 
 // LeaseLeft is how much of the lease the kernel has left at this moment, whoever renewed it; 0 for none. Any goroutine may ask.
 func (s *Share) LeaseLeft() (time.Duration, error) {
-	left, err := s.fence.LeaseLeft(s.id)
+	left, err := s.fence.leaseLeft(s.id)
 	if err == nil && left == 0 {
 		s.fence.looks.miss()
 	}
 	return left, err
 }
 
-// SpreadUntil lets packets of the group's spread ports pass until then, as Fence.SpreadUntil.
-func (s *Share) SpreadUntil(until time.Time) error { return s.fence.SpreadUntil(s.id, until) }
+// SpreadUntil lets packets of the group's spread ports pass until then: for as long as the kernel goes on translating them.
+func (s *Share) SpreadUntil(until time.Time) error { return s.fence.spreadUntil(s.id, until) }
 
 // Missed is when LeaseLeft last found the kernel without the lease of any group on the link; zero: never.
 func (s *Share) Missed() time.Time { return s.fence.looks.missedAt() }
 
 // Sharing is how many groups there are on the link.
-func (s *Share) Sharing() int { return s.fence.Groups() }
+func (s *Share) Sharing() int { return s.fence.groupCount() }
 
 // Uncovered says what this kernel cannot keep from answering, empty for nothing.
 func (s *Share) Uncovered() string {
 	switch {
-	case !s.fence.Egress():
+	case !s.fence.egress():
 		return "what leaves in the address's name (this kernel has no nftables egress hook, Linux 5.16)"
-	case !s.fence.OtherLinks():
+	case !s.fence.otherLinks():
 		return "ARP on other links of this node (this kernel has no nftables of the arp family, CONFIG_NF_TABLES_ARP)"
 	}
 	return ""
@@ -100,10 +100,10 @@ func (s *Share) Close() error {
 // Verify returns an error that says what the kernel lacks of the fence, with held also of the guard; nil when it is in place. An outcome
 // that is no older than within will do.
 func (s *Share) Verify(within time.Duration, held bool) error {
-	at, err := s.fence.looks.verify(within, s.fence.Fence.Verify)
+	at, err := s.fence.looks.verify(within, s.fence.verify)
 	s.at, s.sound, s.held = at, err == nil, held
 	if err == nil && held {
-		err = s.fence.Guarded(s.id)
+		err = s.fence.guarded(s.id)
 	}
 	return err
 }
@@ -113,10 +113,10 @@ func (s *Share) Mend() error {
 	if s.sound { // all but the guard
 		return s.Hold()
 	}
-	if err := s.fence.looks.mend(s.at, func() error { return s.fence.Rebuild(s.fence.ends.now()) }); err != nil {
+	if err := s.fence.looks.mend(s.at, func() error { return s.fence.rebuild(s.fence.ends.now()) }); err != nil {
 		return err
 	}
-	if s.held && s.fence.Guarded(s.id) != nil {
+	if s.held && s.fence.guarded(s.id) != nil {
 		return s.Hold()
 	}
 	return nil

@@ -62,7 +62,7 @@ func names(frame []byte, a netip.Addr) bool {
 func TestFenceFrozenNodeFallsSilent(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(long, 2*long)
-	require.NoError(t, f.Hold(4, 6))
+	require.NoError(t, f.hold(4, 6))
 	w.advertiseBoth()
 	for _, vip := range []netip.Addr{vip4, vip6} {
 		w.stream(vip)
@@ -110,7 +110,7 @@ func TestFenceSilencesConnectionsOfAnAddressThatIsGone(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(200*time.Millisecond, 400*time.Millisecond)
 	for id, vip := range map[uint32]netip.Addr{4: vip4, 6: vip6} {
-		require.NoError(t, f.Hold(id))
+		require.NoError(t, f.hold(id))
 		w.advertiseBoth()
 		w.stream(vip)
 		w.says("frames while it is there", vip)
@@ -144,11 +144,11 @@ func (endless) Read(b []byte) (int, error) { return len(b), nil }
 // TestFenceLetsResetsLeave: what comes in is shut first, so that the client cannot go on. It is told even if all else is shut by then, and the
 // lease is over.
 func TestFenceLetsResetsLeave(t *testing.T) {
-	for name, late := range map[string]func(w *wire, f *Fence, id uint32){
-		"at once":                     func(*wire, *Fence, uint32) {},
-		"after all else is shut, too": func(_ *wire, f *Fence, id uint32) { require.NoError(t, f.Shut(id, Out)) },
-		"after the lease": func(w *wire, f *Fence, id uint32) {
-			require.NoError(t, f.Shut(id, Out))
+	for name, late := range map[string]func(w *wire, f *linkFence, id uint32){
+		"at once":                     func(*wire, *linkFence, uint32) {},
+		"after all else is shut, too": func(_ *wire, f *linkFence, id uint32) { require.NoError(t, f.shut(id, outward)) },
+		"after the lease": func(w *wire, f *linkFence, id uint32) {
+			require.NoError(t, f.shut(id, outward))
 			w.lapse(f, id)
 		},
 	} {
@@ -156,10 +156,10 @@ func TestFenceLetsResetsLeave(t *testing.T) {
 			w := newWire(t)
 			f := w.fence(long, 2*long)
 			for id, vip := range map[uint32]netip.Addr{4: vip4, 6: vip6} {
-				require.NoError(t, f.Hold(id))
+				require.NoError(t, f.hold(id))
 				w.advertiseBoth()
 				ended := w.stream(vip)
-				require.NoError(t, f.Shut(id, In))
+				require.NoError(t, f.shut(id, inward))
 				late(w, f, id)
 				n, err := link.ResetTCP(t.Context(), vip)
 				require.NoError(t, err)
@@ -179,7 +179,7 @@ func TestFenceLetsResetsLeave(t *testing.T) {
 func TestFenceStopsAnnouncementsOfALateDaemon(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(long, 2*long)
-	require.NoError(t, f.Hold(4))
+	require.NoError(t, f.hold(4))
 	fd := w.socketOf(unix.AF_PACKET, unix.SOCK_RAW, 0)
 	mac := w.mac
 	frame := slices.Concat([]byte{255, 255, 255, 255, 255, 255}, mac, []byte{8, 6, 0, 1, 8, 0, 6, 4, 0, 1}, mac, vip4.AsSlice(), []byte{255, 255, 255, 255, 255, 255}, vip4.AsSlice())
@@ -211,10 +211,10 @@ func TestFenceEachDirectionSuffices(t *testing.T) {
 		f := w.fence(200*time.Millisecond, 60*time.Second)
 		c, err := nftables.New()
 		require.NoError(t, err)
-		c.FlushChain(f.tables.link.chain(without))
+		c.FlushChain(f.kernel.tables.link.chain(without))
 		require.NoError(t, c.Flush())
-		require.NoError(t, f.Hold(4))
-		require.NoError(t, f.Hold(6))
+		require.NoError(t, f.hold(4))
+		require.NoError(t, f.hold(6))
 		w.all(false, "without "+without)
 	}
 }
@@ -232,11 +232,11 @@ func TestFenceSilentNodeDoesNotAskInTheAddressesName(t *testing.T) {
 		if vip.Is6() {
 			id = 6
 		}
-		require.NoError(t, f.Hold(id))
+		require.NoError(t, f.hold(id))
 		w.advertiseBoth()
 		forget()
 		assert.True(t, w.does(w.answers, vip), "%s asks for its client", vip)
-		require.NoError(t, f.Shut(id, discovery))
+		require.NoError(t, f.shut(id, discovery))
 		assert.True(t, w.does(w.answers, vip), "%s knows its client", vip)
 		forget()
 		assert.False(t, w.answers(vip), "%s must not ask", vip)
@@ -255,7 +255,7 @@ func TestFenceStopsAdvertisementsByTarget(t *testing.T) {
 		return unix.Sendto(fd, frame, 0, &unix.SockaddrLinklayer{Ifindex: w.index, Protocol: htons(unix.ETH_P_IPV6)})
 	}
 	require.NoError(t, send(), "no guard")
-	require.NoError(t, f.Hold(6))
+	require.NoError(t, f.hold(6))
 	require.ErrorIs(t, send(), unix.ENOBUFS, "no lease")
 	frame[54] = neighborSolicitation
 	require.NoError(t, send(), "a solicitation that names it, as a client on this node sends")

@@ -144,9 +144,9 @@ func (t *linkTable) deleteSpread(c *nftables.Conn, g Group) error {
 	return err
 }
 
-// SpreadUntil lets packets of a group's spread ports pass until then: for as long as the kernel goes on translating them if this process is
+// spreadUntil lets packets of a group's spread ports pass until then: for as long as the kernel goes on translating them if this process is
 // gone. With the zero Time they are fenced as everything else is. It does nothing for a group without such ports.
-func (f *Fence) SpreadUntil(id uint32, until time.Time) error {
+func (f *linkFence) spreadUntil(id uint32, until time.Time) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	g, err := f.want.group(id)
@@ -157,7 +157,7 @@ func (f *Fence) SpreadUntil(id uint32, until time.Time) error {
 		return nil
 	}
 	g.Spread.Until = until
-	if err := f.commit(func(c *nftables.Conn) error { return f.tables.link.putSpread(c, g) }); err != nil {
+	if err := f.kernel.commit(func(c *nftables.Conn) error { return f.kernel.tables.link.putSpread(c, g) }); err != nil {
 		return f.wrap("spread", err)
 	}
 	f.want.spreadUntil(id, until)

@@ -24,14 +24,14 @@ const (
 
 // spreading is a fence whose groups have a spread port, on a node that knows its client: what it may not do is ask who that is in the address's
 // name.
-func (w *wire) spreading(lease, guard time.Duration) *Fence {
+func (w *wire) spreading(lease, guard time.Duration) *linkFence {
 	w.t.Helper()
 	f := w.fence(lease, guard)
 	groups := sorted(f.want.groups)
 	for i := range groups {
 		groups[i].Spread = Spread{Ports: []Port{{Protocol: unix.IPPROTO_TCP, Number: spreadPort}}, Until: time.Now().Add(time.Minute)}
 	}
-	require.NoError(w.t, f.Set(groups))
+	require.NoError(w.t, f.set(groups))
 	for _, client := range []string{"10.1.0.9", "fd01::9"} {
 		require.NoError(w.t, w.holder.NeighSet(&netlink.Neigh{
 			LinkIndex: w.index, IP: netip.MustParseAddr(client).AsSlice(), State: netlink.NUD_PERMANENT,
@@ -79,17 +79,17 @@ func (w *wire) spreads(want bool, when string) {
 func TestFenceLetsSpreadPortsPassAndNothingElse(t *testing.T) {
 	w := newWire(t)
 	f := w.spreading(200*time.Millisecond, 60*time.Second)
-	require.NoError(t, f.Verify())
-	require.NoError(t, f.Standby(4, 6))
+	require.NoError(t, f.verify())
+	require.NoError(t, f.standBy(4, 6))
 	w.spreads(true, "on standby, bound without a lease")
-	require.NoError(t, f.Hold(4, 6))
+	require.NoError(t, f.hold(4, 6))
 	w.spreads(true, "held without a lease")
 	for _, id := range []uint32{4, 6} {
-		require.NoError(t, f.Shut(id, discovery|In|Out))
+		require.NoError(t, f.shut(id, discovery|inward|outward))
 	}
 	w.spreads(true, "shut")
-	require.NoError(t, f.Rebuild(nil))
-	require.NoError(t, f.Verify())
+	require.NoError(t, f.rebuild(nil))
+	require.NoError(t, f.verify())
 	w.spreads(true, "built anew")
 
 	groups := sorted(f.want.groups)
@@ -97,11 +97,11 @@ func TestFenceLetsSpreadPortsPassAndNothingElse(t *testing.T) {
 	for i := range without {
 		without[i].Spread = Spread{}
 	}
-	require.NoError(t, f.Set(without))
-	require.NoError(t, f.Verify())
+	require.NoError(t, f.set(without))
+	require.NoError(t, f.verify())
 	w.spreads(false, "nothing is spread any more")
-	require.NoError(t, f.Set(groups))
-	require.NoError(t, f.Verify())
+	require.NoError(t, f.set(groups))
+	require.NoError(t, f.verify())
 	w.spreads(true, "spread again")
 }
 
@@ -109,39 +109,39 @@ func TestFenceLetsSpreadPortsPassAndNothingElse(t *testing.T) {
 func TestFenceOfSpreadPortsClosesByItself(t *testing.T) {
 	w := newWire(t)
 	f := w.spreading(200*time.Millisecond, 60*time.Second)
-	require.NoError(t, f.Hold(4, 6))
+	require.NoError(t, f.hold(4, 6))
 	for _, id := range []uint32{4, 6} {
-		require.NoError(t, f.SpreadUntil(id, time.Now().Add(50*time.Millisecond)))
+		require.NoError(t, f.spreadUntil(id, time.Now().Add(50*time.Millisecond)))
 	}
 	w.holder.Eventually(func() bool {
 		return !w.connects(vip4, spreadPort, 50*time.Millisecond) && !w.connects(vip6, spreadPort, 50*time.Millisecond)
 	}, "the end of the spread ports")
 	w.spreads(false, "over")
-	require.NoError(t, f.Verify(), "an end that had to come is not broken")
-	require.NoError(t, f.SpreadUntil(4, time.Now().Add(time.Minute)))
-	require.NoError(t, f.SpreadUntil(6, time.Now().Add(time.Minute)))
+	require.NoError(t, f.verify(), "an end that had to come is not broken")
+	require.NoError(t, f.spreadUntil(4, time.Now().Add(time.Minute)))
+	require.NoError(t, f.spreadUntil(6, time.Now().Add(time.Minute)))
 	w.spreads(true, "renewed")
-	require.NoError(t, f.SpreadUntil(4, time.Time{}))
-	require.NoError(t, f.SpreadUntil(6, time.Time{}))
+	require.NoError(t, f.spreadUntil(4, time.Time{}))
+	require.NoError(t, f.spreadUntil(6, time.Time{}))
 	w.spreads(false, "ended")
 
 	groups := sorted(f.want.groups)
 	for i := range groups {
 		groups[i].Spread.Ports[0].Ends = time.Now().Add(time.Minute)
 	}
-	require.NoError(t, f.Set(groups))
+	require.NoError(t, f.set(groups))
 	w.spreads(true, "a port that ends by itself")
 	for i := range groups {
 		groups[i].Spread.Ports = []Port{{Protocol: unix.IPPROTO_TCP, Number: spreadPort, Ends: time.Now().Add(50 * time.Millisecond)}}
 		groups[i].Spread.Until = time.Now().Add(time.Minute)
 	}
-	require.NoError(t, f.Set(groups))
+	require.NoError(t, f.set(groups))
 	w.holder.Eventually(func() bool {
 		return !w.connects(vip4, spreadPort, 50*time.Millisecond) && !w.connects(vip6, spreadPort, 50*time.Millisecond)
 	}, "the end of the port, whatever there is for the others")
-	require.NoError(t, f.SpreadUntil(4, time.Now().Add(time.Minute)))
+	require.NoError(t, f.spreadUntil(4, time.Now().Add(time.Minute)))
 	w.spreads(false, "nobody renews it")
-	require.NoError(t, f.Verify())
+	require.NoError(t, f.verify())
 }
 
 // TestFenceLetsMembersAnswerInTheNameOfAnAddressThatTheyDoNotHave sends what translation makes of a member's answer.
@@ -151,7 +151,7 @@ func TestFenceLetsMembersAnswerInTheNameOfAnAddressThatTheyDoNotHave(t *testing.
 	for _, vip := range []netip.Addr{vip4, vip6} {
 		require.NoError(t, w.h.Remove(w.index, netip.PrefixFrom(vip, vip.BitLen())))
 	}
-	require.NoError(t, f.Standby(4, 6))
+	require.NoError(t, f.standBy(4, 6))
 	fd := w.socketOf(unix.AF_PACKET, unix.SOCK_RAW, 0)
 	says := func(port uint16) error {
 		frame := slices.Concat(w.client.Link("cl0").Attrs().HardwareAddr, w.mac,
@@ -161,7 +161,7 @@ func TestFenceLetsMembersAnswerInTheNameOfAnAddressThatTheyDoNotHave(t *testing.
 	}
 	assert.NoError(t, says(spreadPort), "what a member says")
 	assert.ErrorIs(t, says(otherPort), unix.ENOBUFS, "what a connection of an address that is gone goes on saying")
-	require.NoError(t, f.SpreadUntil(6, time.Time{}))
+	require.NoError(t, f.spreadUntil(6, time.Time{}))
 	assert.ErrorIs(t, says(spreadPort), unix.ENOBUFS, "nothing is translated any more")
 }
 

@@ -25,30 +25,30 @@ func standbyFor(guard time.Duration) time.Duration { return guard + standbyBeyon
 func standbyOf(id uint32) string { return fmt.Sprintf("standby%d", id) }
 
 // guardTime is how long the guard of a group lasts.
-func (f *Fence) guardTime(id uint32) time.Duration {
+func (f *linkFence) guardTime(id uint32) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.want.groups[id].Guard
 }
 
-// CanStandBy reports whether the kernel can do Standby: it has the egress hook, and tells there which addresses are its own.
-func (f *Fence) CanStandBy() bool {
+// canStandBy reports whether the kernel can do standBy: it has the egress hook, and tells there which addresses are its own.
+func (f *linkFence) canStandBy() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.tables.link.canStandBy()
+	return f.kernel.tables.link.canStandBy()
 }
 
 func (t *linkTable) canStandBy() bool { return t.egress && t.routes }
 
-// errCannot: the caller has to ask CanStandBy.
+// errCannot: the caller has to ask canStandBy.
 var errCannot = errors.New("this kernel cannot tell in an egress hook which addresses are its own")
 
-// Standby is for groups whose addresses are not on the link: from the moment in which one is bound there, it answers only with a lease. It
-// ends what Hold began, and nothing is shut any more. Call it again within standbyBeyond of its guard.
-func (f *Fence) Standby(ids ...uint32) error {
+// standBy is for groups whose addresses are not on the link: from the moment in which one is bound there, it answers only with a lease. It
+// ends what hold began, and nothing is shut any more. Call it again within standbyBeyond of its guard.
+func (f *linkFence) standBy(ids ...uint32) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.tables.link.canStandBy() {
+	if !f.kernel.tables.link.canStandBy() {
 		return f.wrap("stand by", errCannot)
 	}
 	for _, id := range ids {
@@ -57,10 +57,10 @@ func (f *Fence) Standby(ids ...uint32) error {
 		}
 	}
 	began := time.Now()
-	err := f.commit(func(c *nftables.Conn) error {
+	err := f.kernel.commit(func(c *nftables.Conn) error {
 		var errs []error
 		for _, id := range ids {
-			errs = append(errs, f.tables.standBy(c, &f.want, id))
+			errs = append(errs, f.kernel.tables.standBy(c, &f.want, id))
 		}
 		return errors.Join(errs...)
 	})

@@ -33,30 +33,30 @@ func (w *wire) move(from, to *netnstest.Space, at, toLink string) {
 func TestFenceOnStandbySilencesAnAddressFromTheMomentItIsBound(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(long, 2*long)
-	require.True(t, f.CanStandBy())
+	require.True(t, f.canStandBy())
 	for _, vip := range []netip.Addr{vip4, vip6} {
 		require.NoError(t, w.h.Remove(w.index, netip.PrefixFrom(vip, vip.BitLen())))
 	}
-	require.NoError(t, f.Standby(4, 6))
+	require.NoError(t, f.standBy(4, 6))
 	for _, vip := range []netip.Addr{vip4, vip6} {
 		require.NoError(t, w.h.Add(w.index, []netip.Prefix{netip.PrefixFrom(vip, vip.BitLen())}, 0))
 	}
 	w.all(false, "bound without a lease")
 	w.advertiseBoth()
 	w.all(true, "with a lease")
-	require.NoError(t, f.Hold(4, 6))
+	require.NoError(t, f.hold(4, 6))
 	w.advertiseBoth()
 	w.all(true, "held")
-	require.NoError(t, f.Verify())
+	require.NoError(t, f.verify())
 	w.lapse(f, 4, 6)
 	w.all(false, "held, and the lease is over")
-	require.NoError(t, f.Standby(4, 6))
+	require.NoError(t, f.standBy(4, 6))
 	w.all(false, "on standby again")
-	require.NoError(t, f.Rebuild(nil))
+	require.NoError(t, f.rebuild(nil))
 	w.all(false, "built anew")
-	require.NoError(t, f.Verify())
-	require.NoError(t, f.Release(4))
-	require.NoError(t, f.Release(6))
+	require.NoError(t, f.verify())
+	require.NoError(t, f.release(4))
+	require.NoError(t, f.release(6))
 	w.all(true, "released")
 }
 
@@ -64,18 +64,18 @@ func TestFenceOnStandbySilencesAnAddressFromTheMomentItIsBound(t *testing.T) {
 func TestFenceOnStandbyIsOverByItself(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(50*time.Millisecond, 100*time.Millisecond)
-	require.NoError(t, f.Standby(4, 6))
+	require.NoError(t, f.standBy(4, 6))
 	w.all(false, "on standby")
 	time.Sleep(standbyBeyond(0))
 	w.holder.Eventually(func() bool { return w.answers(vip4) && w.answers(vip6) }, "an answer")
-	require.NoError(t, f.Verify(), "an end that had to come is not broken")
+	require.NoError(t, f.verify(), "an end that had to come is not broken")
 }
 
 // TestFenceOnStandbyLetsTheNodeUseTheAddressesOfTheHolder: as a client, and as a router.
 func TestFenceOnStandbyLetsTheNodeUseTheAddressesOfTheHolder(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(200*time.Millisecond, 60*time.Second)
-	require.NoError(t, f.Standby(4, 6))
+	require.NoError(t, f.standBy(4, 6))
 	w.move(w.holder, w.client, "eth0", "cl0")
 	w.client.Enter()
 	for _, vip := range []netip.Addr{vip4, vip6} {

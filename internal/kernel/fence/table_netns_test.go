@@ -20,55 +20,55 @@ func TestFenceCheckAndRebuild(t *testing.T) {
 	onAnOlderKernel(t)
 	w := newWire(t)
 	f := w.fence(60*time.Second, 120*time.Second)
-	require.ErrorContains(t, f.Hold(4, 7), "group 7 is not set")
-	require.NoError(t, f.Hold(4, 6))
+	require.ErrorContains(t, f.hold(4, 7), "group 7 is not set")
+	require.NoError(t, f.hold(4, 6))
 	w.advertiseBoth()
-	require.NoError(t, f.Verify())
+	require.NoError(t, f.verify())
 	damage := map[string]func(c *nftables.Conn){
 		"ruleset flushed": func(c *nftables.Conn) { c.FlushRuleset() },
-		"table deleted":   func(c *nftables.Conn) { c.DelTable(f.tables.link.table) },
-		"rules flushed":   func(c *nftables.Conn) { c.FlushChain(f.tables.link.chain(chainIngress)) },
-		"group flushed":   func(c *nftables.Conn) { c.FlushChain(f.tables.link.chain(chainOf(6))) },
-		"adverts flushed": func(c *nftables.Conn) { c.FlushChain(f.tables.link.chain(chainAdverts)) },
-		"guard flushed":   func(c *nftables.Conn) { c.FlushSet(f.tables.link.timer(guardOf(4))) },
-		"addresses gone":  func(c *nftables.Conn) { c.FlushSet(f.tables.link.addresses(mapAddresses6)) },
-		"ARP deleted":     func(c *nftables.Conn) { c.DelTable(f.tables.arp.table) },
-		"ARP guard gone":  func(c *nftables.Conn) { c.FlushSet(f.tables.arp.guard(4)) },
+		"table deleted":   func(c *nftables.Conn) { c.DelTable(f.kernel.tables.link.table) },
+		"rules flushed":   func(c *nftables.Conn) { c.FlushChain(f.kernel.tables.link.chain(chainIngress)) },
+		"group flushed":   func(c *nftables.Conn) { c.FlushChain(f.kernel.tables.link.chain(chainOf(6))) },
+		"adverts flushed": func(c *nftables.Conn) { c.FlushChain(f.kernel.tables.link.chain(chainAdverts)) },
+		"guard flushed":   func(c *nftables.Conn) { c.FlushSet(f.kernel.tables.link.timer(guardOf(4))) },
+		"addresses gone":  func(c *nftables.Conn) { c.FlushSet(f.kernel.tables.link.addresses(mapAddresses6)) },
+		"ARP deleted":     func(c *nftables.Conn) { c.DelTable(f.kernel.tables.arp.table) },
+		"ARP guard gone":  func(c *nftables.Conn) { c.FlushSet(f.kernel.tables.arp.guard(4)) },
 	}
 	for name, do := range damage {
 		c, err := nftables.New()
 		require.NoError(t, err)
 		do(c)
 		require.NoError(t, c.Flush())
-		require.ErrorIs(t, f.Verify(), errBroken, name)
+		require.ErrorIs(t, f.verify(), errBroken, name)
 		if name == "table deleted" {
-			require.ErrorIs(t, f.Hold(4), errBroken)
-			require.ErrorIs(t, f.Set(nil), errBroken)
-			require.NoError(t, f.Remove())
+			require.ErrorIs(t, f.hold(4), errBroken)
+			require.ErrorIs(t, f.set(nil), errBroken)
+			require.NoError(t, f.remove())
 		}
 		minute := time.Now().Add(time.Minute)
-		require.NoError(t, f.Rebuild(map[uint32]time.Time{4: minute, 6: minute}), name)
-		require.NoError(t, f.Verify(), name)
+		require.NoError(t, f.rebuild(map[uint32]time.Time{4: minute, 6: minute}), name)
+		require.NoError(t, f.verify(), name)
 	}
 	w.all(true, "rebuilt, with a lease")
-	require.NoError(t, f.Rebuild(map[uint32]time.Time{4: time.Now().Add(time.Minute), 6: time.Now()}))
+	require.NoError(t, f.rebuild(map[uint32]time.Time{4: time.Now().Add(time.Minute), 6: time.Now()}))
 	assert.True(t, w.does(w.answers, vip4))
 	assert.False(t, w.answers(vip6), "its lease was over")
-	require.NoError(t, f.Shut(4, In))
+	require.NoError(t, f.shut(4, inward))
 	assert.False(t, w.answers(vip4))
 
 	w.holder.IP("link set eth0 down")
 	w.holder.IP("link set eth0 name lan0")
 	w.holder.IP("link set lan0 up")
-	require.ErrorIs(t, f.Verify(), errBroken)
-	require.NoError(t, f.Rebuild(map[uint32]time.Time{4: time.Now().Add(time.Minute)}))
-	require.NoError(t, f.Verify())
+	require.ErrorIs(t, f.verify(), errBroken)
+	require.NoError(t, f.rebuild(map[uint32]time.Time{4: time.Now().Add(time.Minute)}))
+	require.NoError(t, f.verify())
 	assert.False(t, w.answers(vip4), "what was shut stays shut")
-	require.NoError(t, f.Reopen(4))
+	require.NoError(t, f.reopen(4))
 	assert.True(t, w.does(w.answers, vip4))
 	w.holder.IP("link del lan0")
-	require.ErrorIs(t, f.Verify(), errGone)
-	require.ErrorIs(t, f.Rebuild(nil), errGone)
+	require.ErrorIs(t, f.verify(), errGone)
+	require.ErrorIs(t, f.rebuild(nil), errGone)
 }
 
 // A look costs one short question as long as nobody else has changed anything: a fence counts its own renewals.
@@ -76,29 +76,29 @@ func TestFenceCountsItsOwnRenewals(t *testing.T) {
 	onAnOlderKernel(t)
 	w := newWire(t)
 	f := w.fence(60*time.Second, 120*time.Second)
-	require.NoError(t, f.Verify())
+	require.NoError(t, f.verify())
 	change := func() {
-		require.NoError(t, f.Hold(4))
+		require.NoError(t, f.hold(4))
 		for range 3 {
-			require.NoError(t, f.Renew(6, time.Now().Add(time.Minute)))
+			require.NoError(t, f.renew(6, time.Now().Add(time.Minute)))
 		}
 	}
 	change()
-	require.Equal(t, uint32(3), f.generations.own)
-	now, err := f.socket.Generation()
+	require.Equal(t, uint32(3), f.kernel.generations.own)
+	now, err := f.kernel.socket.Generation()
 	require.NoError(t, err)
-	assert.Equal(t, now, f.generations.sound+f.generations.own, "each is one")
-	require.NoError(t, f.Verify())
+	assert.Equal(t, now, f.kernel.generations.sound+f.kernel.generations.own, "each is one")
+	require.NoError(t, f.verify())
 
 	c, err := nftables.New()
 	require.NoError(t, err)
-	c.FlushChain(f.tables.link.chain(chainAdverts))
+	c.FlushChain(f.kernel.tables.link.chain(chainAdverts))
 	require.NoError(t, c.Flush())
 	change()
-	require.ErrorIs(t, f.Verify(), errBroken, "between two of its own")
-	require.NoError(t, f.Rebuild(nil))
+	require.ErrorIs(t, f.verify(), errBroken, "between two of its own")
+	require.NoError(t, f.rebuild(nil))
 	change()
-	require.NoError(t, f.Verify())
+	require.NoError(t, f.verify())
 }
 
 // listing is what administrators see of the tables.
@@ -115,8 +115,8 @@ func TestFenceIsReadableByOthers(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(60*time.Second, 120*time.Second)
 	list := func() string { return listing(t) }
-	require.NoError(t, f.Hold(4))
-	require.NoError(t, f.Shut(6, discovery|In|Out))
+	require.NoError(t, f.hold(4))
+	require.NoError(t, f.shut(6, discovery|inward|outward))
 	w.advertiseBoth()
 	both := list()
 	t.Log(both)
@@ -124,10 +124,10 @@ func TestFenceIsReadableByOthers(t *testing.T) {
 	assert.Contains(t, both, "fd01::100 : jump group6")
 
 	// nft before 1.0.7 cannot read back what it prints for the target of a solicitation.
-	require.NoError(t, f.Set([]Group{{ID: 4, Addresses: []netip.Addr{vip4}, Advert: Advert{Source: w.own4, VRID: 51}, Lease: time.Minute, Guard: time.Hour}}))
-	require.NoError(t, f.Shut(4, discovery|In|Out))
+	require.NoError(t, f.set([]Group{{ID: 4, Addresses: []netip.Addr{vip4}, Advert: Advert{Source: w.own4, VRID: 51}, Lease: time.Minute, Guard: time.Hour}}))
+	require.NoError(t, f.shut(4, discovery|inward|outward))
 	before := list()
-	require.NoError(t, f.Remove())
+	require.NoError(t, f.remove())
 	load := exec.Command("nft", "-f", "-")
 	load.Stdin = strings.NewReader(before)
 	out, err := load.CombinedOutput()
@@ -140,7 +140,7 @@ func TestCleanupLeavesOthersAlone(t *testing.T) {
 	for range 2 {
 		f, err := open(config{Index: w.index, Name: "eth0"})
 		require.NoError(t, err, "in place of the one of an earlier run")
-		require.NoError(t, f.Verify())
+		require.NoError(t, f.verify())
 		f.dies()
 	}
 	c, err := nftables.New()
@@ -173,7 +173,7 @@ func TestCleanupLeavesOthersAlone(t *testing.T) {
 func TestOpenTakesOverFromADeadRun(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(long, 2*long)
-	require.NoError(t, f.Hold(4, 6))
+	require.NoError(t, f.hold(4, 6))
 	w.all(false, "the run before, dead")
 	groups := []Group{f.want.groups[4], f.want.groups[6]}
 	done, heard := make(chan struct{}), make(chan bool, 1)
@@ -196,7 +196,7 @@ func TestOpenTakesOverFromADeadRun(t *testing.T) {
 	for range 10 {
 		next, err := open(config{Index: w.index, Name: "eth0", Groups: groups, Bound: []uint32{4, 6}})
 		require.NoError(t, err)
-		require.NoError(t, next.Verify())
+		require.NoError(t, next.verify())
 		next.dies()
 	}
 	close(done)
@@ -212,7 +212,7 @@ func TestOpenTakesOverFromADeadRun(t *testing.T) {
 func TestFenceSetKeepsTenures(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(60*time.Second, 120*time.Second)
-	require.NoError(t, f.Hold(4))
+	require.NoError(t, f.hold(4))
 	w.advertise(w.own4, 51, 100)
 	assert.True(t, w.does(w.answers, vip4))
 	other := Group{ID: 9, Addresses: []netip.Addr{netip.MustParseAddr("10.1.0.101")}, Lease: time.Second, Guard: time.Minute}
@@ -222,24 +222,24 @@ func TestFenceSetKeepsTenures(t *testing.T) {
 		g.Addresses = append(slices.Clone(g.Addresses), netip.MustParseAddr("10.1.0.102"))
 		return g
 	}()}} {
-		require.NoError(t, f.Set(groups), name)
-		require.NoError(t, f.Verify(), name)
+		require.NoError(t, f.set(groups), name)
+		require.NoError(t, f.verify(), name)
 		assert.True(t, w.does(w.answers, vip4), name)
 	}
-	require.NoError(t, f.Shut(4, In))
-	require.NoError(t, f.Set([]Group{four, other}))
+	require.NoError(t, f.shut(4, inward))
+	require.NoError(t, f.set([]Group{four, other}))
 	assert.False(t, w.answers(vip4), "what is shut stays shut")
-	require.NoError(t, f.Set([]Group{other}))
-	require.NoError(t, f.Verify())
+	require.NoError(t, f.set([]Group{other}))
+	require.NoError(t, f.verify())
 	assert.True(t, w.does(w.answers, vip4), "no fence for what is in no group")
-	assert.ErrorContains(t, f.Hold(4), "group 4 is not set")
-	require.NoError(t, f.Set([]Group{other, four}, 4, 9))
-	require.NoError(t, f.Verify())
+	assert.ErrorContains(t, f.hold(4), "group 4 is not set")
+	require.NoError(t, f.set([]Group{other, four}, 4, 9))
+	require.NoError(t, f.verify())
 	assert.False(t, w.answers(vip4), "a new group that is bound is held, and has no lease")
 	w.advertise(w.own4, 51, 100)
 	assert.True(t, w.does(w.answers, vip4))
-	require.NoError(t, f.Set(nil))
-	require.NoError(t, f.Verify())
+	require.NoError(t, f.set(nil))
+	require.NoError(t, f.verify())
 }
 
 // A holder whose addresses or interval change, and that is killed in that moment, falls silent as any other.
@@ -247,9 +247,9 @@ func TestFenceSetKeepsTheGuard(t *testing.T) {
 	w := newWire(t)
 	f := w.fence(60*time.Second, 120*time.Second)
 	left := func() time.Duration {
-		c, err := f.socket.lists()
+		c, err := f.kernel.socket.lists()
 		require.NoError(t, err)
-		got, err := c.GetSetElements(f.tables.link.timer(guardOf(4)))
+		got, err := c.GetSetElements(f.kernel.tables.link.timer(guardOf(4)))
 		require.NoError(t, err)
 		require.Len(t, got, 1, "the guard")
 		return got[0].Expires
@@ -257,32 +257,32 @@ func TestFenceSetKeepsTheGuard(t *testing.T) {
 	four := f.want.groups[4]
 	set := func(change func(*Group)) {
 		change(&four)
-		require.NoError(t, f.Set([]Group{four}))
-		require.NoError(t, f.Verify())
-		require.NoError(t, f.Guarded(4))
+		require.NoError(t, f.set([]Group{four}))
+		require.NoError(t, f.verify())
+		require.NoError(t, f.guarded(4))
 	}
-	require.Error(t, f.Guarded(4), "not held yet")
-	require.NoError(t, f.Hold(4))
+	require.Error(t, f.guarded(4), "not held yet")
+	require.NoError(t, f.hold(4))
 	w.advertise(w.own4, 51, 100)
 	set(func(g *Group) { g.Guard = time.Hour })
 	assert.Greater(t, left(), 59*time.Minute, "the addresses may live longer from now on")
 	set(func(g *Group) { g.Guard = 3 * time.Minute })
 	assert.Greater(t, left(), 59*time.Minute, "those that are there live on")
-	require.NoError(t, f.Hold(4))
+	require.NoError(t, f.hold(4))
 	assert.Less(t, left(), 4*time.Minute)
 	set(func(g *Group) { g.Lease = 100 * time.Millisecond })
 	assert.True(t, w.does(w.answers, vip4), "the lease that has begun goes on")
-	require.NoError(t, f.Shut(4, discovery))
+	require.NoError(t, f.shut(4, discovery))
 	set(func(g *Group) { g.Addresses = append(g.Addresses, netip.MustParseAddr("10.1.0.103")) })
 	assert.False(t, w.resolves(vip4), "what is shut stays shut")
 	assert.True(t, w.does(w.answers, vip4))
 	w.advertise(w.own4, 51, 100)
 	w.holder.Eventually(func() bool { return !w.answers(vip4) }, "it falls silent without a further advertisement")
 
-	require.NoError(t, f.Release(4))
-	require.ErrorIs(t, f.Guarded(4), errBroken)
+	require.NoError(t, f.release(4))
+	require.ErrorIs(t, f.guarded(4), errBroken)
 	f.want.guards[4] = time.Now()
-	require.ErrorIs(t, f.Guarded(4), errBroken, "it has ended")
+	require.ErrorIs(t, f.guarded(4), errBroken, "it has ended")
 }
 
 // TestFenceOfManyAddresses shows what changes cost with a thousand addresses.
@@ -300,15 +300,15 @@ func TestFenceOfManyAddresses(t *testing.T) {
 		require.NoError(t, do(), what)
 		t.Logf("%s: %s", what, time.Since(start))
 	}
-	timed("Set, 2 groups of 1000", func() error { return f.Set([]Group{g4, g6}) })
-	timed("Hold", func() error { return f.Hold(4) })
-	timed("Hold again", func() error { return f.Hold(4) })
-	timed("Renew", func() error { return f.Renew(6, time.Now().Add(time.Minute)) })
-	timed("Renew again", func() error { return f.Renew(6, time.Now().Add(time.Minute)) })
-	timed("Check, all of it", func() error { f.generations.sound = 0; return f.Verify() })
-	timed("Check, nothing changed", f.Verify)
-	timed("Rebuild", func() error { return f.Rebuild(nil) })
-	timed("Release", func() error { return f.Release(4) })
+	timed("Set, 2 groups of 1000", func() error { return f.set([]Group{g4, g6}) })
+	timed("Hold", func() error { return f.hold(4) })
+	timed("Hold again", func() error { return f.hold(4) })
+	timed("Renew", func() error { return f.renew(6, time.Now().Add(time.Minute)) })
+	timed("Renew again", func() error { return f.renew(6, time.Now().Add(time.Minute)) })
+	timed("Check, all of it", func() error { f.kernel.generations.sound = 0; return f.verify() })
+	timed("Check, nothing changed", f.verify)
+	timed("Rebuild", func() error { return f.rebuild(nil) })
+	timed("Release", func() error { return f.release(4) })
 }
 
 // All 255 virtual routers of a link are in one table, which one transaction makes anew.
@@ -324,10 +324,10 @@ func TestFenceOfManyGroups(t *testing.T) {
 		})
 		ids = append(ids, n+1)
 	}
-	require.NoError(t, f.Set(groups))
-	require.NoError(t, f.Hold(ids...))
-	require.NoError(t, f.Rebuild(nil))
-	require.NoError(t, f.Verify())
+	require.NoError(t, f.set(groups))
+	require.NoError(t, f.hold(ids...))
+	require.NoError(t, f.rebuild(nil))
+	require.NoError(t, f.verify())
 }
 
 // The kernel finds a set by going through those of the table, and is asked for each group's lease again and again.
@@ -347,7 +347,7 @@ func TestFenceLeasesComeBeforeTheOtherSets(t *testing.T) {
 	names := func() (names []string) {
 		c, err := nftables.New()
 		require.NoError(t, err)
-		sets, err := c.GetSets(f.tables.link.table)
+		sets, err := c.GetSets(f.kernel.tables.link.table)
 		require.NoError(t, err)
 		for _, s := range sets {
 			names = append(names, s.Name)
@@ -360,9 +360,9 @@ func TestFenceLeasesComeBeforeTheOtherSets(t *testing.T) {
 	for id := range uint32(5) {
 		more = append(more, Group{ID: 100 + id, Addresses: []netip.Addr{netip.AddrFrom4([4]byte{10, 9, 9, byte(id)})}, Lease: time.Second, Guard: time.Minute})
 	}
-	require.NoError(t, f.Set(more))
+	require.NoError(t, f.set(more))
 	assert.Equal(t, 5, ours(names()[len(before):]), "of groups that come later")
-	require.NoError(t, f.Verify())
-	require.NoError(t, f.Rebuild(nil))
+	require.NoError(t, f.verify())
+	require.NoError(t, f.rebuild(nil))
 	assert.Equal(t, len(more), ours(names()), "made anew")
 }

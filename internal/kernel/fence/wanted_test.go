@@ -16,7 +16,7 @@ func standing(t *testing.T, began time.Time) *wanted {
 		grouped(2, netip.MustParseAddr("10.0.0.2")), grouped(3, netip.MustParseAddr("10.0.0.3")), grouped(4, netip.MustParseAddr("10.0.0.4")),
 	}, nil)
 	require.NoError(t, err)
-	w.hold(2, In, began)
+	w.hold(2, inward, began)
 	w.standBy(3, began)
 	return &w
 }
@@ -33,14 +33,14 @@ func TestWantedKeepsWhatStaysThroughAnExchange(t *testing.T) {
 	next, begin := w.successors([]Group{w.groups[2], w.groups[3], grouped(5, netip.MustParseAddr("10.0.0.5"))}, []uint32{2, 5, 6})
 	assert.Equal(t, []uint32{5}, begin, "2 is there already, and 6 does not come")
 	w.replace(next, begin, later)
-	assert.Equal(t, map[uint32]part{2: In, 5: 0}, w.held)
+	assert.Equal(t, map[uint32]part{2: inward, 5: 0}, w.held)
 	assert.Equal(t, map[uint32]time.Time{2: began.Add(time.Minute), 5: later.Add(time.Minute)}, w.guards, "2 is what it was")
 	assert.Equal(t, map[uint32]time.Time{3: began.Add(standbyFor(time.Minute))}, w.standby)
 
 	next, begin = w.successors([]Group{shorter(2), shorter(3)}, nil)
 	assert.Empty(t, begin)
 	w.replace(next, begin, later)
-	assert.Equal(t, map[uint32]part{2: In}, w.held)
+	assert.Equal(t, map[uint32]part{2: inward}, w.held)
 	assert.Equal(t, map[uint32]time.Time{2: later.Add(time.Minute)}, w.guards, "the addresses live on for as long as they were given before")
 	assert.Equal(t, map[uint32]time.Time{3: later.Add(standbyFor(time.Minute))}, w.standby)
 

@@ -79,12 +79,12 @@ func handle(t *testing.T, log *slog.Logger) *link.Handle {
 }
 
 // fence is what is tested, with one group a family.
-func (w *wire) fence(lease, guard time.Duration) *Fence {
+func (w *wire) fence(lease, guard time.Duration) *linkFence {
 	w.t.Helper()
 	f, err := open(config{Index: w.index, Name: "eth0", Mark: testMark})
 	require.NoError(w.t, err)
-	w.t.Cleanup(func() { assert.NoError(w.t, f.Remove()) })
-	require.NoError(w.t, f.Set([]Group{
+	w.t.Cleanup(func() { assert.NoError(w.t, f.remove()) })
+	require.NoError(w.t, f.set([]Group{
 		{ID: 4, Addresses: []netip.Addr{vip4}, Advert: Advert{Source: w.own4, VRID: 51}, Lease: lease, Guard: guard},
 		{ID: 6, Addresses: []netip.Addr{vip6}, Advert: Advert{Source: w.own6, VRID: 51}, Lease: lease, Guard: guard},
 	}))
@@ -92,7 +92,7 @@ func (w *wire) fence(lease, guard time.Duration) *Fence {
 }
 
 // dies is what becomes of a fence whose process is gone.
-func (f *Fence) dies() { f.socket.close() }
+func (f *linkFence) dies() { f.kernel.socket.close() }
 
 // onAnOlderKernel is for a test of what others do to tables that nobody owns (Linux 6.9).
 func onAnOlderKernel(t *testing.T) {
@@ -104,10 +104,10 @@ func onAnOlderKernel(t *testing.T) {
 const long = 60 * time.Second
 
 // lapse lets the kernel end the leases of groups.
-func (w *wire) lapse(f *Fence, ids ...uint32) {
+func (w *wire) lapse(f *linkFence, ids ...uint32) {
 	w.t.Helper()
 	for _, id := range ids {
-		if err := f.Renew(id, time.Now().Add(20*time.Millisecond)); err != nil {
+		if err := f.renew(id, time.Now().Add(20*time.Millisecond)); err != nil {
 			require.ErrorIs(w.t, err, errLate, "this machine stood still: it has ended already")
 		}
 	}
@@ -115,7 +115,7 @@ func (w *wire) lapse(f *Fence, ids ...uint32) {
 }
 
 // over waits until the kernel says that the leases of groups are over.
-func (w *wire) over(f *Fence, ids ...uint32) {
+func (w *wire) over(f *linkFence, ids ...uint32) {
 	w.t.Helper()
 	for _, id := range ids {
 		w.holder.Eventually(func() bool { return w.left(f, id) == 0 }, "the end of the lease")
@@ -123,21 +123,21 @@ func (w *wire) over(f *Fence, ids ...uint32) {
 }
 
 // left is what the kernel has left of a lease.
-func (w *wire) left(f *Fence, id uint32) time.Duration {
+func (w *wire) left(f *linkFence, id uint32) time.Duration {
 	w.t.Helper()
-	left, err := f.LeaseLeft(id)
+	left, err := f.leaseLeft(id)
 	require.NoError(w.t, err)
 	return left
 }
 
 // leases gives both groups another lease, from the next renewal on.
-func (w *wire) leases(f *Fence, lease time.Duration) {
+func (w *wire) leases(f *linkFence, lease time.Duration) {
 	w.t.Helper()
 	groups := sorted(f.want.groups)
 	for i := range groups {
 		groups[i].Lease = lease
 	}
-	require.NoError(w.t, f.Set(groups))
+	require.NoError(w.t, f.set(groups))
 }
 
 // advertise sends what matters of an advertisement from the holder.
