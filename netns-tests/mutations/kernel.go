@@ -23,11 +23,11 @@ func kernel() []Mutation {
 		{
 			Name: "a packet of a connection that is not known here is given to nobody", File: "internal/kernel/spreadtables/chance.go",
 			Test: "TestSecondChanceKeepsAConnection", Netns: true,
-			Old: `and(f.slot(f.packet, c.slots(), c.Seed), goOn(mapSeconds)), goTo("first"))`, New: `and(accept()))`,
+			Old: `and(f.slot(f.packet, r.size(), c.Seed), goOn(mapSeconds)), goTo("first"))`, New: `and(accept()))`,
 		},
 		{
 			Name: "conntrack is not told of connections that a member has reset", File: "internal/kernel/spreadtables/ended.go", Test: "TestMasqueradedPortIsTranslatedAnewAfterAReset", Netns: true,
-			Old: `if applied == nil || !applied.Masquerade || len(members) == 0 {`, New: `if applied == nil || applied.Masquerade || len(members) == 0 {`,
+			Old: `if applied == nil || !applied.masquerade || len(members) == 0 {`, New: `if applied == nil || applied.masquerade || len(members) == 0 {`,
 		},
 		{
 			Name: "the interface of a virtual MAC stays up on a Backup", File: "internal/node/daemon/bearer.go", Test: "TestBearerIsUpWithAnAddressAlone", Netns: true,

@@ -27,8 +27,8 @@ var tcpFlags = transport(13, 1)
 // What connection tracking calls invalid is out of the window of a connection here, or of what is left of an older one with the same
 // ports. It goes the same way, but quietly: only who knows the connection takes it, and the last one drops it. Answered by a reset it would end
 // a healthy connection. A FIN or RST of a connection that is not known is called invalid as well.
-func (c Config) unknown(f family, a Abilities) []chain {
-	link := comesIn(expr.CmpOpEq, c.Index)
+func (c Config) unknown(r roster, a Abilities) []chain {
+	f, link := r.family, comesIn(expr.CmpOpEq, c.Index)
 	known := and(state(expr.CmpOpNeq, expr.CtStateBitESTABLISHED|expr.CtStateBitRELATED), accept())
 	invalid := state(expr.CmpOpNeq, expr.CtStateBitINVALID)
 	packets := chain{Name: "unknown", Rules: []match{
@@ -41,16 +41,16 @@ func (c Config) unknown(f family, a Abilities) []chain {
 	if a.Sockets { // one on the address itself, from before it was spread; without the address none of them hears anything
 		packets.Rules = append(packets.Rules, and(local(), ownSocket(), accept()))
 	}
-	if c.slots() > 0 {
+	if r.size() > 0 {
 		packets.Rules = append(packets.Rules,
 			and(invalid, noting(quietly)),
 			and(noted(sentOn), goTo("again")),
 			noting(sentOn),
-			and(f.slot(f.packet, c.slots(), c.Seed), goOn(mapSeconds)), goTo("first"))
+			and(f.slot(f.packet, r.size(), c.Seed), goOn(mapSeconds)), goTo("first"))
 		errors.Rules = append(errors.Rules,
 			and(f.markedAtAll(expr.CmpOpEq), f.hasDSCP(expr.CmpOpNeq, allOfDSCP, markSpread), goTo("again")),
-			and(f.slot(f.inError, c.slots(), c.Seed), goOn(mapSeconds)), goTo("first"))
-		more = c.onward(f)
+			and(f.slot(f.inError, r.size(), c.Seed), goOn(mapSeconds)), goTo("first"))
+		more = c.onward(r)
 	} else {
 		packets.Rules = append(packets.Rules, and(invalid, drop()))
 	}
@@ -81,11 +81,12 @@ func noting(bit byte) match {
 }
 
 // onward are the chains that send packets on to other members.
-func (c Config) onward(f family) []chain {
+func (c Config) onward(r roster) []chain {
+	f := r.family
 	notTCP := and(meta(expr.MetaKeyL4PROTO, register), compare(expr.CmpOpNeq, unix.IPPROTO_TCP))
 	// Nobody owns the slot, and this node was the one to ask. Of what is not TCP only the mark says that it was sent on, and a switch may
 	// clear it.
-	first := chain{Name: "first", Rules: []match{and(notTCP, f.markedAtAll(expr.CmpOpNeq), fromMember(), accept()), f.mark(c.chance()), goTo("next")}}
+	first := chain{Name: "first", Rules: []match{and(notTCP, f.markedAtAll(expr.CmpOpNeq), fromMember(), accept()), f.mark(r.chance()), goTo("next")}}
 	again := chain{Name: "again", Rules: []match{
 		and(f.marked(chances[0]), goTo("nobody")),
 		and(f.marked(markSpread), goTo("nobody")),
@@ -95,7 +96,7 @@ func (c Config) onward(f family) []chain {
 		again.Rules = append(again.Rules, and(f.marked(mark), f.mark(chances[i])))
 	}
 	again.Rules = append(again.Rules, goTo("next"))
-	return append(c.others(f), first, again,
+	return append(r.others(c.Index), first, again,
 		chain{Name: "next", Rules: []match{
 			and(f.noHopsLeft(), drop()),
 			and(following(mapNext), copyTo(c.Index), drop()),
@@ -105,25 +106,26 @@ func (c Config) onward(f family) []chain {
 }
 
 // chance is the mark of a packet that all members are to have.
-func (c Config) chance() byte {
-	return chances[min(max(slots.Chances(len(c.Members)), 1), len(chances))-1]
+func (r roster) chance() byte {
+	return chances[min(max(slots.Chances(len(r.members)), 1), len(chances))-1]
 }
 
 // others are the chains that send a packet on to a member by its slot. What is not TCP, goes to the owner of its slot, and has just come
 // from there stays here also where a switch has taken the mark away.
-func (c Config) others(f family) []chain {
+func (r roster) others(link int) []chain {
 	var chains []chain
+	f := r.family
 	notTCP := and(meta(expr.MetaKeyL4PROTO, register), compare(expr.CmpOpNeq, unix.IPPROTO_TCP))
-	for i, m := range c.Members {
-		to, ok := c.other(f, uint8(i))
+	for i, m := range r.members {
+		to, ok := r.other(uint8(i))
 		if !ok {
 			continue
 		}
 		chains = append(chains, chain{Name: chainTo(to), Rules: []match{
-			and(f.hopsLeft(), f.mark(c.chance()), immediate(addressRegister, to.AsSlice()), copyTo(c.Index), drop()),
+			and(f.hopsLeft(), f.mark(r.chance()), immediate(addressRegister, to.AsSlice()), copyTo(link), drop()),
 			drop(),
 		}})
-		if c.knows(uint8(i)) {
+		if m.known() {
 			chains = append(chains, chain{Name: chainToOwner(chainTo(to)), Rules: []match{
 				and(notTCP, metaIs(expr.MetaKeyIIFTYPE, nativeShort(unix.ARPHRD_ETHER)...), macSource.is(m.MAC...), accept()),
 				goTo(chainTo(to)),
@@ -134,39 +136,39 @@ func (c Config) others(f family) []chain {
 }
 
 // seconds says where to ask about a connection that this node does not know.
-func (c Config) seconds(f family) set {
-	s := set{Name: mapSeconds, Key: nfttables.TypeMark, Data: nfttables.TypeVerdict, Size: c.slots()}
-	s.BySlot.Value = slices.Repeat([]uint8{slots.None}, int(c.slots()))
-	if c.self() == slots.None {
+func (r roster) seconds() set {
+	s := set{Name: mapSeconds, Key: nfttables.TypeMark, Data: nfttables.TypeVerdict, Size: r.size()}
+	s.BySlot.Value = slices.Repeat([]uint8{slots.None}, int(r.size()))
+	if r.self() == slots.None {
 		return s
 	}
 	// First those that are sent on to, and behind them the same as owners.
-	s.BySlot.Values = make([]element, 2*len(c.Members))
-	for i := range c.Members {
-		if to, ok := c.other(f, uint8(i)); ok {
-			s.BySlot.Values[i].To, s.BySlot.Values[len(c.Members)+i].To = chainTo(to), chainToOwner(chainTo(to))
+	s.BySlot.Values = make([]element, 2*len(r.members))
+	for i := range r.members {
+		if to, ok := r.other(uint8(i)); ok {
+			s.BySlot.Values[i].To, s.BySlot.Values[len(r.members)+i].To = chainTo(to), chainToOwner(chainTo(to))
 		}
 	}
-	self := c.self()
+	self := r.self()
 	for slot := range s.BySlot.Value {
-		member := c.Slots.Onward(slot, self)
-		if member == slots.None || int(member) >= len(c.Members) || s.BySlot.Values[member].To == "" {
+		member := r.slots.Onward(slot, self)
+		if member == slots.None || int(member) >= len(r.members) || s.BySlot.Values[member].To == "" {
 			continue
 		}
 		s.BySlot.Value[slot] = member
-		if member == c.Slots.Owner[slot] && c.knows(member) {
-			s.BySlot.Value[slot] += uint8(len(c.Members))
+		if member == r.slots.Owner[slot] && r.members[member].known() {
+			s.BySlot.Value[slot] += uint8(len(r.members))
 		}
 	}
 	return s
 }
 
 // next says who is asked after this node.
-func (c Config) next(f family) set {
-	s := set{Name: mapNext, Key: nfttables.TypeLink, Data: f.address, Size: 1}
-	if self := c.self(); c.Slots != nil && int(self) < len(c.Slots.Next) {
-		if to, ok := c.other(f, c.Slots.Next[self]); ok {
-			s.Elements = append(s.Elements, element{Key: string(native(uint32(c.Index))), Data: string(to.AsSlice())})
+func (r roster) next(link int) set {
+	s := set{Name: mapNext, Key: nfttables.TypeLink, Data: r.family.address, Size: 1}
+	if self := r.self(); r.slots != nil && int(self) < len(r.slots.Next) {
+		if to, ok := r.other(r.slots.Next[self]); ok {
+			s.Elements = append(s.Elements, element{Key: string(native(uint32(link))), Data: string(to.AsSlice())})
 		}
 	}
 	return s

@@ -10,6 +10,18 @@ import (
 	"github.com/keepvip/keepvip/internal/kernel/conntrack"
 )
 
+// connections are those to what is spread: which these are, of all that connection tracking knows.
+type connections struct {
+	addresses  []netip.Addr
+	ports      []Port
+	self       []netip.Addr // this node's own addresses
+	masquerade bool
+}
+
+func (c Config) connections() *connections {
+	return &connections{c.Addresses, c.Ports, c.Self, c.Masquerade}
+}
+
 // Census is what this node serves, or with Masquerade translates, by its connection tracking: connections of TCP that are open at one end at
 // least, and flows of UDP.
 type Census struct {
@@ -29,8 +41,8 @@ func (t *Tables) Count(clients int) (Census, error) {
 	if applied == nil {
 		return Census{}, t.wrap("count connections of", errors.New("nothing was applied yet"))
 	}
-	out := Census{Ports: make(map[Port]int, len(applied.Ports)), To: map[netip.Addr]int{}, Direct: map[netip.Addr]int{}}
-	for _, p := range applied.Ports {
+	out := Census{Ports: make(map[Port]int, len(applied.ports)), To: map[netip.Addr]int{}, Direct: map[netip.Addr]int{}}
+	for _, p := range applied.ports {
 		out.Ports[p] = 0
 	}
 	tracking, err := conntrack.Open()
@@ -49,7 +61,7 @@ func (t *Tables) Count(clients int) (Census, error) {
 		if e.Protocol == unix.IPPROTO_TCP && !e.Open() {
 			return
 		}
-		if translated(e) && serves == applied.Masquerade {
+		if translated(e) && serves == applied.masquerade {
 			out.To[e.Answers.Addr()]++
 		}
 		if serves {
@@ -68,15 +80,15 @@ func (t *Tables) Count(clients int) (Census, error) {
 	return out, nil
 }
 
-// newest is what was applied last; nil: nothing yet.
-func (t *Tables) newest() *Config {
+// newest are those to what was applied last; nil: nothing was yet.
+func (t *Tables) newest() *connections {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.applied
 }
 
 // each goes through the connections to all ports that are served here, in the families of the addresses.
-func (c *Config) each(tracking *conntrack.Conn, do func(p Port, e conntrack.Entry)) error {
+func (c *connections) each(tracking *conntrack.Conn, do func(p Port, e conntrack.Entry)) error {
 	return c.eachTo(tracking, func(p Port, e conntrack.Entry) {
 		if c.serves(e) {
 			do(p, e)
@@ -85,12 +97,12 @@ func (c *Config) each(tracking *conntrack.Conn, do func(p Port, e conntrack.Entr
 }
 
 // eachTo goes through the connections to the addresses at all ports, whoever serves them. However many there are, few of them are in memory.
-func (c *Config) eachTo(tracking *conntrack.Conn, do func(p Port, e conntrack.Entry)) error {
+func (c *connections) eachTo(tracking *conntrack.Conn, do func(p Port, e conntrack.Entry)) error {
 	for _, f := range []family{ipv4(), ipv6()} {
-		if len(f.all(c.Addresses)) == 0 {
+		if len(f.all(c.addresses)) == 0 {
 			continue
 		}
-		for _, p := range c.Ports {
+		for _, p := range c.ports {
 			err := tracking.Each(f.number, p.Protocol, p.Port, func(e conntrack.Entry) {
 				if c.spreads(e) {
 					do(p, e)
@@ -105,19 +117,19 @@ func (c *Config) eachTo(tracking *conntrack.Conn, do func(p Port, e conntrack.En
 }
 
 // eachHere is eachTo, and goes through the connections that others make to this node's own addresses where its services listen, too.
-func (c *Config) eachHere(tracking *conntrack.Conn, do func(p Port, e conntrack.Entry)) error {
+func (c *connections) eachHere(tracking *conntrack.Conn, do func(p Port, e conntrack.Entry)) error {
 	for _, f := range []family{ipv4(), ipv6()} {
-		if len(f.all(c.Addresses)) == 0 {
+		if len(f.all(c.addresses)) == 0 {
 			continue
 		}
-		for _, p := range c.Ports {
+		for _, p := range c.ports {
 			at := []uint16{p.Port}
 			if p.Target != p.Port {
 				at = append(at, p.Target)
 			}
 			for _, port := range at {
 				err := tracking.Each(f.number, p.Protocol, port, func(e conntrack.Entry) {
-					if port == p.Port && c.spreads(e) || port == p.Target && slices.Contains(c.Self, e.Dest.Addr()) {
+					if port == p.Port && c.spreads(e) || port == p.Target && slices.Contains(c.self, e.Dest.Addr()) {
 						do(p, e)
 					}
 				})
@@ -132,15 +144,15 @@ func (c *Config) eachHere(tracking *conntrack.Conn, do func(p Port, e conntrack.
 
 // serves tells whether a connection to a port that is spread is to an address that is, and is served by this node, or with Masquerade is translated by
 // it. What programs and pods of this node connect to while another one holds the address goes there as it is: the address itself answers.
-func (c *Config) serves(e conntrack.Entry) bool {
-	if c.Masquerade {
+func (c *connections) serves(e conntrack.Entry) bool {
+	if c.masquerade {
 		return c.spreads(e) && translated(e)
 	}
-	return c.spreads(e) && slices.Contains(c.Self, e.Answers.Addr())
+	return c.spreads(e) && slices.Contains(c.self, e.Answers.Addr())
 }
 
 // known tells whether this node alone knows the client of a connection: what it serves, and what it masquerades, or has masqueraded before.
-func (c *Config) known(e conntrack.Entry) bool {
+func (c *connections) known(e conntrack.Entry) bool {
 	if e.Protocol != unix.IPPROTO_TCP || e.State != conntrack.Established {
 		return false
 	}
@@ -148,13 +160,15 @@ func (c *Config) known(e conntrack.Entry) bool {
 }
 
 // spreads tells whether a connection to a port that is spread is to an address that is.
-func (c *Config) spreads(e conntrack.Entry) bool { return slices.Contains(c.Addresses, e.Dest.Addr()) }
+func (c *connections) spreads(e conntrack.Entry) bool {
+	return slices.Contains(c.addresses, e.Dest.Addr())
+}
 
 // translated tells whether another one than the address itself answers.
 func translated(e conntrack.Entry) bool { return e.Answers.Addr() != e.Dest.Addr() }
 
 // own tells whether a connection was made by a program of this node: where the address is, the kernel gives it the address itself as its source.
-func (c *Config) own(e conntrack.Entry) bool {
+func (c *connections) own(e conntrack.Entry) bool {
 	source := e.Source.Addr()
-	return source == e.Dest.Addr() || source.IsLoopback() || slices.Contains(c.Self, source)
+	return source == e.Dest.Addr() || source.IsLoopback() || slices.Contains(c.self, source)
 }

@@ -30,9 +30,9 @@ func TestConnectionThatIsServedHere(t *testing.T) {
 		"to this node by itself": {"10.1.0.5", "10.1.0.5", false, false},
 		"of this node's own":     {"10.1.0.100", "10.1.0.100", false, false}, // the holder is another one
 	} {
-		c := three(2)
+		c := three(2).connections()
 		assert.Equal(t, tt.direct, c.serves(tracked(tt.to, tt.answers, conntrack.Established)), name)
-		c.Masquerade = true
+		c.masquerade = true
 		assert.Equal(t, tt.masq, c.serves(tracked(tt.to, tt.answers, conntrack.Established)), name)
 	}
 }

@@ -18,7 +18,7 @@ import (
 // It returns how many there were, and the clients that were told. Without Masquerade there are none.
 func (t *Tables) End(members ...netip.Addr) (int, []Client, error) {
 	applied := t.newest()
-	if applied == nil || !applied.Masquerade {
+	if applied == nil || !applied.masquerade {
 		return 0, nil, nil
 	}
 	n, clients, err := applied.end(members)
@@ -29,13 +29,13 @@ func (t *Tables) End(members ...netip.Addr) (int, []Client, error) {
 // seconds more, and would give the next one from the same port of its client to the same member. Without Masquerade there are none.
 func (t *Tables) Forget(members ...netip.Addr) error {
 	applied := t.newest()
-	if applied == nil || !applied.Masquerade || len(members) == 0 {
+	if applied == nil || !applied.masquerade || len(members) == 0 {
 		return nil
 	}
 	return t.wrap("forget connections of", applied.forget(members))
 }
 
-func (c *Config) forget(members []netip.Addr) error {
+func (c *connections) forget(members []netip.Addr) error {
 	tracking, err := conntrack.Open()
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ func (c *Config) forget(members []netip.Addr) error {
 	return tracking.Delete(list...)
 }
 
-func (c *Config) end(members []netip.Addr) (int, []Client, error) {
+func (c *connections) end(members []netip.Addr) (int, []Client, error) {
 	tracking, err := conntrack.Open()
 	if err != nil {
 		return 0, nil, err

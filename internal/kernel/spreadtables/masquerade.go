@@ -29,10 +29,11 @@ const untrackedPriority = -300
 
 // masquerade is the table of a family.
 func (c Config) masquerade(f family) table {
+	r := c.roster(f)
 	return table{
-		Family: f.number, Sets: []set{c.ports(f), c.addresses(f), c.takers(f), c.targets(f), c.sources(f)},
+		Family: f.number, Sets: []set{c.ports(f), c.addresses(f), c.takers(r), c.targets(r), c.sources(r)},
 		Chains: []chain{
-			c.choose(f),
+			c.choose(r),
 			{
 				Name: "translate", Kind: "nat", Hook: unix.NF_INET_PRE_ROUTING, Priority: translatePriority,
 				Rules: []match{and(f.spread(f.packet, setPorts), local(), goTo("choose"))},
@@ -56,33 +57,33 @@ func pokes(f family) chain {
 }
 
 // taker is where a member gets its connections: at its address, from an address of this node; from is the zero Addr for this node itself.
-func (c Config) taker(f family, member uint8) (to, from netip.Addr, ok bool) {
-	if int(member) >= len(c.Members) {
+func (c Config) taker(r roster, member uint8) (to, from netip.Addr, ok bool) {
+	if int(member) >= len(r.members) {
 		return to, from, false
 	}
-	m := c.Members[member]
+	m := r.members[member]
 	if m.Self {
-		to, ok = f.of(c.Self)
+		to, ok = r.family.of(c.Self)
 		return to, from, ok
 	}
-	to, ok = f.of(m.Addresses)
-	from, reached := f.of(m.Sources)
+	to, ok = r.family.of(m.Addresses)
+	from, reached := r.family.of(m.Sources)
 	return to, from, ok && reached
 }
 
-func (c Config) takers(f family) set {
-	s := set{Name: mapOwners, Key: nfttables.TypeMark, Data: f.address, Size: c.slots()}
-	s.BySlot = c.byOwner(func(member uint8) (netip.Addr, bool) {
-		to, _, ok := c.taker(f, member)
+func (c Config) takers(r roster) set {
+	s := set{Name: mapOwners, Key: nfttables.TypeMark, Data: r.family.address, Size: r.size()}
+	s.BySlot = r.byOwner(func(member uint8) (netip.Addr, bool) {
+		to, _, ok := c.taker(r, member)
 		return to, ok
 	})
 	return s
 }
 
-func (c Config) targets(f family) set {
-	s := set{Name: mapTargets, Key: f.key, Data: nfttables.TypePort}
-	for i, m := range c.Members {
-		to, _, ok := c.taker(f, uint8(i))
+func (c Config) targets(r roster) set {
+	s := set{Name: mapTargets, Key: r.family.key, Data: nfttables.TypePort}
+	for i, m := range r.members {
+		to, _, ok := c.taker(r, uint8(i))
 		for _, p := range c.Ports {
 			if !ok {
 				break
@@ -102,10 +103,10 @@ func (p Port) key(a netip.Addr) string {
 	return string(append(append(append(a.AsSlice(), p.Protocol, 0, 0, 0), big(p.Port)...), 0, 0))
 }
 
-func (c Config) sources(f family) set {
-	s := set{Name: mapSources, Key: f.address, Data: f.address}
-	for i := range c.Members {
-		if to, from, ok := c.taker(f, uint8(i)); ok && from.IsValid() {
+func (c Config) sources(r roster) set {
+	s := set{Name: mapSources, Key: r.family.address, Data: r.family.address}
+	for i := range r.members {
+		if to, from, ok := c.taker(r, uint8(i)); ok && from.IsValid() {
 			s.Elements = append(s.Elements, element{Key: string(to.AsSlice()), Data: string(from.AsSlice())})
 		}
 	}
@@ -114,23 +115,24 @@ func (c Config) sources(f family) set {
 
 // choose translates a connection that begins. What of TCP begins none belongs to none that is known: it is left to this host, which answers by a
 // reset, or has a socket for it from a time when nothing was spread. A slot without an owner is this node's, if it is a member.
-func (c Config) choose(f family) chain {
+func (c Config) choose(r roster) chain {
 	if c.Ending {
 		return chain{Name: "choose"}
 	}
+	f := r.family
 	out := chain{Name: "choose", Rules: []match{
 		and(protocol(unix.IPPROTO_TCP), tcpFlags.has(expr.CmpOpNeq, []byte{fin | syn | rst | ack}, []byte{syn}), accept()),
 	}}
-	if c.slots() > 0 {
+	if r.size() > 0 {
 		address, service := uint32(addressRegister), addressRegister+f.words()
 		out.Rules = append(out.Rules, and(
-			f.slot(f.packet, c.slots(), c.Seed), owner(mapOwners),
+			f.slot(f.packet, r.size(), c.Seed), owner(mapOwners),
 			meta(expr.MetaKeyL4PROTO, service), f.packet.port.to(service+1),
 			run(&expr.Lookup{SourceRegister: address, DestRegister: register, IsDestRegSet: true, SetName: mapTargets}),
 			run(&expr.NAT{Type: expr.NATTypeDestNAT, Family: uint32(f.number), RegAddrMin: address, RegProtoMin: register, Specified: true}),
 		))
 	}
-	if own, ok := f.of(c.Self); ok && c.self() != slots.None {
+	if own, ok := f.of(c.Self); ok && r.self() != slots.None {
 		for _, p := range c.Ports {
 			out.Rules = append(out.Rules, and(p.is(), immediate(addressRegister, own.AsSlice()), translate(expr.NATTypeDestNAT, f.number, p.Target)))
 		}

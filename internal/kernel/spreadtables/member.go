@@ -6,34 +6,24 @@ import (
 	"github.com/google/nftables/expr"
 	"golang.org/x/sys/unix"
 
-	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 	"github.com/keepvip/keepvip/members/slots"
 )
 
 // member is the table of a family behind the link: what a member does with the packets that it gets, and with its own to the address.
 // Without an own address of the family it sends on.
 func (c Config) member(f family, a Abilities) table {
-	c = c.among(f)
-	t := table{Family: f.number, Sets: []set{c.macs(), c.ports(f), c.owners(f, false)}, Chains: c.receive(f)}
+	r := c.roster(f).among()
+	t := table{Family: f.number, Sets: []set{macs(r.members), c.ports(f), r.owners(false)}, Chains: c.receive(r)}
 	if _, ok := f.of(c.Self); !ok {
 		return t
 	}
-	t.Sets = append(t.Sets, c.addresses(f), c.seconds(f), c.next(f))
-	if c.self() != slots.None {
-		t.Chains = append(t.Chains, c.unknown(f, a)...)
-		t.Chains = append(t.Chains, c.translated(f, a))
+	t.Sets = append(t.Sets, c.addresses(f), r.seconds(), r.next(c.Index))
+	if r.self() != slots.None {
+		t.Chains = append(t.Chains, c.unknown(r, a)...)
+		t.Chains = append(t.Chains, c.translated(r, a))
 	}
-	t.Chains = append(t.Chains, c.ask(f), c.source(f), pokes(f))
+	t.Chains = append(t.Chains, c.ask(r), c.source(f), pokes(f))
 	return t
-}
-
-// self is this node's index; None: it is no member.
-func (c Config) self() uint8 {
-	i := slices.IndexFunc(c.Members, func(m MemberAt) bool { return m.Self })
-	if i < 0 {
-		return slots.None
-	}
-	return uint8(i)
 }
 
 func (c Config) addresses(f family) set {
@@ -44,16 +34,11 @@ func (c Config) addresses(f family) set {
 	return s
 }
 
-// knows tells whether frames of a member are known by their source.
-func (c Config) knows(member uint8) bool {
-	return len(c.Members[member].MAC) == int(nfttables.TypeEther.Length)
-}
-
 // receive does for the receiver what its table at the link leaves: ICMP errors, what was in fragments, what goes to a member whose MAC is not
 // known, and all of it where the kernel cannot do it there. A mark says then that a member has sent it on. It comes before connection
 // tracking, which has nothing to know of it.
-func (c Config) receive(f family) []chain {
-	link := comesIn(expr.CmpOpEq, c.Index)
+func (c Config) receive(r roster) []chain {
+	f, link := r.family, comesIn(expr.CmpOpEq, c.Index)
 	hook := chain{
 		Name: "receive", Kind: "filter", Hook: unix.NF_INET_PRE_ROUTING, Priority: receivePriority,
 		Rules: []match{
@@ -63,18 +48,19 @@ func (c Config) receive(f family) []chain {
 	}
 	sendOn := func(name string, w flow, believed match) chain {
 		rules := []match{and(fromMember(), accept()), and(believed, accept())}
-		if c.slots() > 0 {
-			rules = append(rules, and(f.slot(w, c.slots(), c.Seed), owner(mapOwners), f.hopsLeft(), f.mark(markSpread), copyTo(c.Index), drop()))
+		if r.size() > 0 {
+			rules = append(rules, and(f.slot(w, r.size(), c.Seed), owner(mapOwners), f.hopsLeft(), f.mark(markSpread), copyTo(c.Index), drop()))
 		}
 		return chain{Name: name, Rules: rules}
 	}
-	return []chain{sendOn("packets", f.packet, c.believed(f)), sendOn("errors", f.inError, f.markedAtAll(expr.CmpOpEq)), hook}
+	return []chain{sendOn("packets", f.packet, believed(f, r.members)), sendOn("errors", f.inError, f.markedAtAll(expr.CmpOpEq)), hook}
 }
 
 // translated gives new connections this node's own address and the target port. On other links, as those of pods, only while this node has
 // the address, or is to have what routers send it, for they are routed on otherwise. What is new to connection tracking alone, and belongs to a socket on the address, stays as it is:
 // it was there before the address was spread.
-func (c Config) translated(f family, a Abilities) chain {
+func (c Config) translated(r roster, a Abilities) chain {
+	f := r.family
 	hook := chain{Name: "translate", Kind: "nat", Hook: unix.NF_INET_PRE_ROUTING, Priority: translatePriority}
 	self, _ := f.of(c.Self)
 	if a.Sockets {
@@ -89,16 +75,11 @@ func (c Config) translated(f family, a Abilities) chain {
 			and(comesIn(expr.CmpOpEq, c.Index), f.spread(f.packet, setPorts), forUs(), to))
 		if elsewhere := and(comesIn(expr.CmpOpNeq, c.Index), f.spread(f.packet, setPorts)); !c.Unbound {
 			hook.Rules = append(hook.Rules, and(elsewhere, local(), to))
-		} else if c.takes() {
+		} else if r.takes() {
 			hook.Rules = append(hook.Rules, and(elsewhere, to))
 		}
 	}
 	return hook
-}
-
-// takes tells whether this node gets new connections: it has a slot, or nobody has one.
-func (c Config) takes() bool {
-	return c.slots() == 0 || slices.Contains(c.Slots.Owner, c.self()) || !slices.ContainsFunc(c.Slots.Owner, func(o uint8) bool { return o != slots.None })
 }
 
 // translates are the ports of which packets that connection tracking does not know are translated. Of one that ends that is none but TCP's, so
@@ -118,7 +99,8 @@ func (p Port) is() match { return and(protocol(p.Protocol), transport(2, 2).is(b
 
 // ask is for connections from this node itself to the address, which never come in at the link: they go straight to the member that
 // owns their slot.
-func (c Config) ask(f family) chain {
+func (c Config) ask(r roster) chain {
+	f := r.family
 	hook := chain{Name: "ask", Kind: "nat", Hook: unix.NF_INET_LOCAL_OUT, Priority: translatePriority}
 	if c.Ending {
 		return hook
@@ -126,10 +108,10 @@ func (c Config) ask(f family) chain {
 	self, _ := f.of(c.Self)
 	for _, p := range c.Ports {
 		asked := and(f.spread(f.packet, setPorts), p.is())
-		if c.slots() > 0 {
-			hook.Rules = append(hook.Rules, and(asked, f.slot(f.packet, c.slots(), c.Seed), owner(mapOwners), translate(expr.NATTypeDestNAT, f.number, p.Target)))
+		if r.size() > 0 {
+			hook.Rules = append(hook.Rules, and(asked, f.slot(f.packet, r.size(), c.Seed), owner(mapOwners), translate(expr.NATTypeDestNAT, f.number, p.Target)))
 		}
-		if c.self() != slots.None {
+		if r.self() != slots.None {
 			hook.Rules = append(hook.Rules, and(asked, immediate(addressRegister, self.AsSlice()), translate(expr.NATTypeDestNAT, f.number, p.Target)))
 		}
 	}

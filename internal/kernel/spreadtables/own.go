@@ -21,7 +21,7 @@ func (t *Tables) EndOwn(members ...netip.Addr) (int, []Client, error) {
 	return n, clients, t.wrap("end connections of this host by", err)
 }
 
-func (c *Config) endOwn(members []netip.Addr) (int, []Client, error) {
+func (c *connections) endOwn(members []netip.Addr) (int, []Client, error) {
 	tracking, err := conntrack.Open()
 	if err != nil {
 		return 0, nil, err

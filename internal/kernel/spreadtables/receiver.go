@@ -73,30 +73,32 @@ func (c Config) render(a Abilities) []table {
 // back; what has no hop left; and ICMP errors, which are rare. What of these belongs to another member goes on behind the link. Frames of a VLAN
 // pass here, too, on their way to a link of their own: what comes in there is not spread.
 func (c Config) receiver(families []family) table {
-	t := table{Family: unix.NFPROTO_NETDEV, Sets: []set{c.macs()}}
+	t := table{Family: unix.NFPROTO_NETDEV, Sets: []set{macs(c.Members)}}
 	ingress := chain{
 		Name: "ingress", Kind: "filter", Hook: unix.NF_NETDEV_INGRESS, Device: c.Link, Priority: ingressPriority,
 	}
 	for _, f := range families {
-		packets, ports, owners := "packets"+f.suffix, c.ports(f), c.among(f).owners(f, true)
+		r := c.roster(f).among()
+		packets, ports, owners := "packets"+f.suffix, c.ports(f), r.owners(true)
 		ports.Name, owners.Name = ports.Name+f.suffix, owners.Name+f.suffix
 		t.Sets = append(t.Sets, ports, owners)
 		ingress.Rules = append(ingress.Rules, and(forUs(), f.is(), f.spread(f.packet, ports.Name), goTo(packets)))
-		t.Chains = append(t.Chains, chain{Name: packets, Rules: c.sendOn(f, owners.Name)})
+		t.Chains = append(t.Chains, chain{Name: packets, Rules: c.sendOn(r, owners.Name)})
 	}
 	t.Chains = append(t.Chains, ingress)
 	return t
 }
 
-func (c Config) sendOn(f family, owners string) []match {
+func (c Config) sendOn(r roster, owners string) []match {
+	f := r.family
 	rules := []match{
 		and(f.ofVLAN(), accept()),
 		and(f.is(), f.fragment, accept()),
 		and(fromMember(), accept()),
-		and(f.is(), c.believed(f), accept()),
+		and(f.is(), believed(f, r.members), accept()),
 	}
-	if c.slots() > 0 {
-		rules = append(rules, and(f.is(), f.slot(f.packet, c.slots(), c.Seed), owner(owners), f.hopsLeft(), forwardTo(f.number, c.Index)))
+	if r.size() > 0 {
+		rules = append(rules, and(f.is(), f.slot(f.packet, r.size(), c.Seed), owner(owners), f.hopsLeft(), forwardTo(f.number, c.Index)))
 	}
 	return rules
 }
@@ -104,35 +106,14 @@ func (c Config) sendOn(f family, owners string) []match {
 // believed ends the rule unless a mark says that a member has sent the packet on. Anybody can set one, so it counts only where it is needed: for
 // a second chance, whose sender may have another MAC than it says, as behind a bond that sends by all of its ports. What begins a connection has
 // no second chance, and UDP has none: there the MAC tells, if all are known.
-func (c Config) believed(f family) match {
+func believed(f family, members []MemberAt) match {
 	marked := f.markedAtAll(expr.CmpOpEq)
-	for i, m := range c.Members {
-		if !m.Self && !c.knows(uint8(i)) {
+	for _, m := range members {
+		if !m.Self && !m.known() {
 			return marked
 		}
 	}
 	return and(marked, protocol(unix.IPPROTO_TCP), tcpFlags.has(expr.CmpOpEq, []byte{syn}, []byte{0}))
-}
-
-// among is the configuration for one family: members without an address of it have no part in it.
-func (c Config) among(f family) Config {
-	if c.Slots != nil {
-		c.Slots = c.Slots.Among(func(m uint8) bool {
-			if int(m) >= len(c.Members) {
-				return false
-			}
-			_, ok := f.of(c.Members[m].Addresses)
-			return ok
-		})
-	}
-	return c
-}
-
-func (c Config) slots() uint32 {
-	if c.Slots == nil {
-		return 0
-	}
-	return uint32(len(c.Slots.Owner))
 }
 
 // ports is what is spread.
@@ -148,11 +129,11 @@ func (c Config) ports(f family) set {
 }
 
 // macs are those of the other members.
-func (c Config) macs() set {
+func macs(members []MemberAt) set {
 	s := set{Name: setMembers, Key: nfttables.TypeEther}
 	seen := map[string]bool{}
-	for i, m := range c.Members {
-		if mac := string(m.MAC); !m.Self && c.knows(uint8(i)) && !seen[mac] {
+	for _, m := range members {
+		if mac := string(m.MAC); !m.Self && m.known() && !seen[mac] {
 			seen[mac] = true
 			s.Elements = append(s.Elements, element{Key: mac})
 		}
@@ -161,37 +142,29 @@ func (c Config) macs() set {
 }
 
 // owners are the other members that own slots. Where frames go on as they are, only those whose frames are known when they come back.
-func (c Config) owners(f family, knownMAC bool) set {
-	s := set{Name: mapOwners, Key: nfttables.TypeMark, Data: f.address, Size: c.slots()}
-	s.BySlot = c.byOwner(func(member uint8) (netip.Addr, bool) {
-		to, ok := c.other(f, member)
-		return to, ok && (!knownMAC || c.knows(member))
+func (r roster) owners(knownMAC bool) set {
+	s := set{Name: mapOwners, Key: nfttables.TypeMark, Data: r.family.address, Size: r.size()}
+	s.BySlot = r.byOwner(func(member uint8) (netip.Addr, bool) {
+		to, ok := r.other(member)
+		return to, ok && (!knownMAC || r.members[member].known())
 	})
 	return s
 }
 
 // byOwner has the address of its owner for each slot, of the owners that have one.
-func (c Config) byOwner(at func(member uint8) (netip.Addr, bool)) bySlot {
-	out := bySlot{Value: make([]uint8, c.slots()), Values: make([]element, len(c.Members))}
-	for i := range c.Members {
+func (r roster) byOwner(at func(member uint8) (netip.Addr, bool)) bySlot {
+	out := bySlot{Value: make([]uint8, r.size()), Values: make([]element, len(r.members))}
+	for i := range r.members {
 		if to, ok := at(uint8(i)); ok {
 			out.Values[i].Data = string(to.AsSlice())
 		}
 	}
 	for slot := range out.Value {
-		owner := c.Slots.Owner[slot]
+		owner := r.slots.Owner[slot]
 		if int(owner) >= len(out.Values) || out.Values[owner].Data == "" {
 			owner = slots.None
 		}
 		out.Value[slot] = owner
 	}
 	return out
-}
-
-// other is the address of another member; none of a member that is this node, or has no address of the family.
-func (c Config) other(f family, member uint8) (netip.Addr, bool) {
-	if member == slots.None || int(member) >= len(c.Members) || c.Members[member].Self {
-		return netip.Addr{}, false
-	}
-	return f.of(c.Members[member].Addresses)
 }

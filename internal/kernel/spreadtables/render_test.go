@@ -265,12 +265,12 @@ func TestApplyRefusesAWrongConfiguration(t *testing.T) {
 // TestUnboundAddressesComeInAtOtherLinksToo, as from pods, where this node gets new connections. Nothing is asked of who has the address.
 func TestUnboundAddressesComeInAtOtherLinksToo(t *testing.T) {
 	rules := func(c Config) int {
-		return len(c.translated(ipv4(), Abilities{}).Rules)
+		return len(c.translated(c.roster(ipv4()), Abilities{}).Rules)
 	}
 	bound, unbound := three(2), three(2)
 	unbound.Unbound = true
 	assert.Equal(t, rules(bound), rules(unbound))
-	assert.NotEqual(t, bound.translated(ipv4(), Abilities{}), unbound.translated(ipv4(), Abilities{}))
+	assert.NotEqual(t, bound.translated(bound.roster(ipv4()), Abilities{}), unbound.translated(unbound.roster(ipv4()), Abilities{}))
 	unbound.Slots.Owner = []uint8{1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2}
 	assert.Equal(t, len(unbound.Ports), rules(unbound), "others get them: they go by the network")
 	unbound.Slots.Owner = slices.Repeat([]uint8{slots.None}, 12)

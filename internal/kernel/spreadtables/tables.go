@@ -21,7 +21,7 @@ type Tables struct {
 	keeper *nfttables.Keeper
 
 	mu      sync.Mutex
-	applied *Config // the newest; nil: nothing yet, or no more
+	applied *connections // to what the newest Apply has spread; nil: nothing yet, or no more
 }
 
 const tablePrefix = "keepvip-spread-"
@@ -51,7 +51,7 @@ func (t *Tables) Apply(c Config) error {
 	if err == nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.applied = &c
+		t.applied = c.connections()
 	}
 	return t.wrap("make", err)
 }
