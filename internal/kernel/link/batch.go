@@ -26,8 +26,8 @@ func (h *Handle) Add(index int, ps []netip.Prefix, valid time.Duration) error {
 	if err != nil {
 		return fmt.Errorf("link: add %d addresses to interface %d: %w", len(ps), index, err)
 	}
-	return h.all("add %s to interface %d: %w", index, ps, func(p netip.Prefix) *nl.NetlinkRequest {
-		return h.request(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_REPLACE|unix.NLM_F_ACK, []nl.NetlinkRequestData{listedAs(addressMessage(index, p, h.tag, seconds), h.listingOf(p.Addr()))})
+	return h.kernel.all("add %s to interface %d: %w", index, ps, func(p netip.Prefix) *nl.NetlinkRequest {
+		return h.kernel.request(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_REPLACE|unix.NLM_F_ACK, []nl.NetlinkRequestData{listedAs(addressMessage(index, p, h.tag, seconds), h.listingOf(p.Addr()))})
 	}, answerError)
 }
 
@@ -39,18 +39,18 @@ func (h *Handle) Remove(index int, ps ...netip.Prefix) error {
 	for _, p := range ps {
 		if !p.Addr().Is4() || p.Bits() == p.Addr().BitLen() || validate(index, p) != nil {
 			rest = append(rest, p)
-		} else if err := h.removePrimary(index, p); err != nil {
+		} else if err := h.kernel.removePrimary(index, p); err != nil {
 			return fmt.Errorf("link: remove %s from interface %d: %w", p, index, err)
 		}
 	}
 	ps = rest
-	return h.all("remove %s from interface %d: %w", index, ps, func(p netip.Prefix) *nl.NetlinkRequest {
-		return h.request(unix.RTM_DELADDR, unix.NLM_F_ACK, []nl.NetlinkRequestData{bareMessage(index, p)})
+	return h.kernel.all("remove %s from interface %d: %w", index, ps, func(p netip.Prefix) *nl.NetlinkRequest {
+		return h.kernel.request(unix.RTM_DELADDR, unix.NLM_F_ACK, []nl.NetlinkRequestData{bareMessage(index, p)})
 	}, func(_ netip.Prefix, err error) error { return unlessGone(err) })
 }
 
 // all sends one request for each address and collects what was refused.
-func (h *Handle) all(step string, index int, ps []netip.Prefix, request func(netip.Prefix) *nl.NetlinkRequest, read func(netip.Prefix, error) error) error {
+func (k kernel) all(step string, index int, ps []netip.Prefix, request func(netip.Prefix) *nl.NetlinkRequest, read func(netip.Prefix, error) error) error {
 	for _, p := range ps {
 		if err := validate(index, p); err != nil {
 			return fmt.Errorf("link: "+step, p, index, err)
@@ -67,7 +67,7 @@ func (h *Handle) all(step string, index int, ps []netip.Prefix, request func(net
 		}
 		var answers []error
 		var err error
-		onOwnStack(func() { answers, err = h.pipeline(requests) })
+		onOwnStack(func() { answers, err = k.pipeline(requests) })
 		if err != nil {
 			return fmt.Errorf("link: "+step, part[0], index, err)
 		}

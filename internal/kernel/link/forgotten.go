@@ -41,7 +41,7 @@ func askBriefly(locals map[netip.Addr]bool, all []socket) {
 // A reset waits in the kernel for the answer.
 func (h *Handle) askForgotten(locals map[netip.Addr]bool, peers map[netip.Addr]bool) error {
 	// By the addresses alone: a listing of links waits for whoever is changing one.
-	msgs, err := h.dump(unix.RTM_GETADDR, unix.RTM_NEWADDR, message(make([]byte, unix.SizeofIfAddrmsg)))
+	msgs, err := h.kernel.dump(unix.RTM_GETADDR, unix.RTM_NEWADDR, message(make([]byte, unix.SizeofIfAddrmsg)))
 	if err != nil {
 		return err
 	}
@@ -83,8 +83,8 @@ func (h *Handle) askAt(l *Link, peers map[netip.Addr]bool) error {
 			forgotten = append(forgotten, netip.PrefixFrom(a, a.BitLen()))
 		}
 	}
-	return h.all("ask for %s at interface %d: %w", l.Index, forgotten, func(p netip.Prefix) *nl.NetlinkRequest {
-		return h.request(unix.RTM_NEWNEIGH, unix.NLM_F_CREATE|unix.NLM_F_ACK, []nl.NetlinkRequestData{useMessage(l.Index, p.Addr())})
+	return h.kernel.all("ask for %s at interface %d: %w", l.Index, forgotten, func(p netip.Prefix) *nl.NetlinkRequest {
+		return h.kernel.request(unix.RTM_NEWNEIGH, unix.NLM_F_CREATE|unix.NLM_F_ACK, []nl.NetlinkRequestData{useMessage(l.Index, p.Addr())})
 	}, func(_ netip.Prefix, err error) error { return err })
 }
 

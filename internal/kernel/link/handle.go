@@ -27,13 +27,13 @@ const replyTimeout = 10 * time.Second
 // Handle is a connection to the kernel's address table, in the network namespace in which it was opened.
 // It may be used from several goroutines at once.
 type Handle struct {
-	log *slog.Logger
-	kernel
+	log      *slog.Logger
+	kernel   kernel
 	tag      tag
 	listings atomic.Pointer[map[netip.Addr]Listing]
 }
 
-// kernel is asked by one socket.
+// kernel is asked by one socket. It has no opinion of which addresses are ours, or how they are listed.
 type kernel struct{ route *nl.SocketHandle }
 
 // Open connects to the kernel. Listing needs no privilege; Add and Remove need CAP_NET_ADMIN.
@@ -54,7 +54,7 @@ func Open(log *slog.Logger) (*Handle, error) {
 
 // Close ends the connection. What Add did stays.
 func (h *Handle) Close() error {
-	h.route.Close()
+	h.kernel.route.Close()
 	return nil
 }
 

@@ -15,12 +15,11 @@ type Listing struct {
 // Scope is how far an address is valid (rtnetlink(7)).
 type Scope uint8
 
-// The scopes.
+// The scopes that are narrower than the global one, which is the zero Scope.
 const (
-	ScopeGlobal Scope = unix.RT_SCOPE_UNIVERSE
-	ScopeSite   Scope = unix.RT_SCOPE_SITE
-	ScopeLink   Scope = unix.RT_SCOPE_LINK
-	ScopeHost   Scope = unix.RT_SCOPE_HOST
+	ScopeSite Scope = unix.RT_SCOPE_SITE
+	ScopeLink Scope = unix.RT_SCOPE_LINK
+	ScopeHost Scope = unix.RT_SCOPE_HOST
 )
 
 // ListAs says how Add lists addresses from now on. It is called before Add, or beside it; an address that is there already stays as it is.

@@ -16,7 +16,7 @@ func (h *Handle) HasLocalRoute(a netip.Addr) (bool, error) {
 		m[0] = unix.AF_INET6
 	}
 	m = attribute(m, unix.RTA_DST, a.AsSlice())
-	answers, err := execute(h.request(unix.RTM_GETROUTE, 0, []nl.NetlinkRequestData{m}), unix.NETLINK_ROUTE, unix.RTM_NEWROUTE)
+	answers, err := execute(h.kernel.request(unix.RTM_GETROUTE, 0, []nl.NetlinkRequestData{m}), unix.NETLINK_ROUTE, unix.RTM_NEWROUTE)
 	if err != nil {
 		return false, fmt.Errorf("link: route to %s: %w", a, err)
 	}

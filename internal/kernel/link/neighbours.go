@@ -15,7 +15,7 @@ func (h *Handle) Neighbours(index int, v6 bool) ([]netip.Addr, error) {
 	var err error
 	ask := message(make([]byte, unix.SizeofNdMsg))
 	ask[0] = family(v6)
-	onOwnStack(func() { msgs, err = h.dump(unix.RTM_GETNEIGH, unix.RTM_NEWNEIGH, ask) })
+	onOwnStack(func() { msgs, err = h.kernel.dump(unix.RTM_GETNEIGH, unix.RTM_NEWNEIGH, ask) })
 	if err != nil {
 		return nil, fmt.Errorf("link: list neighbours: %w", err)
 	}

@@ -53,10 +53,10 @@ const (
 	diagByFamily    = 20 // SOCK_DIAG_BY_FAMILY
 )
 
-// Owner finds the user of the socket whose local address is from and that is connected with to. here is false when this
+// owner finds the user of the socket whose local address is from and that is connected with to. here is false when this
 // network namespace has no such socket: it is another machine's. The error is for one that its process has closed already, and
 // for a kernel that does not tell.
-func (o *Owners) Owner(from, to netip.AddrPort) (uid uint32, here bool, err error) {
+func (o *Owners) owner(from, to netip.AddrPort) (uid uint32, here bool, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.seq++
@@ -75,13 +75,13 @@ func (o *Owners) Owner(from, to netip.AddrPort) (uid uint32, here bool, err erro
 	}
 }
 
-// Name names the user of this host that has the socket, as Owner finds it; "" for another host, and where the kernel does not tell. The error
+// Name names the user of this host that has the socket, as owner finds it; "" for another host, and where the kernel does not tell. The error
 // is errSocketClosed. A nil Owners knows nobody.
 func (o *Owners) Name(from, to netip.AddrPort) (string, error) {
 	if o == nil {
 		return "", nil
 	}
-	uid, here, err := o.Owner(from, to)
+	uid, here, err := o.owner(from, to)
 	switch {
 	case errors.Is(err, errSocketClosed):
 		return "", err

@@ -25,13 +25,13 @@ func TestOwnerIsTheUserAtTheOtherEnd(t *testing.T) {
 		server, err := ln.Accept()
 		require.NoError(t, err)
 		from, to := server.RemoteAddr().(*net.TCPAddr).AddrPort(), server.LocalAddr().(*net.TCPAddr).AddrPort()
-		uid, here, err := o.Owner(from, to)
+		uid, here, err := o.owner(from, to)
 		require.NoError(t, err)
 		assert.True(t, here)
 		assert.Equal(t, uint32(os.Getuid()), uid)
 
 		require.NoError(t, client.Close())
-		_, here, err = o.Owner(from, to)
+		_, here, err = o.owner(from, to)
 		assert.True(t, !here || err == errSocketClosed, "a socket that is closed is nobody's: here %v, %v", here, err)
 		require.NoError(t, server.Close())
 	}

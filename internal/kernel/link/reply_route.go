@@ -27,7 +27,7 @@ func (h *Handle) RouteFrom(from, to netip.Addr) (Route, error) {
 	if from.IsValid() {
 		m = attribute(m, unix.RTA_SRC, from.AsSlice())
 	}
-	answers, err := execute(h.request(unix.RTM_GETROUTE, 0, []nl.NetlinkRequestData{m}), unix.NETLINK_ROUTE, unix.RTM_NEWROUTE)
+	answers, err := execute(h.kernel.request(unix.RTM_GETROUTE, 0, []nl.NetlinkRequestData{m}), unix.NETLINK_ROUTE, unix.RTM_NEWROUTE)
 	if err == nil && len(answers) == 0 {
 		err = unix.ENETUNREACH
 	}
@@ -69,7 +69,7 @@ func (h *Handle) Rules(v6 bool) ([]Rule, error) {
 	var err error
 	ask := message(make([]byte, sizeofRuleHdr))
 	ask[0] = family(v6)
-	onOwnStack(func() { msgs, err = h.dump(unix.RTM_GETRULE, unix.RTM_NEWRULE, ask) })
+	onOwnStack(func() { msgs, err = h.kernel.dump(unix.RTM_GETRULE, unix.RTM_NEWRULE, ask) })
 	if err != nil {
 		return nil, fmt.Errorf("link: list rules: %w", err)
 	}

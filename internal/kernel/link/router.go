@@ -31,7 +31,7 @@ func (h *Handle) DefaultRouters(index int, v6 bool) ([]netip.Addr, error) {
 	var err error
 	ask := message(make([]byte, unix.SizeofRtMsg))
 	ask[0] = family(v6)
-	onOwnStack(func() { msgs, err = h.dump(unix.RTM_GETROUTE, unix.RTM_NEWROUTE, ask) })
+	onOwnStack(func() { msgs, err = h.kernel.dump(unix.RTM_GETROUTE, unix.RTM_NEWROUTE, ask) })
 	if err != nil {
 		return nil, fmt.Errorf("link: list routes: %w", err)
 	}

@@ -18,45 +18,45 @@ type secondary struct {
 
 // removePrimary takes an IPv4 address with the length of a subnet off the interface, and leaves all others of that subnet there, whatever
 // promote_secondaries says. Meanwhile each of these is there with a length of 32, too, so it is never gone, and no route that has it as its source.
-func (h *Handle) removePrimary(index int, p netip.Prefix) error {
-	others, err := h.secondariesOf(index, p)
+func (k kernel) removePrimary(index int, p netip.Prefix) error {
+	others, err := k.secondariesOf(index, p)
 	if err != nil {
 		return err
 	}
 	for i, o := range others {
-		if err := h.acknowledged(h.addRequest(bareMessage(index, alone(o.prefix)))); err != nil && !errors.Is(err, unix.EEXIST) {
-			return errors.Join(fmt.Errorf("keep %s: %w", o.prefix.Addr(), err), h.withdraw(index, others[:i]))
+		if err := k.acknowledged(k.addRequest(bareMessage(index, alone(o.prefix)))); err != nil && !errors.Is(err, unix.EEXIST) {
+			return errors.Join(fmt.Errorf("keep %s: %w", o.prefix.Addr(), err), k.withdraw(index, others[:i]))
 		}
 	}
-	err = unlessGone(h.acknowledged(h.request(unix.RTM_DELADDR, unix.NLM_F_ACK, []nl.NetlinkRequestData{bareMessage(index, p)})))
+	err = unlessGone(k.acknowledged(k.request(unix.RTM_DELADDR, unix.NLM_F_ACK, []nl.NetlinkRequestData{bareMessage(index, p)})))
 	for _, o := range others {
-		if back := h.acknowledged(h.addRequest(o.asked)); back != nil && !errors.Is(back, unix.EEXIST) {
+		if back := k.acknowledged(k.addRequest(o.asked)); back != nil && !errors.Is(back, unix.EEXIST) {
 			return errors.Join(err, fmt.Errorf("put %s back: %w", o.prefix, back)) // it stays with a length of 32
 		}
 	}
-	return errors.Join(err, h.withdraw(index, others))
+	return errors.Join(err, k.withdraw(index, others))
 }
 
 // withdraw ends the second lives of addresses.
-func (h *Handle) withdraw(index int, others []secondary) error {
+func (k kernel) withdraw(index int, others []secondary) error {
 	var errs []error
 	for _, o := range others {
-		errs = append(errs, unlessGone(h.acknowledged(h.request(unix.RTM_DELADDR, unix.NLM_F_ACK, []nl.NetlinkRequestData{bareMessage(index, alone(o.prefix))}))))
+		errs = append(errs, unlessGone(k.acknowledged(k.request(unix.RTM_DELADDR, unix.NLM_F_ACK, []nl.NetlinkRequestData{bareMessage(index, alone(o.prefix))}))))
 	}
 	return errors.Join(errs...)
 }
 
-func (h *Handle) addRequest(m message) *nl.NetlinkRequest {
-	return h.request(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK, []nl.NetlinkRequestData{m})
+func (k kernel) addRequest(m message) *nl.NetlinkRequest {
+	return k.request(unix.RTM_NEWADDR, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK, []nl.NetlinkRequestData{m})
 }
 
 func alone(p netip.Prefix) netip.Prefix { return netip.PrefixFrom(p.Addr(), p.Addr().BitLen()) }
 
 // secondariesOf lists what the kernel would remove with p: none where p is not the first of its subnet, or not there.
-func (h *Handle) secondariesOf(index int, p netip.Prefix) (out []secondary, err error) {
+func (k kernel) secondariesOf(index int, p netip.Prefix) (out []secondary, err error) {
 	var msgs [][]byte
 	onOwnStack(func() {
-		msgs, err = h.dump(unix.RTM_GETADDR, unix.RTM_NEWADDR, message(append([]byte{unix.AF_INET}, make([]byte, unix.SizeofIfAddrmsg-1)...)))
+		msgs, err = k.dump(unix.RTM_GETADDR, unix.RTM_NEWADDR, message(append([]byte{unix.AF_INET}, make([]byte, unix.SizeofIfAddrmsg-1)...)))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list addresses: %w", err)

@@ -19,20 +19,20 @@ const skipStats = 1 << 3
 // Links lists every interface with every address, by index. The two tables are read one after the other, so an event between them may show
 // in one only; Watch reports that event, and the next snapshot is right.
 func (h *Handle) Links() ([]Link, error) {
-	links, err := h.links()
+	links, err := h.kernel.links()
 	if err != nil {
 		return nil, fmt.Errorf("link: list interfaces: %w", err)
 	}
-	if err := h.addresses(links); err != nil {
+	if err := h.kernel.addresses(links); err != nil {
 		return nil, fmt.Errorf("link: list addresses: %w", err)
 	}
 	return links, nil
 }
 
-func (h *Handle) links() ([]Link, error) {
+func (k kernel) links() ([]Link, error) {
 	ask := message(make([]byte, unix.SizeofIfInfomsg))
 	ask = attribute(ask, unix.IFLA_EXT_MASK, binary.NativeEndian.AppendUint32(nil, skipStats))
-	msgs, err := h.dump(unix.RTM_GETLINK, unix.RTM_NEWLINK, ask)
+	msgs, err := k.dump(unix.RTM_GETLINK, unix.RTM_NEWLINK, ask)
 	if err != nil {
 		return nil, err
 	}
@@ -48,8 +48,8 @@ func (h *Handle) links() ([]Link, error) {
 	return links, nil
 }
 
-func (h *Handle) addresses(links []Link) error {
-	msgs, err := h.dump(unix.RTM_GETADDR, unix.RTM_NEWADDR, message(make([]byte, unix.SizeofIfAddrmsg)))
+func (k kernel) addresses(links []Link) error {
+	msgs, err := k.dump(unix.RTM_GETADDR, unix.RTM_NEWADDR, message(make([]byte, unix.SizeofIfAddrmsg)))
 	if err != nil {
 		return err
 	}

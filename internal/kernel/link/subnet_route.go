@@ -34,7 +34,7 @@ func (h *Handle) RouteSubnet(index int, p netip.Prefix, valid time.Duration) err
 	case seconds != forever:
 		data = append(data, nl.NewRtAttr(unix.RTA_EXPIRES, binary.NativeEndian.AppendUint32(nil, seconds)))
 	}
-	err = h.acknowledged(h.request(unix.RTM_NEWROUTE, flags, data))
+	err = h.kernel.acknowledged(h.kernel.request(unix.RTM_NEWROUTE, flags, data))
 	if err != nil && !errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("link: route %s by interface %d: %w", p.Masked(), index, err)
 	}
@@ -46,7 +46,7 @@ func (h *Handle) UnrouteSubnet(index int, p netip.Prefix) error {
 	if err := validate(index, p); err != nil {
 		return fmt.Errorf("link: remove the route to %s by interface %d: %w", p, index, err)
 	}
-	err := h.acknowledged(h.request(unix.RTM_DELROUTE, unix.NLM_F_ACK, subnetRoute(index, p)))
+	err := h.kernel.acknowledged(h.kernel.request(unix.RTM_DELROUTE, unix.NLM_F_ACK, subnetRoute(index, p)))
 	if err != nil && !errors.Is(err, unix.ESRCH) && !errors.Is(err, unix.ENODEV) {
 		return fmt.Errorf("link: remove the route to %s by interface %d: %w", p.Masked(), index, err)
 	}

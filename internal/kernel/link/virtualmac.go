@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -115,7 +116,7 @@ func (h *Handle) makeVirtual(v VirtualMAC, links []Link) (Link, error) {
 	m = attribute(m, unix.IFLA_IFNAME, append([]byte(v.Name), 0))
 	m = attribute(m, unix.IFLA_ADDRESS, v.MAC)
 	m = append(m, info...)
-	err = h.acknowledged(h.request(unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK, []nl.NetlinkRequestData{m}))
+	err = h.kernel.acknowledged(h.kernel.request(unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL|unix.NLM_F_ACK, []nl.NetlinkRequestData{m}))
 	switch {
 	case errors.Is(err, unix.EOPNOTSUPP):
 		return Link{}, fmt.Errorf("%w: this kernel has no macvlan (CONFIG_MACVLAN; modprobe macvlan)", err)
@@ -128,17 +129,17 @@ func (h *Handle) makeVirtual(v VirtualMAC, links []Link) (Link, error) {
 	}
 	index, alias := made.Index, virtualAlias+was
 	// The alias first: a macvlan without it would not be known as ours if this process ended now.
-	err = h.setLink(attribute(linkMessage(index), unix.IFLA_IFALIAS, []byte(alias)))
+	err = h.kernel.setLink(attribute(linkMessage(index), unix.IFLA_IFALIAS, []byte(alias)))
 	if err == nil {
-		err = errors.Join(h.setDevconf(index, devconfARPIgnore, 1), h.setDevconf(index, devconfRPFilter, 2), h.withoutAutoconf(index))
+		err = errors.Join(h.kernel.setDevconf(index, devconfARPIgnore, 1), h.kernel.setDevconf(index, devconfRPFilter, 2), h.kernel.withoutAutoconf(index))
 	}
 	if err == nil && was != "2" {
-		err = h.setDevconf(v.On, devconfARPAnnounce, 2)
+		err = h.kernel.setDevconf(v.On, devconfARPAnnounce, 2)
 	}
 	if err != nil {
-		return Link{}, errors.Join(err, h.deleteLink(index))
+		return Link{}, errors.Join(err, h.kernel.deleteLink(index))
 	}
-	h.refuseRouterAdvertisements(v.Name)
+	refuseRouterAdvertisements(v.Name, h.log)
 	return Link{Index: index, Name: v.Name, MAC: v.MAC, Kind: macvlan, Below: v.On, Alias: alias}, nil
 }
 
@@ -163,12 +164,12 @@ func readConf(family int, name, setting string) (string, error) {
 }
 
 // withoutAutoconf keeps IPv6 from giving the macvlan a link-local address, which the kernel would make known with the virtual MAC on every node.
-func (h *Handle) withoutAutoconf(index int) error {
+func (k kernel) withoutAutoconf(index int) error {
 	if _, err := os.Stat("/proc/sys/net/ipv6"); err != nil {
 		return nil // the kernel has no IPv6
 	}
 	const addrGenMode, none = 8, 1 // IFLA_INET6_ADDR_GEN_MODE, IN6_ADDR_GEN_MODE_NONE
-	err := h.setLink(nested(linkMessage(index), unix.IFLA_AF_SPEC, nested(nil, unix.AF_INET6, attribute(nil, addrGenMode, []byte{none}))))
+	err := k.setLink(nested(linkMessage(index), unix.IFLA_AF_SPEC, nested(nil, unix.AF_INET6, attribute(nil, addrGenMode, []byte{none}))))
 	if errors.Is(err, unix.EAFNOSUPPORT) {
 		return nil // it is off
 	}
@@ -177,7 +178,7 @@ func (h *Handle) withoutAutoconf(index int) error {
 
 // refuseRouterAdvertisements keeps a router's advertisement from giving the macvlan an address and routes. That cannot be said with netlink. Where
 // this process may not write the setting, and it is not so by default, the log says so.
-func (h *Handle) refuseRouterAdvertisements(name string) {
+func refuseRouterAdvertisements(name string, log *slog.Logger) {
 	now, err := readConf(6, name, "accept_ra")
 	if err != nil || now == "0" {
 		return
@@ -186,7 +187,7 @@ func (h *Handle) refuseRouterAdvertisements(name string) {
 		if forwards, _ := readConf(6, name, "forwarding"); forwards == "1" && now == "1" {
 			return // who forwards believes none
 		}
-		h.log.Warn("an IPv6 router's advertisement may give the interface of the virtual MAC an address of its own", "interface", name, "error", err,
+		log.Warn("an IPv6 router's advertisement may give the interface of the virtual MAC an address of its own", "interface", name, "error", err,
 			"remedy", "sysctl -w net.ipv6.conf.default.accept_ra=0 on the host, before keepvip starts")
 	}
 }
@@ -199,7 +200,7 @@ func (h *Handle) SetUp(index int, up bool) error {
 		binary.NativeEndian.PutUint32(m[8:], unix.IFF_UP)
 		word = "up"
 	}
-	err := h.setLink(m)
+	err := h.kernel.setLink(m)
 	if errors.Is(err, unix.ENODEV) && !up {
 		return nil
 	}
@@ -212,7 +213,7 @@ func (h *Handle) SetUp(index int, up bool) error {
 // DeleteVirtual takes a macvlan of ours, or one that was half made, away, with what is bound to it. After the last one on an interface that has its own arp_announce again. links are
 // those of this host as last seen. One that is gone is no error. It needs CAP_NET_ADMIN.
 func (h *Handle) DeleteVirtual(l Link, links []Link) error {
-	if err := h.deleteLink(l.Index); err != nil && !errors.Is(err, unix.ENODEV) {
+	if err := h.kernel.deleteLink(l.Index); err != nil && !errors.Is(err, unix.ENODEV) {
 		return fmt.Errorf("link: delete %s: %w", l.Name, err)
 	}
 	was := strings.TrimPrefix(l.Alias, virtualAlias)
@@ -221,7 +222,7 @@ func (h *Handle) DeleteVirtual(l Link, links []Link) error {
 	if others || err != nil || before == 2 {
 		return nil
 	}
-	if err := h.setDevconf(l.Below, devconfARPAnnounce, uint32(before)); err != nil && !errors.Is(err, unix.ENODEV) {
+	if err := h.kernel.setDevconf(l.Below, devconfARPAnnounce, uint32(before)); err != nil && !errors.Is(err, unix.ENODEV) {
 		return fmt.Errorf("link: set arp_announce of interface %d to %d again: %w", l.Below, before, err)
 	}
 	return nil
@@ -239,17 +240,17 @@ func nested(m message, kind uint16, inside message) message {
 	return attribute(m, kind|unix.NLA_F_NESTED, inside)
 }
 
-func (h *Handle) setLink(m message) error {
-	return h.acknowledged(h.request(unix.RTM_NEWLINK, unix.NLM_F_ACK, []nl.NetlinkRequestData{m}))
+func (k kernel) setLink(m message) error {
+	return k.acknowledged(k.request(unix.RTM_NEWLINK, unix.NLM_F_ACK, []nl.NetlinkRequestData{m}))
 }
 
-func (h *Handle) deleteLink(index int) error {
-	return h.acknowledged(h.request(unix.RTM_DELLINK, unix.NLM_F_ACK, []nl.NetlinkRequestData{linkMessage(index)}))
+func (k kernel) deleteLink(index int) error {
+	return k.acknowledged(k.request(unix.RTM_DELLINK, unix.NLM_F_ACK, []nl.NetlinkRequestData{linkMessage(index)}))
 }
 
 // setDevconf sets one IPv4 setting of an interface.
-func (h *Handle) setDevconf(index int, setting uint16, value uint32) error {
+func (k kernel) setDevconf(index int, setting uint16, value uint32) error {
 	const inetConf = 1 // IFLA_INET_CONF
 	conf := attribute(nil, setting, binary.NativeEndian.AppendUint32(nil, value))
-	return h.setLink(nested(linkMessage(index), unix.IFLA_AF_SPEC, nested(nil, unix.AF_INET, nested(nil, inetConf, conf))))
+	return k.setLink(nested(linkMessage(index), unix.IFLA_AF_SPEC, nested(nil, unix.AF_INET, nested(nil, inetConf, conf))))
 }
