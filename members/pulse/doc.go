@@ -8,8 +8,9 @@
 // A beat that is late is no more than a reason to look. An answer to any echo, a beat, or the word of any member that it is there, and nothing
 // happens. How long a beat may be late, and an answer, follows from what was seen in the last minute.
 //
-// machine.go judges, and is pure: peer.go is what it knows of one node, look.go how it looks whether that is there. message.go is what members say to
-// each other about it. echo.go is the socket for echoes, pulse.go the loop around the machine.
+// machine.go judges, and is pure: own.go is what this node says of itself and how long it waits, peer.go what it knows of another node, look.go how it
+// looks whether that is there. message.go is what members say to each other about it. echo.go is the socket for echoes, pulse.go the loop around the
+// machine.
 //
 // Left out: who takes over, which the election decides; and signatures, which are the members'.
 //

@@ -51,24 +51,24 @@ func (l *look) due(settle time.Duration) time.Time {
 }
 
 // tend does what is due about a node.
-func (m *Machine) tend(now time.Time, p *peer) {
+func (m *machine) tend(now time.Time, p *peer) {
 	m.watch(now, p)
 	m.lookAt(now, p)
 	m.decide(now, p)
 }
 
 // watch begins a look at a holder whose beat is late, and now and then at one that beats.
-func (m *Machine) watch(now time.Time, p *peer) {
+func (m *machine) watch(now time.Time, p *peer) {
 	switch {
 	case !p.followed || !p.beating():
 	case now.Sub(p.beat) >= silentFor:
 		p.quiet()
 	case p.look.suspects || p.gone:
-	case p.able() && !now.Before(m.suspectAt(now, p)):
+	case p.able() && !now.Before(p.suspectAt(m.delays.wait(now))):
 		p.look.suspect(now)
-		m.act(Send{Message{Type: Ask, About: p.address}})
+		m.act(send{Message{Type: Ask, About: p.address}})
 	case p.look.late:
-	case p.able() && !now.Before(m.lookFrom(now, p)):
+	case p.able() && !now.Before(p.lookFrom(m.delays.wait(now))):
 		if p.tries++; p.tries > mostTries {
 			p.quiet()
 			return
@@ -79,29 +79,17 @@ func (m *Machine) watch(now time.Time, p *peer) {
 	}
 }
 
-// suspectAt is when the beat is so late that the others are asked.
-func (m *Machine) suspectAt(now time.Time, p *peer) time.Time {
-	return later(p.overdue(m.Wait(now)), p.again)
-}
-
-// lookFrom is when the echoes begin: half of the wait before its end, and never sooner than they need, so they have mostly left when it ends. A kernel
-// that answers one of them ends the look, and nobody else hears of it.
-func (m *Machine) lookFrom(now time.Time, p *peer) time.Time {
-	wait := m.Wait(now)
-	return later(p.overdue(wait-min(wait/2, mostEchoes*echoGap)), p.again)
-}
-
 // lookAt sends an echo, if one is due, or finds that the node does not answer.
-func (m *Machine) lookAt(now time.Time, p *peer) {
+func (m *machine) lookAt(now time.Time, p *peer) {
 	l := &p.look
-	if l.began.IsZero() || l.found || now.Before(l.due(m.settle(now))) {
+	if l.began.IsZero() || l.found || now.Before(l.due(m.delays.settle(now))) {
 		return
 	}
 	if l.sent < mostEchoes {
 		l.sent, l.last = l.sent+1, now
-		m.act(Echo{p.address})
+		m.act(echo{p.address})
 		if l.late && m.witness.IsValid() && len(m.others(now, p)) == 0 {
-			m.act(Echo{m.witness})
+			m.act(echo{m.witness})
 		}
 		return
 	}
@@ -122,7 +110,7 @@ func (m *Machine) lookAt(now time.Time, p *peer) {
 }
 
 // decide draws the conclusion from a look that was in vain.
-func (m *Machine) decide(now time.Time, p *peer) {
+func (m *machine) decide(now time.Time, p *peer) {
 	l := &p.look
 	if !l.found {
 		return
@@ -141,19 +129,19 @@ func (m *Machine) decide(now time.Time, p *peer) {
 	}
 }
 
-func (m *Machine) conclude(now time.Time, p *peer, g Gone) {
+func (m *machine) conclude(now time.Time, p *peer, g Gone) {
 	g.Source, g.Since, g.Silent, g.Echoes = p.address, p.look.began, now.Sub(p.beat), p.look.sent
-	g.Wait, p.gone = m.Wait(now), true
+	g.Wait, p.gone = m.delays.wait(now), true
 	p.clear()
 	m.act(g)
 }
 
 // peerDue is when there is something to do about a node; zero for never.
-func (m *Machine) peerDue(now time.Time, p *peer) (next time.Time) {
+func (m *machine) peerDue(now time.Time, p *peer) (next time.Time) {
 	switch l := &p.look; {
 	case l.began.IsZero():
 	case !l.found:
-		next = l.due(m.settle(now))
+		next = l.due(m.delays.settle(now))
 	default:
 		next = l.ended.Add(wordTime)
 		if len(p.words) > 0 && now.Before(l.ended.Add(waitForAll)) {
@@ -167,9 +155,9 @@ func (m *Machine) peerDue(now time.Time, p *peer) (next time.Time) {
 	switch {
 	case !p.able() || p.look.suspects:
 	case p.look.late:
-		next = sooner(next, m.suspectAt(now, p))
+		next = sooner(next, p.suspectAt(m.delays.wait(now)))
 	default:
-		next = sooner(next, m.lookFrom(now, p))
+		next = sooner(next, p.lookFrom(m.delays.wait(now)))
 	}
 	if p.look.began.IsZero() && !p.gone {
 		next = sooner(next, p.peace.Add(peaceEvery))

@@ -5,8 +5,6 @@ import (
 	"net/netip"
 	"slices"
 	"time"
-
-	"github.com/keepvip/keepvip/internal/base/worst"
 )
 
 const (
@@ -37,24 +35,24 @@ const (
 	maxPeers = 64
 )
 
-// Event is something that has happened. The set is closed.
-type Event interface{ event() }
+// event is something that has happened. The set is closed.
+type event interface{ event() }
 
 type (
-	// Expired says that the Deadline has passed. Everything that has arrived was given before.
-	Expired struct{}
-	// Holds says whether this node holds an address whose others watch it.
-	Holds struct{ On bool }
-	// Follows says which holders are watched here.
-	Follows struct{ Holders []netip.Addr }
-	// Met is a message that was believed, of a member that takes part in this.
-	Met struct {
+	// expired says that the time has come at which the last step had something due. Everything that has arrived was given before.
+	expired struct{}
+	// holds says whether this node holds an address whose others watch it.
+	holds struct{ On bool }
+	// follows says which holders are watched here.
+	follows struct{ Holders []netip.Addr }
+	// met is a message that was believed, of a member that takes part in this.
+	met struct {
 		Source   netip.Addr
 		Group    netip.Addr    // which this is about: a node may be a member of several
 		Lifetime time.Duration // for how long it counts as a member of that if nothing more is heard; 0: it has left
 	}
-	// Received is a message of a member.
-	Received struct {
+	// received is a message of a member.
+	received struct {
 		Source  netip.Addr
 		Message Message
 		At      time.Time // when the kernel took it in
@@ -65,34 +63,34 @@ type (
 		At   time.Time     // when the kernel took it in
 		Took time.Duration // since the echo was sent
 	}
-	// Witnessed names the host that answers in place of another member, where there is none; the zero Addr for none, and then Lacks is why there is
+	// witnessed names the host that answers in place of another member, where there is none; the zero Addr for none, and then Lacks is why there is
 	// none though one is wanted.
-	Witnessed struct {
+	witnessed struct {
 		Witness netip.Addr
 		Lacks   string
 	}
 )
 
-func (Expired) event()   {}
-func (Holds) event()     {}
-func (Follows) event()   {}
-func (Met) event()       {}
-func (Received) event()  {}
+func (expired) event()   {}
+func (holds) event()     {}
+func (follows) event()   {}
+func (met) event()       {}
+func (received) event()  {}
 func (Echoed) event()    {}
-func (Witnessed) event() {}
+func (witnessed) event() {}
 
-// Action is something to carry out, in order. The set is closed.
-type Action interface{ action() }
+// action is something to carry out, in order. The set is closed.
+type action interface{ action() }
 
 type (
-	// Send sends a message to all members. Its session is the sender's.
-	Send struct{ Message Message }
-	// Echo sends an echo request.
-	Echo struct{ To netip.Addr }
+	// send sends a message to all members. Its session is the sender's.
+	send struct{ Message Message }
+	// echo sends an echo request.
+	echo struct{ To netip.Addr }
 )
 
-func (Send) action() {}
-func (Echo) action() {}
+func (send) action() {}
+func (echo) action() {}
 func (Gone) action() {}
 
 // Gone says that the node of a holder that is watched here is gone, and how that is known.
@@ -106,52 +104,49 @@ type Gone struct {
 	Wait    time.Duration // for how long a beat may be late here: others may be as late with finding this
 }
 
-// Machine judges which holders are gone. It is pure: it has no clock and does no I/O. It is not safe for concurrent use.
-type Machine struct {
+// machine judges which holders are gone. It is pure: it has no clock and does no I/O. It is not safe for concurrent use.
+type machine struct {
 	self    netip.Addr
 	witness netip.Addr
 	lacks   string // why there is no witness
-	holds   bool
-	number  uint32
-	beatDue time.Time
+	own     ownBeat
 	peers   []*peer
-	due     time.Time    // the Deadline after the last Step
-	stepped time.Time    // the last Step
-	late    worst.Lately // own wakeups, and beats
-	took    worst.Lately // answers to echoes
+	due     time.Time // when expired is due, as of the last step; zero: never
+	stepped time.Time // the last step
+	delays  delays
 
-	actions []Action
+	actions []action
 }
 
-// NewMachine is the machine of the node with that own address.
-func NewMachine(self netip.Addr) *Machine { return &Machine{self: self.WithZone("")} }
+// newMachine is the machine of the node with that own address.
+func newMachine(self netip.Addr) *machine { return &machine{self: self.WithZone("")} }
 
-// Step handles one event at time now, and returns what to do. The slice is valid until the next Step. now must not run backwards.
-func (m *Machine) Step(now time.Time, ev Event) []Action {
+// step handles one event at time now, and returns what to do. The slice is valid until the next step. now must not run backwards.
+func (m *machine) step(now time.Time, ev event) []action {
 	clear(m.actions)
 	m.actions = m.actions[:0]
 	m.noteLate(now)
 	switch ev := ev.(type) {
-	case Expired:
-	case Holds:
-		m.setHolds(now, ev.On)
-	case Follows:
+	case expired:
+	case holds:
+		m.act(m.own.turn(now, ev.On))
+	case follows:
 		for _, p := range m.peers {
 			p.follow(slices.Contains(ev.Holders, p.address))
 		}
 		for _, a := range ev.Holders {
 			m.peer(a).follow(true)
 		}
-	case Met:
+	case met:
 		m.met(now, ev)
-	case Received:
+	case received:
 		m.received(now, ev)
 	case Echoed:
 		m.echoed(now, ev)
-	case Witnessed:
+	case witnessed:
 		m.witness, m.lacks = ev.Witness.WithZone(""), ev.Lacks
 	}
-	m.beat(now)
+	m.act(m.own.whenDue(now))
 	for _, p := range m.peers {
 		m.tend(now, p)
 	}
@@ -159,28 +154,22 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 	return m.actions
 }
 
-// noteLate keeps by how much this process is late. What has arrived may be given first, so each Step looks.
-func (m *Machine) noteLate(now time.Time) {
+// noteLate keeps by how much this process is late. What has arrived may be given first, so each step looks.
+func (m *machine) noteLate(now time.Time) {
 	if due := later(m.due, m.stepped); !m.due.IsZero() && now.After(due) {
-		m.late.Note(now, min(now.Sub(due), mostLate))
+		m.delays.late.Note(now, min(now.Sub(due), mostLate))
 	}
 }
 
-// Deadline is when Expired is due; zero for never.
-func (m *Machine) Deadline() time.Time { return m.due }
-
-// Wait is for how long a beat may be late, as of now: twice what was the worst in the last minute.
-func (m *Machine) Wait(now time.Time) time.Duration { return max(LeastWait, 2*m.late.Worst(now)) }
-
-// settle is how long the answer to an echo may take.
-func (m *Machine) settle(now time.Time) time.Duration {
-	return max(echoGap, 2*m.took.Worst(now))
+// act has an action carried out; nil: none.
+func (m *machine) act(a action) {
+	if a != nil {
+		m.actions = append(m.actions, a)
+	}
 }
 
-func (m *Machine) act(a Action) { m.actions = append(m.actions, a) }
-
 // peer is what is known of the node of that address; one that knows nothing where there is no room.
-func (m *Machine) peer(a netip.Addr) *peer {
+func (m *machine) peer(a netip.Addr) *peer {
 	a = a.WithZone("")
 	if p := m.find(a); p != nil {
 		return p
@@ -192,42 +181,15 @@ func (m *Machine) peer(a netip.Addr) *peer {
 	return p
 }
 
-func (m *Machine) find(a netip.Addr) *peer {
+func (m *machine) find(a netip.Addr) *peer {
 	if i := slices.IndexFunc(m.peers, func(p *peer) bool { return p.address == a }); i >= 0 {
 		return m.peers[i]
 	}
 	return nil
 }
 
-func (m *Machine) setHolds(now time.Time, on bool) {
-	if on == m.holds {
-		return
-	}
-	m.holds, m.beatDue = on, now
-	if !on {
-		m.sayBeat(true)
-	}
-}
-
-// beat says that this node is there, if that is due. A beat that is late moves those after it: the others know by its number that none was lost.
-func (m *Machine) beat(now time.Time) {
-	if !m.holds || now.Before(m.beatDue) {
-		return
-	}
-	m.sayBeat(false)
-	if m.beatDue = m.beatDue.Add(Every); !m.beatDue.After(now) {
-		m.beatDue = now.Add(Every)
-	}
-	m.beatDue = m.beatDue.Add(-time.Duration(m.beatDue.UnixNano() % int64(Every))) // when the clock is stepped, one comes sooner
-}
-
-func (m *Machine) sayBeat(last bool) {
-	m.number++
-	m.act(Send{Message{Type: Beat, Number: m.number, Every: Every, Last: last}})
-}
-
 // met takes in who is a member, and drops those that are none any more and that nobody watches.
-func (m *Machine) met(now time.Time, ev Met) {
+func (m *machine) met(now time.Time, ev met) {
 	m.peers = slices.DeleteFunc(m.peers, func(p *peer) bool { return !p.followed && !now.Before(p.until) })
 	p := m.peer(ev.Source)
 	if p.meet(now, ev.Group, ev.Lifetime); !p.member(now) {
@@ -235,7 +197,7 @@ func (m *Machine) met(now time.Time, ev Met) {
 	}
 }
 
-func (m *Machine) received(now time.Time, r Received) {
+func (m *machine) received(now time.Time, r received) {
 	p := m.find(r.Source.WithZone(""))
 	if p == nil || !p.member(now) {
 		return
@@ -243,7 +205,7 @@ func (m *Machine) received(now time.Time, r Received) {
 	switch msg := r.Message; msg.Type {
 	case Beat:
 		if late, ok := p.beats(msg, r.At); ok {
-			m.late.Note(now, min(late, mostLate))
+			m.delays.late.Note(now, min(late, mostLate))
 		}
 	case Ask:
 		m.asked(now, msg.About)
@@ -255,9 +217,9 @@ func (m *Machine) received(now time.Time, r Received) {
 }
 
 // asked answers for a node: it is there if its beats come. Otherwise this node looks itself, and says then what it has found.
-func (m *Machine) asked(now time.Time, about netip.Addr) {
+func (m *machine) asked(now time.Time, about netip.Addr) {
 	if about == m.self {
-		m.act(Send{Message{Type: Word, About: about, There: true}})
+		m.act(send{Message{Type: Word, About: about, There: true}})
 		return
 	}
 	p := m.find(about)
@@ -273,22 +235,22 @@ func (m *Machine) asked(now time.Time, about netip.Addr) {
 	}
 }
 
-// Heard tells whether a node was heard since then: its process, or its kernel.
-func (m *Machine) Heard(a netip.Addr, since time.Time) bool {
+// heardSince tells whether a node was heard since then: its process, or its kernel.
+func (m *machine) heardSince(a netip.Addr, since time.Time) bool {
 	p := m.find(a.WithZone(""))
 	return p != nil && (!p.beat.Before(since) || !p.answered.Before(since))
 }
 
-// Beat is when a beat of a node was heard last; zero: never, or it does not beat any more.
-func (m *Machine) Beat(a netip.Addr) time.Time {
+// lastBeat is when a beat of a node was heard last; zero: never, or it does not beat any more.
+func (m *machine) lastBeat(a netip.Addr) time.Time {
 	if p := m.find(a.WithZone("")); p != nil {
 		return p.beat
 	}
 	return time.Time{}
 }
 
-// Why is why the node of a holder that is watched would not be found to be gone; empty if it would.
-func (m *Machine) Why(now time.Time, holder netip.Addr) string {
+// why is why the node of a holder that is watched would not be found to be gone; empty if it would.
+func (m *machine) why(now time.Time, holder netip.Addr) string {
 	p := m.find(holder.WithZone(""))
 	switch {
 	case p == nil || !p.member(now):
@@ -303,13 +265,13 @@ func (m *Machine) Why(now time.Time, holder netip.Addr) string {
 	return ""
 }
 
-func (m *Machine) say(now time.Time, p *peer, there bool) {
+func (m *machine) say(now time.Time, p *peer, there bool) {
 	p.said = now
-	m.act(Send{Message{Type: Word, About: p.address, There: there}})
+	m.act(send{Message{Type: Word, About: p.address, There: there}})
 }
 
-func (m *Machine) echoed(now time.Time, e Echoed) {
-	m.took.Note(now, min(e.Took, peaceTime))
+func (m *machine) echoed(now time.Time, e Echoed) {
+	m.delays.took.Note(now, min(e.Took, peaceTime))
 	from := e.From.WithZone("")
 	for _, p := range m.peers {
 		if from == m.witness && p.look.late && !e.At.Before(p.look.began) {
@@ -322,7 +284,7 @@ func (m *Machine) echoed(now time.Time, e Echoed) {
 }
 
 // others are the members that can say something about a node.
-func (m *Machine) others(now time.Time, about *peer) (list []*peer) {
+func (m *machine) others(now time.Time, about *peer) (list []*peer) {
 	for _, p := range m.peers {
 		if p != about && p.member(now) {
 			list = append(list, p)
@@ -331,9 +293,9 @@ func (m *Machine) others(now time.Time, about *peer) (list []*peer) {
 	return list
 }
 
-func (m *Machine) deadline(now time.Time) (next time.Time) {
-	if m.holds {
-		next = m.beatDue
+func (m *machine) deadline(now time.Time) (next time.Time) {
+	if m.own.on {
+		next = m.own.due
 	}
 	for _, p := range m.peers {
 		next = sooner(next, m.peerDue(now, p))

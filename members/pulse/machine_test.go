@@ -38,10 +38,10 @@ type happening struct {
 type node struct {
 	w       *world
 	id      int
-	m       *Machine
+	m       *machine
 	dead    bool
 	stopped time.Time // the process stands still until then
-	waiting []Event   // that have arrived meanwhile
+	waiting []event   // that have arrived meanwhile
 	timer   int
 	gone    []Gone
 	at      []time.Time
@@ -55,7 +55,7 @@ func newWorld(seed uint64, n int, witness bool) *world {
 	w := &world{now: time.Unix(1_700_000_000, 0), rng: rand.New(rand.NewPCG(seed, 3)), cut: map[[2]int]bool{}}
 	w.late = func() time.Duration { return w.upTo(300 * time.Microsecond) }
 	for i := range n {
-		w.nodes = append(w.nodes, &node{w: w, id: i, m: NewMachine(address(i))})
+		w.nodes = append(w.nodes, &node{w: w, id: i, m: newMachine(address(i))})
 	}
 	if witness {
 		w.nodes = append(w.nodes, &node{w: w, id: n})
@@ -66,13 +66,13 @@ func newWorld(seed uint64, n int, witness bool) *world {
 		}
 		w.hello(o)
 		if o.id > 0 {
-			o.step(Follows{[]netip.Addr{address(0)}})
+			o.step(follows{[]netip.Addr{address(0)}})
 			if witness {
-				o.step(Witnessed{Witness: address(n)})
+				o.step(witnessed{Witness: address(n)})
 			}
 		}
 	}
-	w.nodes[0].step(Holds{true})
+	w.nodes[0].step(holds{true})
 	return w
 }
 
@@ -82,7 +82,7 @@ func (w *world) hello(o *node) {
 		return
 	}
 	for _, p := range w.nodes {
-		w.carry(o, p, func() { p.arrive(Met{address(o.id), address(100), 3500 * time.Millisecond}) })
+		w.carry(o, p, func() { p.arrive(met{address(o.id), address(100), 3500 * time.Millisecond}) })
 	}
 	w.after(time.Second, func() { w.hello(o) })
 }
@@ -127,7 +127,7 @@ func (w *world) carry(from, to *node, arrives func()) {
 func (o *node) frozen() bool { return o.w.now.Before(o.stopped) }
 
 // arrive gives an event to a process, or keeps it until that goes on.
-func (o *node) arrive(ev Event) {
+func (o *node) arrive(ev event) {
 	if o.m == nil {
 		return
 	}
@@ -138,20 +138,20 @@ func (o *node) arrive(ev Event) {
 	o.step(ev)
 }
 
-func (o *node) step(ev Event) {
+func (o *node) step(ev event) {
 	w := o.w
-	for _, a := range slices.Clone(o.m.Step(w.now, ev)) {
+	for _, a := range slices.Clone(o.m.step(w.now, ev)) {
 		switch a := a.(type) {
-		case Send:
+		case send:
 			msg := a.Message
 			msg.Session = uint64(o.id + 1)
 			if msg.Type != Beat {
 				w.said++
 			}
 			for _, p := range w.nodes {
-				w.carry(o, p, func() { p.arrive(Received{address(o.id), msg, w.now}) })
+				w.carry(o, p, func() { p.arrive(received{address(o.id), msg, w.now}) })
 			}
-		case Echo:
+		case echo:
 			sent := w.now
 			o.echoes++
 			if i := slices.IndexFunc(w.nodes, func(p *node) bool { return address(p.id) == a.To }); i >= 0 {
@@ -170,7 +170,7 @@ func (o *node) step(ev Event) {
 
 func (o *node) arm() {
 	o.timer++
-	n, due := o.timer, o.m.Deadline()
+	n, due := o.timer, o.m.due
 	if due.IsZero() {
 		return
 	}
@@ -188,7 +188,7 @@ func (o *node) expire(n int) {
 		for _, ev := range list {
 			o.step(ev)
 		}
-		o.step(Expired{})
+		o.step(expired{})
 	}
 }
 
@@ -455,29 +455,29 @@ func TestWaitFollowsWhatWasLate(t *testing.T) {
 	w := newWorld(1, 3, false)
 	w.run(3 * time.Second)
 	m := w.nodes[1].m
-	assert.Equal(t, LeastWait, m.Wait(w.now))
+	assert.Equal(t, LeastWait, m.delays.wait(w.now))
 	w.nodes[0].freeze(25 * time.Millisecond)
 	w.run(200 * time.Millisecond)
-	assert.Greater(t, m.Wait(w.now), LeastWait, "of the holder's lateness")
-	assert.LessOrEqual(t, m.Wait(w.now), 52*time.Millisecond)
+	assert.Greater(t, m.delays.wait(w.now), LeastWait, "of the holder's lateness")
+	assert.LessOrEqual(t, m.delays.wait(w.now), 52*time.Millisecond)
 	w.nodes[2].freeze(100 * time.Millisecond)
 	w.run(200 * time.Millisecond)
-	assert.Greater(t, w.nodes[2].m.Wait(w.now), 60*time.Millisecond, "of its own")
+	assert.Greater(t, w.nodes[2].m.delays.wait(w.now), 60*time.Millisecond, "of its own")
 	w.run(2 * time.Minute)
-	assert.Equal(t, LeastWait, m.Wait(w.now))
-	assert.Equal(t, LeastWait, w.nodes[2].m.Wait(w.now))
+	assert.Equal(t, LeastWait, m.delays.wait(w.now))
+	assert.Equal(t, LeastWait, w.nodes[2].m.delays.wait(w.now))
 }
 
 // TestHostThatAnswersNoEchoIsNotJudged: ICMP is filtered there, so that silence means nothing.
 func TestHostThatAnswersNoEchoIsNotJudged(t *testing.T) {
 	w := newWorld(1, 3, false)
 	for _, o := range w.nodes[1:] {
-		o.m.Step(w.now, Witnessed{}) // nothing of it
+		o.m.step(w.now, witnessed{}) // nothing of it
 	}
 	w.run(50 * time.Millisecond)
 	w.cut[[2]int{1, 0}], w.cut[[2]int{2, 0}] = true, true // nothing of them arrives there; what it sends does
 	w.run(2 * time.Second)
-	assert.Contains(t, w.nodes[1].m.Why(w.now, address(0)), "answers no echo")
+	assert.Contains(t, w.nodes[1].m.why(w.now, address(0)), "answers no echo")
 	w.nodes[0].die()
 	w.run(time.Second)
 	nobodyGone(t, w)
@@ -488,7 +488,7 @@ func TestHolderThatGivesTheAddressAwayIsNotMissed(t *testing.T) {
 		w := newWorld(seed, 3, false)
 		w.run(2*time.Second + w.upTo(time.Second))
 		before := w.nodes[1].echoes
-		w.nodes[0].step(Holds{false})
+		w.nodes[0].step(holds{false})
 		w.run(200 * time.Millisecond)
 		assert.Equal(t, before, w.nodes[1].echoes, "nobody looks")
 		w.run(5 * time.Second)
@@ -510,7 +510,7 @@ func TestStrangersWordsMoveNothing(t *testing.T) {
 				if w.rng.IntN(2) == 0 {
 					msg = Message{Type: Word, About: address(0)}
 				}
-				o.arrive(Received{from, msg, w.now})
+				o.arrive(received{from, msg, w.now})
 			}
 			w.run(w.upTo(2 * time.Millisecond))
 		}
@@ -530,42 +530,42 @@ func TestPeaceIsCheap(t *testing.T) {
 }
 
 func TestNothingOfAnUnknownMemberCounts(t *testing.T) {
-	m := NewMachine(address(1))
+	m := newMachine(address(1))
 	now := time.Unix(1e9, 0)
-	m.Step(now, Follows{[]netip.Addr{address(0)}})
+	m.step(now, follows{[]netip.Addr{address(0)}})
 	for i := range 10 {
 		now = now.Add(Every)
-		assert.Empty(t, m.Step(now, Received{address(0), Message{Type: Beat, Session: 1, Number: uint32(i + 1), Every: Every}, now}))
-		assert.Empty(t, m.Step(now, Received{address(0), Message{Type: Ask, About: address(1)}, now}))
+		assert.Empty(t, m.step(now, received{address(0), Message{Type: Beat, Session: 1, Number: uint32(i + 1), Every: Every}, now}))
+		assert.Empty(t, m.step(now, received{address(0), Message{Type: Ask, About: address(1)}, now}))
 	}
-	assert.Zero(t, m.Deadline())
-	assert.Contains(t, m.Why(now, address(0)), "not heard as a member")
+	assert.Zero(t, m.due)
+	assert.Contains(t, m.why(now, address(0)), "not heard as a member")
 }
 
 func TestInventedMembersAreBounded(t *testing.T) {
-	m := NewMachine(address(1))
+	m := newMachine(address(1))
 	now := time.Unix(1e9, 0)
 	for i := range 1000 {
-		m.Step(now, Met{netip.AddrFrom4([4]byte{10, 78, byte(i >> 8), byte(i)}), address(100), time.Second})
+		m.step(now, met{netip.AddrFrom4([4]byte{10, 78, byte(i >> 8), byte(i)}), address(100), time.Second})
 	}
 	assert.Len(t, m.peers, maxPeers)
-	m.Step(now.Add(2*time.Second), Met{address(0), address(100), time.Second})
+	m.step(now.Add(2*time.Second), met{address(0), address(100), time.Second})
 	assert.Len(t, m.peers, 1)
 }
 
 // A node is a member for as long as it is one of any group, however the groups' lifetimes are.
 func TestNodeIsAMemberWhileItIsOneOfAnyGroup(t *testing.T) {
-	m := NewMachine(address(1))
+	m := newMachine(address(1))
 	now := time.Unix(1e9, 0)
-	m.Step(now, Met{address(0), address(100), 3 * time.Second})
-	m.Step(now, Met{address(0), address(101), 300 * time.Millisecond})
+	m.step(now, met{address(0), address(100), 3 * time.Second})
+	m.step(now, met{address(0), address(101), 300 * time.Millisecond})
 	p := m.find(address(0))
 	assert.True(t, p.member(now.Add(2*time.Second)), "the longest counts")
-	m.Step(now, Met{address(0), address(101), 0})
+	m.step(now, met{address(0), address(101), 0})
 	assert.True(t, p.member(now))
-	m.Step(now, Met{address(0), address(102), 0})
+	m.step(now, met{address(0), address(102), 0})
 	assert.True(t, p.member(now), "nor does a group count of which it was none")
-	m.Step(now, Met{address(0), address(100), 0})
+	m.step(now, met{address(0), address(100), 0})
 	assert.False(t, p.member(now))
 	assert.Empty(t, p.groups)
 }

@@ -109,6 +109,15 @@ func (p *peer) clear() { p.look, p.words = look{}, nil }
 // overdue is when the next beat is late by so much.
 func (p *peer) overdue(wait time.Duration) time.Time { return p.beat.Add(p.every + wait) }
 
+// suspectAt is when the beat is so late, by the wait, that the others are asked.
+func (p *peer) suspectAt(wait time.Duration) time.Time { return later(p.overdue(wait), p.again) }
+
+// lookFrom is when the echoes begin: half of the wait before its end, and never sooner than they need, so they have mostly left when it ends. A kernel
+// that answers one of them ends the look, and nobody else hears of it.
+func (p *peer) lookFrom(wait time.Duration) time.Time {
+	return later(p.overdue(wait-min(wait/2, mostEchoes*echoGap)), p.again)
+}
+
 // fresh tells that the beats come. One that should be here in this moment may come yet, and that is no more than a guess.
 func (p *peer) fresh(now time.Time) bool {
 	return p.beating() && now.Before(p.overdue(LeastWait/2))

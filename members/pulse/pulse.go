@@ -40,13 +40,13 @@ const (
 	behindPause = 200 * time.Microsecond
 )
 
-// Pulse is the loop around a Machine. Safe for concurrent use.
+// Pulse is the loop around a machine. Safe for concurrent use.
 type Pulse struct {
 	cfg  Config
 	done chan struct{}
 
 	mu      sync.Mutex // guards what follows
-	machine *Machine
+	machine *machine
 	echoes  Echoes
 	users   []*User
 	gateway netip.Addr // the zero Addr: none is known
@@ -58,7 +58,7 @@ func Open(cfg Config, echoes Echoes) *Pulse {
 	if cfg.Alarm == nil {
 		cfg.Alarm = alarm.Plain()
 	}
-	p := &Pulse{cfg: cfg, done: make(chan struct{}), machine: NewMachine(cfg.Source), echoes: echoes}
+	p := &Pulse{cfg: cfg, done: make(chan struct{}), machine: newMachine(cfg.Source), echoes: echoes}
 	go p.run()
 	return p
 }
@@ -69,7 +69,7 @@ func (p *Pulse) Close() error {
 	<-p.done
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.step(Holds{})
+	p.step(holds{})
 	p.closed = true
 	return errors.Join(err, p.echoes.Close())
 }
@@ -95,7 +95,7 @@ func (p *Pulse) expire() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.listen()
-	p.step(Expired{})
+	p.step(expired{})
 }
 
 // listen takes in the answers to echoes that have come in. The caller holds the lock.
@@ -106,18 +106,18 @@ func (p *Pulse) listen() {
 }
 
 // step gives an event to the machine, and carries out what it asks for. The caller holds the lock.
-func (p *Pulse) step(ev Event) {
+func (p *Pulse) step(ev event) {
 	if p.closed {
 		return
 	}
-	for _, a := range p.machine.Step(time.Now(), ev) {
+	for _, a := range p.machine.step(time.Now(), ev) {
 		switch a := a.(type) {
-		case Send:
+		case send:
 			a.Message.Session = p.cfg.Session
 			if err := p.cfg.Send(a.Message); err != nil {
 				p.cfg.Log.Debug("message to the members not sent", "type", a.Message.Type.String(), "error", err)
 			}
-		case Echo:
+		case echo:
 			if err := p.echoes.Send(a.To); err != nil {
 				p.cfg.Log.Debug("echo not sent", "error", err)
 			}
@@ -125,7 +125,7 @@ func (p *Pulse) step(ev Event) {
 			p.cfg.Gone(a)
 		}
 	}
-	if due := p.machine.Deadline(); !due.IsZero() {
+	if due := p.machine.due; !due.IsZero() {
 		p.cfg.Alarm.Set(due)
 	}
 }
@@ -134,14 +134,14 @@ func (p *Pulse) step(ev Event) {
 func (p *Pulse) Receive(source netip.Addr, m Message, at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.step(Received{source, m, at})
+	p.step(received{source, m, at})
 }
 
 // Meet takes in that a member of a group was heard that takes part in this, and for how long that counts; 0: it has left the group.
 func (p *Pulse) Meet(source, group netip.Addr, lifetime time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.step(Met{source, group, lifetime})
+	p.step(met{source, group, lifetime})
 }
 
 // User is one election that goes by a Pulse.
@@ -194,14 +194,14 @@ func (u *User) Heard(source netip.Addr, since time.Time) bool {
 	u.p.mu.Lock()
 	defer u.p.mu.Unlock()
 	u.p.listen()
-	return u.p.machine.Heard(source, since)
+	return u.p.machine.heardSince(source, since)
 }
 
 // Beat is when a beat of a node was heard last; zero: never, or it does not beat any more.
 func (u *User) Beat(source netip.Addr) time.Time {
 	u.p.mu.Lock()
 	defer u.p.mu.Unlock()
-	return u.p.machine.Beat(source)
+	return u.p.machine.lastBeat(source)
 }
 
 // State is for how long a beat may be late, and why the node of a holder would not be found to be gone; empty if it would.
@@ -209,7 +209,7 @@ func (u *User) State(holder netip.Addr) (wait time.Duration, why string) {
 	u.p.mu.Lock()
 	defer u.p.mu.Unlock()
 	now := time.Now()
-	return u.p.machine.Wait(now), u.p.machine.Why(now, holder)
+	return u.p.machine.delays.wait(now), u.p.machine.why(now, holder)
 }
 
 // Close takes the election out.
@@ -223,10 +223,10 @@ func (u *User) Close() {
 // tell says what all elections together want. The caller holds the lock.
 func (p *Pulse) tell() {
 	var holders []netip.Addr
-	var holds bool
-	var witness Witnessed
+	var holding bool
+	var witness witnessed
 	for _, u := range p.users {
-		holds = holds || u.holds
+		holding = holding || u.holds
 		if u.follows.IsValid() {
 			holders = append(holders, u.follows)
 		}
@@ -241,6 +241,6 @@ func (p *Pulse) tell() {
 		}
 	}
 	p.step(witness)
-	p.step(Follows{holders})
-	p.step(Holds{holds})
+	p.step(follows{holders})
+	p.step(holds{holding})
 }
