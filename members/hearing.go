@@ -38,7 +38,7 @@ const (
 // Hearing judges whether this node is deaf, from all that it hears. It is pure, and belongs to one goroutine. The zero Hearing has heard nothing,
 // and is not deaf.
 type Hearing struct {
-	hosts []witness
+	hosts hosts
 	heard time.Time // when anything was heard last; zero: never
 	first time.Time // and when first
 	since time.Time // since when something is heard again by a node that was deaf; zero: nothing is
@@ -46,7 +46,6 @@ type Hearing struct {
 	rounds int       // how often questions were asked in this silence
 	began  time.Time // when the first of them was asked
 	back   time.Time // when the first sound came after that, while deaf; zero: none has
-	asked  time.Time // when the last one was
 	turn   int       // of the hosts
 	deaf   bool
 
@@ -79,14 +78,14 @@ func (q Question) None() bool { return len(q.To) == 0 && !q.Named }
 func (h *Hearing) Hear(from netip.Addr, at time.Time, answer bool) {
 	h.Sound(at)
 	h.Know(from)
-	if w := h.find(from); w != nil && answer && !w.asked.IsZero() {
+	if w := h.hosts.find(from); w != nil && answer && !w.asked.IsZero() {
 		h.Answered(from, at)
 	}
 }
 
 // Answered takes in that a host has answered a question, of whichever Virtual Router of this node; zero: it has not.
 func (h *Hearing) Answered(a netip.Addr, at time.Time) {
-	w := h.find(a)
+	w := h.hosts.find(a)
 	if w == nil || at.IsZero() {
 		return
 	}
@@ -133,7 +132,7 @@ func (h *Hearing) Last() bool { return h.comesLast }
 func (h *Hearing) MetHolder() { h.comesLast = h.unsure }
 
 // Asked is when the last question was asked; zero for never.
-func (h *Hearing) Asked() time.Time { return h.asked }
+func (h *Hearing) Asked() time.Time { return h.hosts.asked }
 
 // Step judges, and returns what is to be asked now. What has arrived is to be heard before.
 func (h *Hearing) Step(now time.Time, p Pace) Question {
@@ -155,23 +154,23 @@ func (h *Hearing) step(now time.Time, p Pace) Question {
 		return h.well(now, p)
 	}
 	h.since = time.Time{}
-	if now.Sub(h.asked) < h.gap(p) {
+	if now.Sub(h.hosts.asked) < h.gap(p) {
 		return Question{}
 	}
-	witnesses := h.witnesses()
-	few := len(witnesses) < leastWitnesses
+	to := h.hosts.trusted(h.heard)
+	few := len(to) < leastWitnesses
 	if few {
-		h.deaf, witnesses = false, h.early()
+		h.deaf, to = false, h.early()
 	}
-	if len(witnesses) == 0 {
+	if len(to) == 0 {
 		h.rounds = 0
-		return h.upkeep(now)
+		return h.hosts.upkeep(now, h.heard)
 	}
 	if h.rounds >= int(deafTime/p.gap()) {
 		h.deaf, h.unsure = !few, few
 	}
 	if h.unsure {
-		return h.upkeep(now)
+		return h.hosts.upkeep(now, h.heard)
 	}
 	if h.rounds == 0 {
 		h.began, h.back = now, time.Time{}
@@ -179,23 +178,23 @@ func (h *Hearing) step(now time.Time, p Pace) Question {
 	h.rounds++
 	if h.rounds == 1 && p.Usual { // as a rule it answers
 		h.turn++
-		return h.ask(now, false, witnesses[h.turn%len(witnesses)])
+		return h.hosts.ask(now, false, to[h.turn%len(to)])
 	}
-	return h.ask(now, true, witnesses...)
+	return h.hosts.ask(now, true, to...)
 }
 
 // begin is a Step of a node that has heard nothing yet. Those that start with it have to hear of it, and answer, before it takes the address.
 func (h *Hearing) begin(now time.Time) Question {
 	h.unsure = true
 	if h.rounds >= startRounds {
-		return h.upkeep(now)
+		return h.hosts.upkeep(now, h.heard)
 	}
-	if now.Sub(h.asked) < startGap {
+	if now.Sub(h.hosts.asked) < startGap {
 		return Question{}
 	}
 	h.rounds++
-	q := h.upkeep(now)
-	h.asked, q.Named = now, true
+	q := h.hosts.upkeep(now, h.heard)
+	h.hosts.asked, q.Named = now, true
 	return q
 }
 
@@ -206,7 +205,7 @@ func (h *Hearing) silent() bool { return h.rounds > 0 && !h.heard.After(h.began)
 // Undecided tells that nothing has arrived from that time on, though hosts that answer as a rule were asked: this node may be deaf, and the next questions
 // tell. It is over after deafTime.
 func (h *Hearing) Undecided(since time.Time) bool {
-	return h.silent() && !h.deaf && !h.unsure && h.heard.Before(since) && !h.few()
+	return h.silent() && !h.deaf && !h.unsure && h.heard.Before(since) && !h.hosts.few(h.heard)
 }
 
 // Cut tells that this node is deaf, and that nothing at all has arrived since it asked for the first time, or so lately that it may not have heard of
@@ -219,16 +218,16 @@ func (h *Hearing) Cut(now time.Time, p Pace) bool {
 // holder, too.
 func (h *Hearing) well(now time.Time, p Pace) Question {
 	if h.deaf && now.Sub(h.since) < p.Settle {
-		if now.Sub(h.asked) < askDeafEvery {
+		if now.Sub(h.hosts.asked) < askDeafEvery {
 			return Question{}
 		}
-		return h.ask(now, true, h.witnesses()...)
+		return h.hosts.ask(now, true, h.hosts.trusted(h.heard)...)
 	}
 	if h.rounds > 0 {
-		h.drop()
+		h.hosts.drop()
 	}
 	h.deaf, h.unsure, h.since, h.rounds = false, false, time.Time{}, 0
-	return h.upkeep(now)
+	return h.hosts.upkeep(now, h.heard)
 }
 
 // early are all hosts that were heard, if nothing was heard but in the first moments: none of them need have answered yet.
@@ -236,7 +235,7 @@ func (h *Hearing) early() (list []netip.Addr) {
 	if h.heard.Sub(h.first) >= firstMoments {
 		return nil
 	}
-	for _, w := range h.hosts {
+	for _, w := range h.hosts.list {
 		list = append(list, w.address)
 	}
 	return list
@@ -254,13 +253,13 @@ func (h *Hearing) Deadline(p Pace) time.Time {
 func (h *Hearing) silenceDue(p Pace) time.Time {
 	switch {
 	case h.heard.IsZero() && h.rounds > 0 && h.rounds < startRounds:
-		return h.asked.Add(startGap)
-	case h.heard.IsZero(), h.unsure, h.few() && len(h.early()) == 0:
+		return h.hosts.asked.Add(startGap)
+	case h.heard.IsZero(), h.unsure, h.hosts.few(h.heard) && len(h.early()) == 0:
 		return time.Time{}
 	case p.Usual && h.rounds == 0:
 		return time.Time{}
 	case h.deaf && !h.since.IsZero():
-		return sooner(h.since.Add(p.Settle), h.asked.Add(askDeafEvery))
+		return sooner(h.since.Add(p.Settle), h.hosts.asked.Add(askDeafEvery))
 	}
-	return later(h.heard.Add(p.Quiet), h.asked.Add(h.gap(p)))
+	return later(h.heard.Add(p.Quiet), h.hosts.asked.Add(h.gap(p)))
 }

@@ -230,7 +230,7 @@ func TestHearingCountsTheAnswerToTheQuestionBefore(t *testing.T) {
 	l.pace.Usual = false
 	l.run(time.Second)
 	hosts := l.hosts
-	require.Len(t, l.h.witnesses(), 2)
+	require.Len(t, l.h.hosts.trusted(l.h.heard), 2)
 	for range 3 {
 		l.hosts = nil // the questions of this one do not leave
 		asked := l.asked
@@ -243,7 +243,7 @@ func TestHearingCountsTheAnswerToTheQuestionBefore(t *testing.T) {
 		l.h.Sound(l.now)
 		l.run(10 * time.Millisecond)
 	}
-	assert.Len(t, l.h.witnesses(), 2)
+	assert.Len(t, l.h.hosts.trusted(l.h.heard), 2)
 }
 
 // Hosts that did not answer in time while others were heard are asked once more, and not after seconds in which a deaf node would not find out.
@@ -258,7 +258,7 @@ func TestHearingAsksAgainWhomItDropsWhereFewAreLeft(t *testing.T) {
 	l.hosts = hosts
 	l.h.Sound(l.now)
 	l.run(50 * time.Millisecond)
-	assert.Len(t, l.h.witnesses(), 2)
+	assert.Len(t, l.h.hosts.trusted(l.h.heard), 2)
 }
 
 // Many Virtual Routers of a node have a Hearing each. What one of them hears, or is answered, the others need not ask for.

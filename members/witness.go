@@ -30,47 +30,55 @@ type witness struct {
 	missed   int       // questions since it answered
 }
 
+// hosts are those of the link that may be asked whether they are there, and when one was asked last.
+type hosts struct {
+	list  []witness
+	asked time.Time
+}
+
 // Know takes in that there is a host of the link that may answer. A host that has never answered makes room for another.
-func (h *Hearing) Know(a netip.Addr) {
+func (h *Hearing) Know(a netip.Addr) { h.hosts.know(a) }
+
+func (h *hosts) know(a netip.Addr) {
 	a = a.WithZone("")
 	if !a.IsValid() || h.find(a) != nil {
 		return
 	}
-	if len(h.hosts) < mostWitnesses {
-		h.hosts = append(h.hosts, witness{address: a})
+	if len(h.list) < mostWitnesses {
+		h.list = append(h.list, witness{address: a})
 		return
 	}
-	if i := slices.IndexFunc(h.hosts, func(w witness) bool { return w.answered.IsZero() && w.missed >= dropAfter }); i >= 0 {
-		h.hosts[i] = witness{address: a}
+	if i := slices.IndexFunc(h.list, func(w witness) bool { return w.answered.IsZero() && w.missed >= dropAfter }); i >= 0 {
+		h.list[i] = witness{address: a}
 	}
 }
 
-func (h *Hearing) find(a netip.Addr) *witness {
+func (h *hosts) find(a netip.Addr) *witness {
 	a = a.WithZone("")
-	if i := slices.IndexFunc(h.hosts, func(w witness) bool { return w.address == a }); i >= 0 {
-		return &h.hosts[i]
+	if i := slices.IndexFunc(h.list, func(w witness) bool { return w.address == a }); i >= 0 {
+		return &h.list[i]
 	}
 	return nil
 }
 
 // drop makes a host that was asked in vain while others were heard no witness any more. It is asked once more immediately where too few are left.
-func (h *Hearing) drop() {
-	for i := range h.hosts {
-		if w := &h.hosts[i]; w.missed >= dropAfter && !w.answered.IsZero() {
+func (h *hosts) drop() {
+	for i := range h.list {
+		if w := &h.list[i]; w.missed >= dropAfter && !w.answered.IsZero() {
 			w.answered, w.asked = time.Time{}, time.Time{}
 		}
 	}
 }
 
 // upkeep asks one of the hosts whose answer is long ago. With none there may be routers.
-func (h *Hearing) upkeep(now time.Time) Question {
-	if h.few() {
+func (h *hosts) upkeep(now, heard time.Time) Question {
+	if h.few(heard) {
 		if q := h.meet(now); !q.None() {
 			return q
 		}
 	}
-	due := h.due(now)
-	if due == nil && (len(h.hosts) > 0 || now.Sub(h.asked) < witnessSoon) {
+	due := h.due(now, heard)
+	if due == nil && (len(h.list) > 0 || now.Sub(h.asked) < witnessSoon) {
 		return Question{}
 	}
 	h.asked = now
@@ -83,19 +91,19 @@ func (h *Hearing) upkeep(now time.Time) Question {
 }
 
 // Due tells that Step would ask a host whose last word is long ago. It need not where the host has answered somebody else on this node meanwhile.
-func (h *Hearing) Due(now time.Time) bool { return h.due(now) != nil }
+func (h *Hearing) Due(now time.Time) bool { return h.hosts.due(now, h.heard) != nil }
 
 // due is the host that neither was asked nor has answered for the longest time; nil if that is not long.
-func (h *Hearing) due(now time.Time) (due *witness) {
+func (h *hosts) due(now, heard time.Time) (due *witness) {
 	if now.Sub(h.asked) < witnessPause {
 		return nil
 	}
 	again := witnessAgain
-	if h.few() {
+	if h.few(heard) {
 		again = witnessSoon
 	}
-	for i := range h.hosts {
-		if w := &h.hosts[i]; now.Sub(w.spoken()) >= again && (due == nil || w.spoken().Before(due.spoken())) {
+	for i := range h.list {
+		if w := &h.list[i]; now.Sub(w.spoken()) >= again && (due == nil || w.spoken().Before(due.spoken())) {
 			due = w
 		}
 	}
@@ -106,9 +114,9 @@ func (h *Hearing) due(now time.Time) (due *witness) {
 func (w *witness) spoken() time.Time { return later(w.asked, w.answered) }
 
 // meet asks the hosts that were never asked, while there are too few witnesses: a node that becomes deaf before two have answered does not find out.
-func (h *Hearing) meet(now time.Time) Question {
+func (h *hosts) meet(now time.Time) Question {
 	var fresh []netip.Addr
-	for _, w := range h.hosts {
+	for _, w := range h.list {
 		if w.asked.IsZero() {
 			fresh = append(fresh, w.address)
 		}
@@ -121,7 +129,7 @@ func (h *Hearing) meet(now time.Time) Question {
 	return q
 }
 
-func (h *Hearing) ask(now time.Time, wide bool, to ...netip.Addr) Question {
+func (h *hosts) ask(now time.Time, wide bool, to ...netip.Addr) Question {
 	h.asked = now
 	for _, a := range to {
 		w := h.find(a)
@@ -140,27 +148,27 @@ func (h *Hearing) gap(p Pace) time.Duration {
 
 func (p Pace) gap() time.Duration { return cmp.Or(p.Gap, roundGap) }
 
-// witnesses are the hosts that answered as long as anything was heard.
-func (h *Hearing) witnesses() (list []netip.Addr) {
-	for i := range h.hosts {
-		if h.trusts(&h.hosts[i]) {
-			list = append(list, h.hosts[i].address)
+// trusted are those that answered as long as anything was heard.
+func (h *hosts) trusted(heard time.Time) (list []netip.Addr) {
+	for i := range h.list {
+		if h.list[i].trusted(heard) {
+			list = append(list, h.list[i].address)
 		}
 	}
 	return list
 }
 
-// few tells that there are too few witnesses. It is asked at each step of each Virtual Router.
-func (h *Hearing) few() bool {
+// few tells that there are too few of them. It is asked at each step of each Virtual Router.
+func (h *hosts) few(heard time.Time) bool {
 	n := 0
-	for i := range h.hosts {
-		if h.trusts(&h.hosts[i]) {
+	for i := range h.list {
+		if h.list[i].trusted(heard) {
 			n++
 		}
 	}
 	return n < leastWitnesses
 }
 
-func (h *Hearing) trusts(w *witness) bool {
-	return !w.answered.IsZero() && h.heard.Sub(w.answered) < witnessFor
+func (w *witness) trusted(heard time.Time) bool {
+	return !w.answered.IsZero() && heard.Sub(w.answered) < witnessFor
 }
