@@ -126,8 +126,8 @@ func TestMachineKnowsWhoIsDeaf(t *testing.T) {
 func TestMachineAdvertisementsOfManyAreForgotten(t *testing.T) {
 	m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
 	flood(m, epoch, 2*maxMembers)
-	assert.Len(t, m.claimants.list, maxMembers)
-	assert.False(t, m.claimants.last(netip.AddrFrom4([4]byte{10, 88, 0, 2*maxMembers - 1})).IsZero(), "the newest is known")
+	assert.Len(t, m.known.claimants.list, maxMembers)
+	assert.False(t, m.known.claimants.last(netip.AddrFrom4([4]byte{10, 88, 0, 2*maxMembers - 1})).IsZero(), "the newest is known")
 }
 
 // flood lets m hear advertisements of routers that are no members.

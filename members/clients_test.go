@@ -108,8 +108,8 @@ func TestMachineSaysClientsInHelloAlone(t *testing.T) {
 	s := spread()
 	s.Clients = someClients(3)
 	m.Step(now, with(m, s))
-	assert.Empty(t, m.message(Request, Transfer{}).Peer.Clients)
-	assert.Empty(t, m.own.clientsDue(now.Add(-time.Hour), m.message(Hello, Transfer{}))[3:])
+	assert.Empty(t, m.known.message(Request, Transfer{}).Peer.Clients)
+	assert.Empty(t, m.known.own.clientsDue(now.Add(-time.Hour), m.known.message(Hello, Transfer{}))[3:])
 }
 
 func TestParseRefusesClientsThatAreNone(t *testing.T) {

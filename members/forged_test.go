@@ -259,7 +259,7 @@ func TestMachineHelloNamesTheHolderAmongInventedClaimants(t *testing.T) {
 	for i := range 2 * maxHears {
 		say(invented(i), uint64(i+2))
 	}
-	hears := r.m.message(Hello, Transfer{}).Peer.Hears
+	hears := r.m.known.message(Hello, Transfer{}).Peer.Hears
 	assert.Len(t, hears, maxHears)
 	assert.True(t, slices.ContainsFunc(hears, func(h Heard) bool { return h.Session == 1 }))
 }

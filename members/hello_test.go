@@ -30,7 +30,7 @@ func TestMachineOfManySpeaksLessOftenAndSaysSo(t *testing.T) {
 		r.step(Expired{})
 		next, _ = r.m.Deadline()
 		assert.Equal(t, tt.want, next.Sub(r.now), "from the second regular one on")
-		msg := r.m.message(Hello, Transfer{})
+		msg := r.m.known.message(Hello, Transfer{})
 		assert.Equal(t, tt.lifetime, msg.Peer.Lifetime)
 		assert.NoError(t, msg.validate())
 	}

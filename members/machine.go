@@ -15,11 +15,9 @@ import (
 // It never decides by itself who holds the address. It advises the election: a Pass makes the holder a Backup, a Take
 // makes a Backup the Active. When the handover comes to nothing, the election goes on as without it.
 //
-// Its parts own what there is to know, and do not know each other: it asks one, and tells the next.
+// It acts by what is known. Its parts do not know each other: it asks one, and tells the next.
 type Machine struct {
-	own       own
-	table     table
-	claimants claimants
+	known     known
 	outage    outage
 	grantor   grantor
 	requester requester
@@ -34,7 +32,7 @@ type Machine struct {
 // NewMachine returns a Machine that knows nobody.
 func NewMachine(cfg Config) *Machine {
 	m := &Machine{}
-	m.own.configure(cfg)
+	m.known.own.configure(cfg)
 	return m
 }
 
@@ -48,10 +46,10 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 	}
 	m.expire(now)
 	if m.stepped.IsZero() {
-		m.claimants.began = now
+		m.known.claimants.began = now
 	}
 	m.stepped = now
-	m.watchOutage(now)
+	m.outage.notice(now, m.known.nobodyFit(now))
 	switch ev := ev.(type) {
 	case Advertised:
 		m.accompany(now)
@@ -69,17 +67,19 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 	case Reconfigure:
 		m.reconfigure(now, ev.Config)
 	case Leave:
-		m.leave(ev)
+		m.known.own.leave(ev)
+		m.act(Send{m.known.goodbye()})
+		m.left = true
 		return m.actions
 	}
-	m.watchOutage(now)
+	m.outage.notice(now, m.known.nobodyFit(now))
 	m.act(m.grantor.releaseWhenDue(now))
-	if pass := m.grantor.grantWhenDue(now, m.own.offer(), m.table.list); pass != nil {
+	if pass := m.grantor.grantWhenDue(now, m.known.own.offer(), m.known.table.list); pass != nil {
 		m.act(pass)
 		return m.actions
 	}
 	m.seek(now)
-	if m.claimants.noteMissing(now, m.table.list) {
+	if m.known.claimants.noteMissing(now, m.known.table.list) {
 		m.hello.missing(now)
 	}
 	m.sayHello(now)
@@ -91,19 +91,19 @@ func (m *Machine) Deadline() (time.Time, bool) {
 	if m.left {
 		return time.Time{}, false
 	}
-	next := sooner(m.hello.deadline(), m.table.deadline())
+	next := sooner(m.hello.deadline(), m.known.table.deadline())
 	next = sooner(next, m.grantor.deadline())
 	next = sooner(next, m.requester.deadline())
-	next = sooner(next, m.claimants.deadline(m.stepped, m.table.list, m.own.bounds()))
+	next = sooner(next, m.known.claimants.deadline(m.stepped, m.known.table.list, m.known.own.bounds()))
 	return next, !next.IsZero()
 }
 
 // Members lists the other nodes that are known, by address, as they say that they are. A deaf one that cannot know it is named here.
 func (m *Machine) Members(now time.Time) []Member {
 	m.expire(now)
-	list := slices.Clone(m.table.list)
+	list := slices.Clone(m.known.table.list)
 	for i := range list {
-		if o := &list[i]; o.Peer.HearsNobody && now.Sub(o.nobody) >= namedAfter && m.vouched(o) {
+		if o := &list[i]; o.Peer.HearsNobody && now.Sub(o.nobody) >= namedAfter && m.known.vouched(o) {
 			o.Peer.Deaf, o.Peer.Code, o.Peer.Reason = true, code.Deaf, hearsNobody
 		}
 	}
@@ -118,44 +118,35 @@ const hearsNobody = "DEAF: nothing has arrived there since its start, and others
 // Successors tells whether another node is known that could take the address now.
 func (m *Machine) Successors(now time.Time) bool {
 	m.expire(now)
-	return !m.own.cfg.Passive && m.table.anyReady(m.own.self.For)
+	return !m.known.own.cfg.Passive && m.known.table.anyReady(m.known.own.self.For)
 }
 
 // Every is the time between two HELLOs that nothing else calls for.
-func (m *Machine) Every() time.Duration { return m.own.every() }
+func (m *Machine) Every() time.Duration { return m.known.own.every() }
 
 // Hear notes that an advertisement of source came in at that time.
 func (m *Machine) Hear(source netip.Addr, at time.Time) {
-	m.claimants.hear(source.WithZone(""), at, func(a netip.Addr) bool { return m.table.find(a) != nil })
+	m.known.claimants.hear(source.WithZone(""), at, func(a netip.Addr) bool { return m.known.table.find(a) != nil })
 }
 
 // Unheard tells whether what the member said at that time came where an advertisement of it should have come before.
 func (m *Machine) Unheard(source netip.Addr, at time.Time) bool {
-	o := m.table.find(source.WithZone(""))
-	return o != nil && m.claimants.unheard(o, at)
+	o := m.known.table.find(source.WithZone(""))
+	return o != nil && m.known.claimants.unheard(o, at)
 }
 
 // Deaf tells whether nothing arrives at the node of that address: as it says itself, or because it hears nobody while another member hears this
 // node. Nobody takes part in an election with it: it cannot hear that it has lost. Nor can it answer for the address.
 func (m *Machine) Deaf(source netip.Addr) bool {
-	o := m.table.find(source.WithZone(""))
-	return o != nil && (o.Peer.Deaf || o.Peer.HearsNobody && m.vouched(o))
-}
-
-// vouched tells whether a member other than o hears this node: what this node sends arrives, and o should hear it, too. Of two nodes, either may
-// be the one that is broken.
-func (m *Machine) vouched(o *Member) bool {
-	return slices.ContainsFunc(m.table.list, func(p Member) bool {
-		_, hears := p.says(m.own.cfg.Session)
-		return hears && p.Address != o.Address
-	})
+	o := m.known.table.find(source.WithZone(""))
+	return o != nil && (o.Peer.Deaf || o.Peer.HearsNobody && m.known.vouched(o))
 }
 
 // Unanswered lists the members that say that this node, as the holder, has left their questions for the address unanswered. They hear it, and it
 // hears them: so what is broken is how it answers.
 func (m *Machine) Unanswered() (list []Member) {
-	for _, o := range m.table.list {
-		if o.Peer.Unanswered != 0 && o.Peer.Unanswered == m.own.cfg.Session {
+	for _, o := range m.known.table.list {
+		if o.Peer.Unanswered != 0 && o.Peer.Unanswered == m.known.own.cfg.Session {
 			list = append(list, o)
 		}
 	}
@@ -164,15 +155,15 @@ func (m *Machine) Unanswered() (list []Member) {
 
 // Unreached lists the members that say that their connections to the address do not come to that node: a member, or this one.
 func (m *Machine) Unreached(holder netip.Addr) (list []Member) {
-	session := m.own.cfg.Session
-	if holder != m.own.cfg.Address {
-		o := m.table.find(holder)
+	session := m.known.own.cfg.Session
+	if holder != m.known.own.cfg.Address {
+		o := m.known.table.find(holder)
 		if o == nil {
 			return nil
 		}
 		session = o.Session
 	}
-	for _, o := range m.table.list {
+	for _, o := range m.known.table.list {
 		if o.Peer.Unreached != 0 && o.Peer.Unreached == session {
 			list = append(list, o)
 		}
@@ -182,7 +173,7 @@ func (m *Machine) Unreached(holder netip.Addr) (list []Member) {
 
 // Claimants lists the members that claim the address and of which no advertisement arrives, the one that ranks highest first.
 func (m *Machine) Claimants(now time.Time) []Claimant {
-	return m.claimants.all(now, m.table.list, m.own.bounds())
+	return m.known.claimants.all(now, m.known.table.list, m.known.own.bounds())
 }
 
 // Defers tells whether an advertisement of lower priority from source, which would let this node take over, is to be
@@ -190,39 +181,21 @@ func (m *Machine) Claimants(now time.Time) []Claimant {
 // one that sends no advertisements is never deferred to.
 func (m *Machine) Defers(now time.Time, source netip.Addr) bool {
 	m.expire(now)
-	h := m.table.find(source.WithZone(""))
-	if h == nil || h.Peer.State != vrrp.Active || m.left || m.own.cfg.Passive {
+	h := m.known.table.find(source.WithZone(""))
+	if h == nil || h.Peer.State != vrrp.Active || m.left || m.known.own.cfg.Passive {
 		return false
 	}
-	return m.own.cfg.Patient || now.Before(m.recovered()) || m.requester.defers(now, h.Address)
-}
-
-// holder is the other node that holds the address, as far as is known; nil if there is none.
-func (m *Machine) holder(now time.Time) *Member {
-	return m.claimants.holder(now, m.table.list, m.own.bounds())
+	return m.known.own.cfg.Patient || now.Before(m.outage.recovered(m.known.own.cfg.RecoverHold)) || m.requester.defers(now, h.Address)
 }
 
 // expire forgets the members that were silent for too long. Whoever asks first after a standstill, and about what, is not known.
 func (m *Machine) expire(now time.Time) {
 	due, _ := m.Deadline()
-	m.table.expire(now, due)
+	m.known.table.expire(now, due)
 }
-
-// watchOutage counts only what is known: with no holder in sight there is nothing to wait for. And where nobody was fit
-// before, nothing recovers: the first that is fit is waited for, as by kubeadm init.
-func (m *Machine) watchOutage(now time.Time) {
-	h := m.holder(now)
-	if h == nil || m.own.self.Fit || m.table.anyFit() || !m.own.proven && !m.table.anyProven() {
-		return
-	}
-	m.outage.notice(now)
-}
-
-// recovered is until when nobody asks; zero when there was no outage.
-func (m *Machine) recovered() time.Time { return m.outage.recovered(m.own.cfg.RecoverHold) }
 
 func (m *Machine) setSelf(now time.Time, s Self) {
-	if m.own.set(s) {
+	if m.known.own.set(s) {
 		m.grantor.follow(s.State)
 		m.requester.follow(s.State)
 		m.hello.changed(now)
@@ -232,57 +205,52 @@ func (m *Machine) setSelf(now time.Time, s Self) {
 // reconfigure with another group leaves the one and knows nobody of the other: a node that has not changed its addresses
 // yet is met again when it has.
 func (m *Machine) reconfigure(now time.Time, cfg Config) {
-	old := m.own.cfg
+	old := m.known.own.cfg
 	cfg.Address, cfg.Session, cfg.Node = old.Address, old.Session, old.Node
 	if !cfg.Group.IsValid() {
 		cfg.Group = old.Group
 	}
 	if cfg.Group != old.Group {
-		m.goodbye()
-		m.table.clear()
+		m.act(Send{m.known.goodbye()})
+		m.known.table.clear()
 		m.hello.changed(now)
 	}
-	m.own.configure(cfg)
+	m.known.own.configure(cfg)
 }
 
 // grant ends the time for which this node holds the address.
 func (m *Machine) grant(now time.Time) {
-	if m.own.self.State != vrrp.Active {
+	if m.known.own.self.State != vrrp.Active {
 		return
 	}
-	grant := m.grantor.grant(m.own.epoch)
+	grant := m.grantor.grant(m.known.own.epoch)
 	if grant == nil {
 		return
 	}
-	m.own.passOn()
+	m.known.own.passOn()
 	m.hello.changed(now)
 	m.act(grant)
 }
 
 // seek does what is due towards having the address.
 func (m *Machine) seek(now time.Time) {
-	cfg, self := &m.own.cfg, &m.own.self
+	cfg, self := &m.known.own.cfg, &m.known.own.self
 	m.act(m.requester.seek(now, situation{
-		address: cfg.Address, priority: self.Priority, ready: self.State == vrrp.Backup && self.Fit, passive: cfg.Passive, within: m.own.within(),
-		preempt: cfg.Preempt, preemptDelay: cfg.PreemptDelay, recovered: m.recovered(),
-		holder: m.holder(now), asked: m.table.find(m.requester.from),
+		address: cfg.Address, priority: self.Priority, ready: self.State == vrrp.Backup && self.Fit, passive: cfg.Passive,
+		within:  m.known.own.within(),
+		preempt: cfg.Preempt, preemptDelay: cfg.PreemptDelay, recovered: m.outage.recovered(cfg.RecoverHold),
+		holder: m.known.holder(now), asked: m.known.table.find(m.requester.from),
 	}))
 }
 
 // act has an action carried out; nil: none.
 func (m *Machine) act(a Action) {
 	if t, ok := a.(sendTransfer); ok {
-		a = Send{m.message(t.kind, t.transfer)}
+		a = Send{m.known.message(t.kind, t.transfer)}
 	}
 	if a != nil {
 		m.actions = append(m.actions, a)
 	}
-}
-
-func (m *Machine) leave(why Leave) {
-	m.own.leave(why)
-	m.goodbye()
-	m.left = true
 }
 
 // outranks compares two that ask: by priority, then by address.

@@ -120,7 +120,7 @@ func (r *rig) hello(from netip.Addr, f PeerState) []string {
 
 func (r *rig) request(from netip.Addr, f PeerState, nonce uint64) []string {
 	r.t.Helper()
-	d := Transfer{To: nodeA, Session: 0xa, Epoch: r.m.own.epoch, Nonce: nonce}
+	d := Transfer{To: nodeA, Session: 0xa, Epoch: r.m.known.own.epoch, Nonce: nonce}
 	return without(r.step(Received{Source: from, Message: Message{Type: Request, Session: 0xb, Peer: f, Transfer: d}}), "HELLO")
 }
 
@@ -509,7 +509,7 @@ func TestMachineHolderRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t, nil)
 			r.step(SetSelf{tt.self})
-			m := Message{Type: Request, Session: 0xb, Peer: f, Transfer: Transfer{To: nodeA, Session: 0xa, Epoch: r.m.own.epoch, Nonce: 1}}
+			m := Message{Type: Request, Session: 0xb, Peer: f, Transfer: Transfer{To: nodeA, Session: 0xa, Epoch: r.m.known.own.epoch, Nonce: 1}}
 			if tt.give != nil {
 				tt.give(&m)
 			}
@@ -629,7 +629,7 @@ func TestMachineReconfigure(t *testing.T) {
 	r.step(SetSelf{Self{State: vrrp.Backup, Priority: 150, Fit: true}})
 	assert.Empty(t, r.hello(nodeB, other(vrrp.Active, true)))
 	assert.Equal(t, []string{"confirm 1"}, r.step(Reconfigure{Config{Preempt: true, Lease: 290 * ms}}))
-	assert.Equal(t, nodeA, r.m.own.cfg.Address)
+	assert.Equal(t, nodeA, r.m.known.own.cfg.Address)
 }
 
 // Another first address is another group: the old one is left, as by a node that stops, and nobody of the new one is known yet.

@@ -8,8 +8,12 @@ type outage struct {
 	last time.Time // when nobody was fit for the last time
 }
 
-// notice is called while nobody is fit.
-func (o *outage) notice(now time.Time) { o.last = now }
+// notice takes in whether that is so now.
+func (o *outage) notice(now time.Time, nobodyFit bool) {
+	if nobodyFit {
+		o.last = now
+	}
+}
 
 // recovered is until when nobody asks, which is hold after the outage; zero when there was none.
 func (o *outage) recovered(hold time.Duration) time.Time {

@@ -105,7 +105,7 @@ func spreading(t *testing.T, cfg Config, interval time.Duration) (m *Machine, no
 
 // with is the machine's Self with another Spread.
 func with(m *Machine, s *Spread) SetSelf {
-	self := m.own.self
+	self := m.known.own.self
 	self.Spread = s
 	return SetSelf{self}
 }
@@ -161,12 +161,12 @@ func TestMachineThatDoesNotSpreadSaysHelloEachSecond(t *testing.T) {
 	n, gap := hellos(m, now, 20*time.Second)
 	assert.InDelta(t, 20+len(repeats), n, 1)
 	assert.Equal(t, time.Second, gap)
-	assert.Equal(t, 3500*ms, m.own.peerState().Lifetime)
-	b, err := m.message(Hello, Transfer{}).Append(nil, 1)
+	assert.Equal(t, 3500*ms, m.known.own.peerState().Lifetime)
+	b, err := m.known.message(Hello, Transfer{}).Append(nil, 1)
 	require.NoError(t, err)
 	before := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
-	before.Step(now, SetSelf{m.own.self})
-	want, err := before.message(Hello, Transfer{}).Append(nil, 1)
+	before.Step(now, SetSelf{m.known.own.self})
+	want, err := before.known.message(Hello, Transfer{}).Append(nil, 1)
 	require.NoError(t, err)
 	assert.Equal(t, want, b, "byte for byte as one that never did")
 }
@@ -231,7 +231,7 @@ func TestMachineLeavesOutASpreadThatCannotBeSaid(t *testing.T) {
 func TestMachineSaysSpreadInEachMessageButTheLast(t *testing.T) {
 	m, now := spreading(t, Config{}, 100*ms)
 	for _, kind := range []Type{Hello, Request, Grant} {
-		assert.Equal(t, spread(), m.message(kind, Transfer{}).Peer.Spread)
+		assert.Equal(t, spread(), m.known.message(kind, Transfer{}).Peer.Spread)
 	}
 	bye := said(m.Step(now, Leave{Reason: "stopped"}))
 	require.Len(t, bye, 1)
@@ -251,19 +251,19 @@ func TestLANMemberThatSpreadsIsMissedSoon(t *testing.T) {
 	dead, others := l.nodes[1], []*node{l.nodes[0], l.nodes[2]}
 	for _, n := range others {
 		require.Equal(t, 2, len(n.m.Members(l.now)))
-		assert.Equal(t, spread(), n.m.table.find(dead.addr).Peer.Spread)
+		assert.Equal(t, spread(), n.m.known.table.find(dead.addr).Peer.Spread)
 	}
 	l.kill(dead)
 	l.run(400 * ms)
 	for _, n := range others {
-		assert.Nil(t, n.m.table.find(dead.addr))
+		assert.Nil(t, n.m.known.table.find(dead.addr))
 	}
 	dead.spread = nil
 	l.start(dead)
 	l.run(50 * ms)
 	for _, n := range others {
-		require.NotNil(t, n.m.table.find(dead.addr))
-		assert.Nil(t, n.m.table.find(dead.addr).Peer.Spread, "it does not spread any more, as an older version does not")
+		require.NotNil(t, n.m.known.table.find(dead.addr))
+		assert.Nil(t, n.m.known.table.find(dead.addr).Peer.Spread, "it does not spread any more, as an older version does not")
 	}
 	l.run(10 * time.Second)
 	for _, n := range others {
