@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/auth"
+	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/members/pulse"
 )
 
@@ -63,7 +64,7 @@ type trust struct {
 }
 
 // verify reads a message that came from source at the time at; a zone of source tells senders on different links apart. The error is
-// always a *PacketError; a message that is refused leaves no trace.
+// always an *envelope.PacketError; a message that is refused leaves no trace.
 func (a *Auth) verify(b []byte, source netip.Addr, at time.Time) (m Message, t trust, err error) {
 	cfg := a.Config()
 	if len(cfg.Keys) == 0 {
@@ -74,7 +75,7 @@ func (a *Auth) verify(b []byte, source netip.Addr, at time.Time) (m Message, t t
 		t.signed = err == nil
 		return m, t, err
 	}
-	var refused *PacketError
+	var refused *envelope.PacketError
 	if errors.As(err, &refused) && (cfg.Mode == auth.Permissive || refused.Reason != RejectUnsigned) {
 		t.doubt = refused.Reason
 	}
@@ -106,9 +107,9 @@ func (a *Auth) fresh(s sender, sequence uint64, at time.Time) error {
 	made := time.Unix(0, int64(min(sequence, 1<<63-1)))
 	switch verdict, by := a.Judge(s, sequence, made, at, true); verdict {
 	case auth.Repeated:
-		return &PacketError{Reason: RejectReplay}
+		return &envelope.PacketError{Reason: RejectReplay}
 	case auth.Stale:
-		return &PacketError{Reason: RejectStale, Got: int(by / time.Second), Want: int(a.Config().Window / time.Second)}
+		return &envelope.PacketError{Reason: RejectStale, Got: int(by / time.Second), Want: int(a.Config().Window / time.Second)}
 	}
 	return nil
 }
@@ -144,14 +145,14 @@ func (a *Auth) verifyPulse(b []byte, source netip.Addr, at time.Time) (pulse.Mes
 // genuine tells whether the code behind the fields of a message, which end there, was made with one of the keys.
 func (a *Auth) genuine(b []byte, end int, source netip.Addr) error {
 	if len(b) == end {
-		return &PacketError{Reason: RejectUnsigned}
+		return &envelope.PacketError{Reason: RejectUnsigned}
 	}
 	id, code := b[end:end+auth.IDLen], b[end+auth.IDLen:]
 	switch a.Genuine(id, code, covered(b[:end], string(id), source)...) {
 	case auth.UnknownKey:
-		return &PacketError{Reason: RejectKey}
+		return &envelope.PacketError{Reason: RejectKey}
 	case auth.Forged:
-		return &PacketError{Reason: RejectMAC}
+		return &envelope.PacketError{Reason: RejectMAC}
 	}
 	return nil
 }

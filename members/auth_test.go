@@ -25,7 +25,7 @@ func reasonOf(t *testing.T, err error) Reason {
 	if err == nil {
 		return ""
 	}
-	var packet *PacketError
+	var packet *envelope.PacketError
 	require.ErrorAs(t, err, &packet)
 	return packet.Reason
 }
@@ -86,7 +86,7 @@ func TestAuthVerifies(t *testing.T) {
 		{"ahead", []auth.Key{one}, sign(&one, epoch.Add(window+time.Second)), nodeA, RejectStale},
 		{"old without a key", nil, sign(nil, epoch.Add(-time.Hour)), nodeA, ""},
 		{"a clock a little off", []auth.Key{one}, sign(&one, epoch.Add(-window+time.Second)), nodeA, ""},
-		{"garbage", []auth.Key{one}, []byte("garbage"), nodeA, RejectLength},
+		{"garbage", []auth.Key{one}, []byte("garbage"), nodeA, envelope.RejectLength},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, _, err := newAuth(t, epoch, tt.keys...).verify(tt.give, tt.from, epoch)
@@ -155,7 +155,7 @@ func TestAuthDoubtsWhatEnforceWouldRefuse(t *testing.T) {
 			assert.Equal(t, full(), m, tt.name)
 			assert.Equal(t, want, by.doubt, "%s, mode %d", tt.name, mode)
 			_, _, err = a.verify([]byte("garbage"), nodeA, epoch)
-			assert.Equal(t, RejectLength, reasonOf(t, err), "a mode permits no garbage")
+			assert.Equal(t, envelope.RejectLength, reasonOf(t, err), "a mode permits no garbage")
 		}
 	}
 	_, by, err := newAuth(t, epoch, one).verify(sign(&one, epoch), nodeA, epoch)

@@ -61,7 +61,7 @@ func (b bounds) lasts(o *Member) time.Duration { return min(o.Peer.Lifetime, b.l
 func (b bounds) longest(o *Member) time.Duration {
 	every := b.every
 	if o.signed {
-		every = LongestEvery
+		every = longestEvery
 	}
 	return max(lifetime(every), b.advert(b.interval))
 }

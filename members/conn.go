@@ -16,8 +16,8 @@ import (
 	"github.com/keepvip/keepvip/members/envelope"
 )
 
-// DefaultPort is the UDP port on which members talk.
-const DefaultPort = 9646
+// defaultPort is the UDP port on which members talk.
+const defaultPort = 9646
 
 // Messages go where the advertisements go, to the groups of RFC 9568, section 5.1: switches that watch IGMP and MLD pass
 // on what is for these groups, so that members hear each other wherever VRRP works, with no address configured.
@@ -30,7 +30,7 @@ var (
 type ConnConfig struct {
 	Interface net.Interface // Index and Name
 	Source    netip.Addr    // own address on Interface: its family is the Conn's
-	Port      uint16        // 0: DefaultPort
+	Port      uint16        // 0: 9646
 	Unicast   bool          // hear what is for Source instead of what is for the group
 	// Other takes what is no message of members, wherever it comes from, and tells whether it is what it knows. It must not keep b. nil: nobody does.
 	Other func(b []byte, from netip.AddrPort, ttl int) bool
@@ -49,7 +49,7 @@ type Conn struct {
 // process has is syscall.EADDRINUSE.
 func Open(cfg ConnConfig) (*Conn, error) {
 	if cfg.Port == 0 {
-		cfg.Port = DefaultPort
+		cfg.Port = defaultPort
 	}
 	cfg.Source = cfg.Source.WithZone("")
 	if !envelope.Plain(cfg.Source) {
@@ -144,8 +144,8 @@ func (c *Conn) sendTo(b []byte, to netip.Addr) error {
 	return nil
 }
 
-// MaxMessage is the length of buffer that Receive wants.
-const MaxMessage = envelope.MaxMessage + 1
+// maxMessage is the length of buffer that Receive wants.
+const maxMessage = envelope.MaxMessage + 1
 
 // Arrival says of a message that came in from where, and when the kernel took it in: whoever reads may be late.
 type Arrival struct {
@@ -155,7 +155,7 @@ type Arrival struct {
 	TTL    int // or hop limit; 0 stands for 255
 }
 
-// Receive blocks until a message comes in, and puts it into b. A *PacketError says that one was refused, net.ErrClosed that
+// Receive blocks until a message comes in, and puts it into b. An *envelope.PacketError says that one was refused, net.ErrClosed that
 // the Conn was closed; any other error is what the kernel says about the interface, and the Conn may go on to work after it.
 func (c *Conn) Receive(b []byte) (Arrival, error) {
 	for {
@@ -170,9 +170,9 @@ func (c *Conn) Receive(b []byte) (Arrival, error) {
 		case c.cfg.Other != nil && c.cfg.Other(b[:d.length], netip.AddrPortFrom(a.Source, d.from.Port()), d.ttl):
 			continue
 		case d.ttl != hopLimit && !c.cfg.Unicast: // of unicast a group may take it, or is told whose it is
-			return Arrival{Source: a.Source}, &PacketError{Reason: RejectTTL, Got: d.ttl, Want: hopLimit}
+			return Arrival{Source: a.Source}, &envelope.PacketError{Reason: RejectTTL, Got: d.ttl, Want: hopLimit}
 		case d.from.Port() != SourcePort:
-			return Arrival{Source: a.Source}, &PacketError{Reason: RejectPort, Got: int(d.from.Port()), Want: SourcePort}
+			return Arrival{Source: a.Source}, &envelope.PacketError{Reason: envelope.RejectPort, Got: int(d.from.Port()), Want: SourcePort}
 		}
 		return a, nil
 	}

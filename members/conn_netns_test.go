@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/base/netnstest"
+	"github.com/keepvip/keepvip/members/envelope"
 )
 
 // space is one end of a veth pair, in a network namespace of its own.
@@ -61,7 +62,7 @@ func receive(c *Conn) <-chan received {
 	go func() {
 		defer close(out)
 		for {
-			b := make([]byte, MaxMessage)
+			b := make([]byte, maxMessage)
 			a, err := c.Receive(b)
 			if errors.Is(err, net.ErrClosed) {
 				return
@@ -120,7 +121,7 @@ func TestConnUnicast(t *testing.T) {
 	defer distant.Close()
 	_, err = distant.Write([]byte("of another program"))
 	require.NoError(t, err)
-	assert.Equal(t, RejectPort, reasonOf(t, expect(t, second).err), "a group judges the TTL of what comes from the members' port")
+	assert.Equal(t, envelope.RejectPort, reasonOf(t, expect(t, second).err), "a group judges the TTL of what comes from the members' port")
 }
 
 // A reader that stands still finds messages as old as they are, the first as well as those behind it.
@@ -145,7 +146,7 @@ func TestConnDatesWhatHasWaited(t *testing.T) {
 			return sent, queued
 		}
 		receive := func() Arrival {
-			got, err := two.Receive(make([]byte, MaxMessage))
+			got, err := two.Receive(make([]byte, maxMessage))
 			require.NoError(t, err)
 			return got
 		}
@@ -194,12 +195,12 @@ func TestConnHearsOnlyTheGroup(t *testing.T) {
 	defer c.Close()
 	p := ipv4.NewPacketConn(c)
 	require.NoError(t, p.SetTTL(255))
-	_, err = p.WriteTo([]byte("unicast"), nil, &net.UDPAddr{IP: net.IPv4(10, 9, 0, 12), Port: DefaultPort})
+	_, err = p.WriteTo([]byte("unicast"), nil, &net.UDPAddr{IP: net.IPv4(10, 9, 0, 12), Port: defaultPort})
 	require.NoError(t, err)
 	silence(t, heard)
 	require.NoError(t, p.SetMulticastTTL(254))
 	require.NoError(t, p.SetMulticastInterface(&a.ifi))
-	_, err = p.WriteTo([]byte("group"), nil, &net.UDPAddr{IP: net.IPv4(224, 0, 0, 18), Port: DefaultPort})
+	_, err = p.WriteTo([]byte("group"), nil, &net.UDPAddr{IP: net.IPv4(224, 0, 0, 18), Port: defaultPort})
 	require.NoError(t, err)
 	assert.Equal(t, RejectTTL, reasonOf(t, expect(t, heard).err))
 }
@@ -270,7 +271,7 @@ func TestConnSharesItsPortWithNobody(t *testing.T) {
 			b.open(t, tt.source, tt.unicast)
 			b.asStranger(t, func() {
 				for _, to := range tt.binds {
-					fd, err := bindUDP(netip.MustParseAddr(to), DefaultPort)
+					fd, err := bindUDP(netip.MustParseAddr(to), defaultPort)
 					if assert.ErrorIs(t, err, unix.EADDRINUSE, to) {
 						continue
 					}
@@ -313,7 +314,7 @@ func TestConnRefusesWhatTheUnprivilegedSay(t *testing.T) {
 			a.asStranger(t, func() { assert.NoError(t, sayUDP(member, netip.MustParseAddr(tt.to))) })
 			got := expect(t, heard)
 			assert.Equal(t, member, got.source)
-			assert.Equal(t, RejectPort, reasonOf(t, got.err))
+			assert.Equal(t, envelope.RejectPort, reasonOf(t, got.err))
 		})
 	}
 }
@@ -329,10 +330,10 @@ func sayUDP(from, to netip.Addr) error {
 		for _, opt := range []int{unix.IP_TTL, unix.IP_MULTICAST_TTL} {
 			err = errors.Join(err, unix.SetsockoptInt(fd, unix.IPPROTO_IP, opt, 255))
 		}
-		return errors.Join(err, unix.Sendto(fd, []byte("HELLO"), 0, &unix.SockaddrInet4{Addr: to.As4(), Port: DefaultPort}))
+		return errors.Join(err, unix.Sendto(fd, []byte("HELLO"), 0, &unix.SockaddrInet4{Addr: to.As4(), Port: defaultPort}))
 	}
 	for _, opt := range []int{unix.IPV6_UNICAST_HOPS, unix.IPV6_MULTICAST_HOPS} {
 		err = errors.Join(err, unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, opt, 255))
 	}
-	return errors.Join(err, unix.Sendto(fd, []byte("HELLO"), 0, &unix.SockaddrInet6{Addr: to.As16(), Port: DefaultPort, ZoneId: 2}))
+	return errors.Join(err, unix.Sendto(fd, []byte("HELLO"), 0, &unix.SockaddrInet6{Addr: to.As16(), Port: defaultPort, ZoneId: 2}))
 }

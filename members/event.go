@@ -169,7 +169,7 @@ type Config struct {
 	Node      string
 	Software  string
 	Session   uint64 // random, new for each Machine
-	// Every is the time between two HELLOs that nothing else calls for, at most [LongestEvery]; 0 is [DefaultEvery].
+	// Every is the time between two HELLOs that nothing else calls for, at most 15 s; 0 is [DefaultEvery].
 	Every time.Duration
 	// SpreadEvery is the least time between two HELLOs of a node that spreads, when nothing else calls for them: with many groups that do, each
 	// speaks less often. It speaks with each advertisement interval, if that is longer, and at least as often as it does without.
@@ -196,8 +196,8 @@ type Config struct {
 const (
 	// DefaultEvery is the time between two HELLOs.
 	DefaultEvery = time.Second
-	// LongestEvery is what the lifetime in a message has room for.
-	LongestEvery = 15 * time.Second
+	// longestEvery is what the lifetime in a message has room for.
+	longestEvery = 15 * time.Second
 )
 
 // DefaultRecoverHold is longer than the apiservers of a group take to recover one after the other from what made

@@ -16,7 +16,7 @@ func TestMachineOfManySpeaksLessOftenAndSaysSo(t *testing.T) {
 	}{
 		{give: 0, want: time.Second, lifetime: 3500 * ms},
 		{give: 10 * time.Second, want: 10 * time.Second, lifetime: 35 * time.Second},
-		{give: time.Minute, want: LongestEvery, lifetime: 52500 * ms},
+		{give: time.Minute, want: longestEvery, lifetime: 52500 * ms},
 	} {
 		r := newRig(t, func(c *Config) { c.Every = tt.give })
 		r.self(vrrp.Backup, true)

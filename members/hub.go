@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/spare"
+	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/members/lifeline"
 	"github.com/keepvip/keepvip/members/pulse"
 )
@@ -60,10 +61,10 @@ const readPause = 100 * time.Millisecond
 
 func (h *Hub) read() {
 	defer close(h.done)
-	buf := make([]byte, MaxMessage)
+	buf := make([]byte, maxMessage)
 	for {
 		a, err := h.sock.Receive(buf)
-		var packet *PacketError
+		var packet *envelope.PacketError
 		switch {
 		case err == nil:
 			h.deliver(buf[:a.Length], a)
@@ -72,7 +73,7 @@ func (h *Hub) read() {
 		case errors.As(err, &packet):
 			h.reject(packet.Reason)
 		default:
-			h.reject(RejectSocket)
+			h.reject(envelope.RejectSocket)
 			<-time.After(readPause)
 		}
 	}
@@ -91,7 +92,7 @@ func (h *Hub) deliver(b []byte, a Arrival) {
 		return
 	}
 	m, by, err := h.cfg.Auth.verify(b, source.WithZone(h.cfg.Link), time.Now())
-	var packet *PacketError
+	var packet *envelope.PacketError
 	if errors.As(err, &packet) {
 		h.reject(packet.Reason)
 		h.notice(b, source, packet.Reason)
@@ -105,7 +106,7 @@ func (h *Hub) deliver(b []byte, a Arrival) {
 		h.reject(RejectTTL)
 		h.name(b, a, RejectTTL)
 	default:
-		h.reject(RejectGroup)
+		h.reject(envelope.RejectGroup)
 		h.name(b, a, RejectPeer) // another group listens to the sender
 	}
 	if len(wires) > 0 && h.cfg.Heard != nil {
@@ -335,7 +336,7 @@ func (w *Wire) Rejected() map[Reason]uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.overflow > 0 {
-		out[RejectOverflow] = w.overflow
+		out[envelope.RejectOverflow] = w.overflow
 	}
 	return out
 }

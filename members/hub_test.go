@@ -78,14 +78,14 @@ func TestHubDeliversToItsGroup(t *testing.T) {
 
 		s.in <- received1{b: good, source: nodeA}
 		s.in <- received1{b: []byte("?"), source: nodeA}
-		s.in <- received1{err: &PacketError{Reason: RejectTTL}}
+		s.in <- received1{err: &envelope.PacketError{Reason: RejectTTL}}
 		s.in <- received1{err: errors.New("the interface is down")}
 		other := full()
 		other.Peer.Group = nodeC
 		s.in <- received1{b: sign(other), source: nodeA}
 		synctest.Wait()
 		assert.Equal(t, map[Reason]uint64{
-			RejectReplay: 1, RejectLength: 1, RejectTTL: 1, RejectSocket: 1, RejectGroup: 1,
+			RejectReplay: 1, envelope.RejectLength: 1, RejectTTL: 1, envelope.RejectSocket: 1, envelope.RejectGroup: 1,
 		}, w.Rejected())
 
 		require.NoError(t, w.Send(full()))
@@ -229,7 +229,7 @@ func TestHubWiresWithDifferentPeers(t *testing.T) {
 		}
 		assert.Equal(t, []Received{{Source: nodeA, Message: full(), At: time.Now()}, refused(nodeC)}, first.Take(nil))
 		assert.Equal(t, []Received{refused(nodeA), {Source: nodeC, Message: other, At: time.Now()}}, second.Take(nil))
-		assert.Equal(t, map[Reason]uint64{RejectPeer: 2, RejectGroup: 2}, first.Rejected())
+		assert.Equal(t, map[Reason]uint64{RejectPeer: 2, envelope.RejectGroup: 2}, first.Rejected())
 
 		require.NoError(t, first.Send(full()))
 		<-s.out
@@ -279,7 +279,7 @@ func TestWireIsBounded(t *testing.T) {
 		w.put(Received{})
 	}
 	assert.Len(t, w.Take(nil), maxWaiting)
-	assert.Equal(t, uint64(5), w.Rejected()[RejectOverflow])
+	assert.Equal(t, uint64(5), w.Rejected()[envelope.RejectOverflow])
 }
 
 // A node with hundreds of groups asks this for each message of any of them.

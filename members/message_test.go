@@ -136,46 +136,46 @@ func TestParseRefuses(t *testing.T) {
 		give []byte
 		want Reason
 	}{
-		{"nothing", nil, RejectLength},
-		{"a byte short of a header", good()[:envelope.HeaderLen-1], RejectLength},
-		{"cut off", good()[:len(good())-1], RejectLength},
-		{"a byte more", append(good(), 0), RejectLength},
-		{"much more", append(good(), make([]byte, envelope.MaxMessage)...), RejectLength},
-		{"magic", append([]byte("x"), good()[1:]...), RejectMagic},
+		{"nothing", nil, envelope.RejectLength},
+		{"a byte short of a header", good()[:envelope.HeaderLen-1], envelope.RejectLength},
+		{"cut off", good()[:len(good())-1], envelope.RejectLength},
+		{"a byte more", append(good(), 0), envelope.RejectLength},
+		{"much more", append(good(), make([]byte, envelope.MaxMessage)...), envelope.RejectLength},
+		{"magic", append([]byte("x"), good()[1:]...), envelope.RejectMagic},
 		{"version", func() []byte { b := good(); b[4] = 2; return b }(), RejectVersion},
-		{"type", func() []byte { b := good(); b[5] = 4; return b }(), RejectType},
-		{"field longer than the rest", fields(rank + "01ff 0a4d0064"), RejectLength},
-		{"half a field header", fields(rank + "01"), RejectLength},
-		{"no group", fields(rank), RejectField},
-		{"no rank", fields("0104 0a4d0064"), RejectField},
-		{"group twice", fields(rank + "0104 0a4d0064 0104 0a4d0064"), RejectField},
-		{"group of 5 bytes", fields(rank + "0105 0a4d006401"), RejectField},
-		{"group 0.0.0.0", fields(rank + "0104 00000000"), RejectField},
-		{"short rank", fields("0104 0a4d0064 020e 02 fe fe 01 00 0000 00000000000000"), RejectField},
-		{"state 3", fields("0104 0a4d0064 020f 03 fe fe 01 00 0000 0000000000000000"), RejectField},
-		{"short code", fields(rank + "0104 0a4d0064 0b01 01"), RejectField},
-		{"short router", fields(rank + "0104 0a4d0064 0905 0333000000"), RejectField},
-		{"interval of a day", fields(rank + "0104 0a4d0064 0906 033305265c00"), RejectField},
-		{"half a member that is heard", fields(rank + "0104 0a4d0064 0a0a 01000000000000000000"), RejectField},
-		{"short spread", fields(rank + "0104 0a4d0064 0c08 01c8 02aabbccddee"), RejectField},
-		{"spread without ports", fields(rank + "0104 0a4d0064 0c09 01c8 02aabbccddee 00"), RejectField},
-		{"spread with fewer ports than it says", fields(rank + "0104 0a4d0064 0c12 01c8 02aabbccddee 00 02 0601192b00000001"), RejectField},
-		{"spread with half an address", fields(rank + "0104 0a4d0064 0c0c 01c8 02aabbccddee 02 0a4d 00"), RejectField},
-		{"spread with an address of nobody", fields(rank + "0104 0a4d0064 0c0e 01c8 02aabbccddee 04 00000000 00"), RejectField},
-		{"spread with an address of many", fields(rank + "0104 0a4d0064 0c0e 01c8 02aabbccddee 04 e0000012 00"), RejectField},
-		{"spread with the own host's address", fields(rank + "0104 0a4d0064 0c0e 01c8 02aabbccddee 04 7f000001 00"), RejectField},
-		{"spread with an address that is cut off", fields(rank + "0104 0a4d0064 0c0b 01c8 02aabbccddee 04 0a4d"), RejectField},
-		{"spread with a MAC of many", fields(rank + "0104 0a4d0064 0c0a 01c8 01005e000012 00 00"), RejectField},
-		{"spread of port 0", fields(rank + "0104 0a4d0064 0c12 01c8 02aabbccddee 00 01 0601000000000001"), RejectField},
-		{"spread of a port twice", fields(rank + "0104 0a4d0064 0c1a 01c8 02aabbccddee 00 02 0601192b00000001 0600192b00000002"), RejectField},
-		{"spread of 17 ports", fields(rank + "0104 0a4d0064 0c92 01c8 02aabbccddee 00 11" + strings.Repeat("0601192b00000001", 17)), RejectField},
-		{"control characters", fields(rank + "0104 0a4d0064 0502 1b5b"), RejectField},
-		{"long reason", fields(rank + "0104 0a4d0064 05c9" + strings.Repeat("61", 201)), RejectField},
-		{"REQUEST without a transfer", func() []byte { b := fields(rank + "0104 0a4d0064 0704 0a4d000d"); b[5] = 2; return b }(), RejectField},
+		{"type", func() []byte { b := good(); b[5] = 4; return b }(), envelope.RejectType},
+		{"field longer than the rest", fields(rank + "01ff 0a4d0064"), envelope.RejectLength},
+		{"half a field header", fields(rank + "01"), envelope.RejectLength},
+		{"no group", fields(rank), envelope.RejectField},
+		{"no rank", fields("0104 0a4d0064"), envelope.RejectField},
+		{"group twice", fields(rank + "0104 0a4d0064 0104 0a4d0064"), envelope.RejectField},
+		{"group of 5 bytes", fields(rank + "0105 0a4d006401"), envelope.RejectField},
+		{"group 0.0.0.0", fields(rank + "0104 00000000"), envelope.RejectField},
+		{"short rank", fields("0104 0a4d0064 020e 02 fe fe 01 00 0000 00000000000000"), envelope.RejectField},
+		{"state 3", fields("0104 0a4d0064 020f 03 fe fe 01 00 0000 0000000000000000"), envelope.RejectField},
+		{"short code", fields(rank + "0104 0a4d0064 0b01 01"), envelope.RejectField},
+		{"short router", fields(rank + "0104 0a4d0064 0905 0333000000"), envelope.RejectField},
+		{"interval of a day", fields(rank + "0104 0a4d0064 0906 033305265c00"), envelope.RejectField},
+		{"half a member that is heard", fields(rank + "0104 0a4d0064 0a0a 01000000000000000000"), envelope.RejectField},
+		{"short spread", fields(rank + "0104 0a4d0064 0c08 01c8 02aabbccddee"), envelope.RejectField},
+		{"spread without ports", fields(rank + "0104 0a4d0064 0c09 01c8 02aabbccddee 00"), envelope.RejectField},
+		{"spread with fewer ports than it says", fields(rank + "0104 0a4d0064 0c12 01c8 02aabbccddee 00 02 0601192b00000001"), envelope.RejectField},
+		{"spread with half an address", fields(rank + "0104 0a4d0064 0c0c 01c8 02aabbccddee 02 0a4d 00"), envelope.RejectField},
+		{"spread with an address of nobody", fields(rank + "0104 0a4d0064 0c0e 01c8 02aabbccddee 04 00000000 00"), envelope.RejectField},
+		{"spread with an address of many", fields(rank + "0104 0a4d0064 0c0e 01c8 02aabbccddee 04 e0000012 00"), envelope.RejectField},
+		{"spread with the own host's address", fields(rank + "0104 0a4d0064 0c0e 01c8 02aabbccddee 04 7f000001 00"), envelope.RejectField},
+		{"spread with an address that is cut off", fields(rank + "0104 0a4d0064 0c0b 01c8 02aabbccddee 04 0a4d"), envelope.RejectField},
+		{"spread with a MAC of many", fields(rank + "0104 0a4d0064 0c0a 01c8 01005e000012 00 00"), envelope.RejectField},
+		{"spread of port 0", fields(rank + "0104 0a4d0064 0c12 01c8 02aabbccddee 00 01 0601000000000001"), envelope.RejectField},
+		{"spread of a port twice", fields(rank + "0104 0a4d0064 0c1a 01c8 02aabbccddee 00 02 0601192b00000001 0600192b00000002"), envelope.RejectField},
+		{"spread of 17 ports", fields(rank + "0104 0a4d0064 0c92 01c8 02aabbccddee 00 11" + strings.Repeat("0601192b00000001", 17)), envelope.RejectField},
+		{"control characters", fields(rank + "0104 0a4d0064 0502 1b5b"), envelope.RejectField},
+		{"long reason", fields(rank + "0104 0a4d0064 05c9" + strings.Repeat("61", 201)), envelope.RejectField},
+		{"REQUEST without a transfer", func() []byte { b := fields(rank + "0104 0a4d0064 0704 0a4d000d"); b[5] = 2; return b }(), envelope.RejectField},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, _, err := Parse(tt.give)
-			var packet *PacketError
+			var packet *envelope.PacketError
 			require.ErrorAs(t, err, &packet)
 			assert.Equal(t, tt.want, packet.Reason)
 			assert.NotEmpty(t, packet.Error())
@@ -240,7 +240,7 @@ func TestTypesHaveNames(t *testing.T) {
 	assert.Equal(t, "initialize backup active", strings.Join([]string{vrrp.Initialize.String(), vrrp.Backup.String(), vrrp.Active.String()}, " "))
 }
 
-// FuzzParse wants of any input either a *PacketError or a message that says the same when it is sent again.
+// FuzzParse wants of any input either an *envelope.PacketError or a message that says the same when it is sent again.
 func FuzzParse(f *testing.F) {
 	for _, tt := range wires() {
 		f.Add(unhex(f, tt.bytes))
@@ -257,7 +257,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, sequence, err := Parse(b)
 		if err != nil {
-			var packet *PacketError
+			var packet *envelope.PacketError
 			require.ErrorAs(t, err, &packet)
 			return
 		}
@@ -288,7 +288,7 @@ func FuzzVerify(f *testing.F) {
 			assert.Equal(t, full(), m)
 			return
 		}
-		var packet *PacketError
+		var packet *envelope.PacketError
 		require.ErrorAs(t, err, &packet)
 	})
 }

@@ -19,7 +19,7 @@ func (o *own) configure(cfg Config) {
 	if cfg.Every == 0 {
 		cfg.Every = DefaultEvery
 	}
-	cfg.Every = min(cfg.Every, LongestEvery)
+	cfg.Every = min(cfg.Every, longestEvery)
 	if cfg.Adverts == 0 {
 		cfg.Adverts = 3
 	}
@@ -74,7 +74,7 @@ func (o *own) every() time.Duration {
 	if o.self.Spread == nil {
 		return o.cfg.Every
 	}
-	return min(o.cfg.Every, max(o.self.Router.Interval, o.cfg.SpreadEvery, LeastSpreadEvery))
+	return min(o.cfg.Every, max(o.self.Router.Interval, o.cfg.SpreadEvery, leastSpreadEvery))
 }
 
 // nextHello is when a HELLO that is said now is followed by the next one that nothing else calls for.

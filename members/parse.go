@@ -8,7 +8,7 @@ import (
 )
 
 // Parse reads a message and its sequence, and does not look at an authentication code behind it. The error is always a
-// *PacketError. Fields that this version does not know are skipped.
+// *envelope.PacketError. Fields that this version does not know are skipped.
 func Parse(b []byte) (Message, uint64, error) {
 	h, end, err := open(b)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/members/pulse"
 )
 
@@ -39,7 +40,7 @@ func (h *Hub) deliverPulse(b []byte, a Arrival) {
 		return
 	}
 	m, err := h.cfg.Auth.verifyPulse(b, a.Source.WithZone(h.cfg.Link), time.Now())
-	var packet *PacketError
+	var packet *envelope.PacketError
 	if errors.As(err, &packet) {
 		h.reject(packet.Reason)
 		return

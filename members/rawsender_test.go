@@ -9,7 +9,7 @@ import (
 
 func TestAppendUDP(t *testing.T) {
 	a, b := netip.MustParseAddr("10.77.0.11"), netip.MustParseAddr("10.77.0.12")
-	assert.Equal(t, []byte{0, 18, 0x25, 0xae, 0, 11, 0x3b, 0xfe, 'h', 'i', '!'}, appendUDP(nil, a, b, DefaultPort, []byte("hi!")))
+	assert.Equal(t, []byte{0, 18, 0x25, 0xae, 0, 11, 0x3b, 0xfe, 'h', 'i', '!'}, appendUDP(nil, a, b, defaultPort, []byte("hi!")))
 	for _, pair := range [][2]string{{"10.77.0.11", "224.0.0.18"}, {"fd77::11", "ff02::12"}, {"fe80::1", "fe80::2"}} {
 		source, to := netip.MustParseAddr(pair[0]), netip.MustParseAddr(pair[1])
 		for _, content := range []string{"", "odd", "even", "\xff\xff\xff\xff"} {

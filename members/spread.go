@@ -213,16 +213,16 @@ func (s Self) alike(o Self) bool {
 	return same && s == o
 }
 
-// LeastSpreadEvery is the time between two HELLOs of a node that spreads, if it does not advertise more seldom. The others go on
+// leastSpreadEvery is the time between two HELLOs of a node that spreads, if it does not advertise more seldom. The others go on
 // sending it new packets for three and a half times as long after it has died.
-const LeastSpreadEvery = 100 * time.Millisecond
+const leastSpreadEvery = 100 * time.Millisecond
 
 // nextSpreadHello is when a group of a node that spreads says HELLO again: at whole multiples of every on the clock, at which all
 // nodes speak, so that each wakes up once for all of them. Groups that speak more seldom, because there are many, share out the tenths of
 // a second, for the others' buffers.
 func nextSpreadHello(now time.Time, every time.Duration, group netip.Addr) time.Time {
 	bytes := group.As16()
-	share := time.Duration(binary.BigEndian.Uint32(bytes[12:])) % max(every/LeastSpreadEvery, 1) * LeastSpreadEvery
+	share := time.Duration(binary.BigEndian.Uint32(bytes[12:])) % max(every/leastSpreadEvery, 1) * leastSpreadEvery
 	wall := now.Round(0)
 	at := wall.Truncate(every).Add(share)
 	if !at.After(wall) {

@@ -137,7 +137,7 @@ func TestMachineThatSpreadsSaysHelloWithEachInterval(t *testing.T) {
 		"unknown interval":               {Config{}, 0, 100 * ms, 350 * ms},
 		"many groups that spread":        {Config{Every: 4 * time.Second, SpreadEvery: time.Second}, 100 * ms, time.Second, 3500 * ms},
 		"too many groups":                {Config{Every: 4 * time.Second, SpreadEvery: 10 * time.Second}, 100 * ms, 4 * time.Second, 14 * time.Second},
-		"more than the wire has room to": {Config{Every: time.Minute, SpreadEvery: time.Minute}, 100 * ms, LongestEvery, 52500 * ms},
+		"more than the wire has room to": {Config{Every: time.Minute, SpreadEvery: time.Minute}, 100 * ms, longestEvery, 52500 * ms},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, now := spreading(t, tt.cfg, tt.interval)
@@ -305,7 +305,7 @@ func TestNextSpreadHelloSharesOutTheTenthsOfASecond(t *testing.T) {
 			}
 			slots[nextSpreadHello(epoch, every, g).Sub(epoch)]++
 		}
-		assert.Len(t, slots, int(every/LeastSpreadEvery))
+		assert.Len(t, slots, int(every/leastSpreadEvery))
 		for _, n := range slots {
 			assert.LessOrEqual(t, n, 255/len(slots)+2)
 		}
