@@ -123,25 +123,32 @@ func (f *linkFence) reopen(id uint32) error {
 func (f *linkFence) change(step string, ids []uint32, edit func(part) part) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return f.wrap(step, f.together(ids, func(c *nftables.Conn, id uint32) error {
+		return f.kernel.tables.hold(c, &f.want, f.want.groups[id], edit(f.want.held[id]))
+	}, func(id uint32, began time.Time) { f.want.hold(id, edit(f.want.held[id]), began) }))
+}
+
+// together puts what is to be changed of each of the groups into one transaction, and notes of each that it has come about. It needs the lock.
+func (f *linkFence) together(ids []uint32, put func(*nftables.Conn, uint32) error, note func(id uint32, began time.Time)) error {
 	for _, id := range ids {
 		if _, err := f.want.group(id); err != nil {
-			return f.wrap(step, err)
+			return err
 		}
 	}
 	began := time.Now()
 	err := f.kernel.commit(func(c *nftables.Conn) error {
 		var errs []error
 		for _, id := range ids {
-			errs = append(errs, f.kernel.tables.hold(c, &f.want, f.want.groups[id], edit(f.want.held[id])))
+			errs = append(errs, put(c, id))
 		}
 		return errors.Join(errs...)
 	})
 	if err == nil {
 		for _, id := range ids {
-			f.want.hold(id, edit(f.want.held[id]), began)
+			note(id, began)
 		}
 	}
-	return f.wrap(step, err)
+	return err
 }
 
 // release ends what hold or standBy began, when the addresses of the group are off the link: nothing is dropped for it any more, and the next hold finds

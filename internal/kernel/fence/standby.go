@@ -51,26 +51,9 @@ func (f *linkFence) standBy(ids ...uint32) error {
 	if !f.kernel.tables.link.canStandBy() {
 		return f.wrap("stand by", errCannot)
 	}
-	for _, id := range ids {
-		if _, err := f.want.group(id); err != nil {
-			return f.wrap("stand by", err)
-		}
-	}
-	began := time.Now()
-	err := f.kernel.commit(func(c *nftables.Conn) error {
-		var errs []error
-		for _, id := range ids {
-			errs = append(errs, f.kernel.tables.standBy(c, &f.want, id))
-		}
-		return errors.Join(errs...)
-	})
-	if err != nil {
-		return f.wrap("stand by", err)
-	}
-	for _, id := range ids {
-		f.want.standBy(id, began)
-	}
-	return nil
+	return f.wrap("stand by", f.together(ids, func(c *nftables.Conn, id uint32) error {
+		return f.kernel.tables.standBy(c, &f.want, id)
+	}, f.want.standBy))
 }
 
 func (t *linkTable) putStandby(c *nftables.Conn, g Group) error {
