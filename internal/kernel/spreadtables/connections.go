@@ -50,7 +50,7 @@ func (t *Tables) Count(clients int) (Census, error) {
 		return Census{}, t.wrap("count connections of", err)
 	}
 	defer tracking.Close()
-	err = applied.eachHere(tracking, func(p Port, e conntrack.Entry) {
+	err = applied.eachTo(tracking, true, func(p Port, e conntrack.Entry) {
 		if !applied.spreads(e) {
 			if !applied.own(e) && (e.Protocol != unix.IPPROTO_TCP || e.Open()) {
 				out.Direct[e.Source.Addr()]++
@@ -89,47 +89,28 @@ func (t *Tables) newest() *connections {
 
 // each goes through the connections to all ports that are served here, in the families of the addresses.
 func (c *connections) each(tracking *conntrack.Conn, do func(p Port, e conntrack.Entry)) error {
-	return c.eachTo(tracking, func(p Port, e conntrack.Entry) {
+	return c.eachTo(tracking, false, func(p Port, e conntrack.Entry) {
 		if c.serves(e) {
 			do(p, e)
 		}
 	})
 }
 
-// eachTo goes through the connections to the addresses at all ports, whoever serves them. However many there are, few of them are in memory.
-func (c *connections) eachTo(tracking *conntrack.Conn, do func(p Port, e conntrack.Entry)) error {
-	for _, f := range []family{ipv4(), ipv6()} {
-		if len(f.all(c.addresses)) == 0 {
-			continue
-		}
-		for _, p := range c.ports {
-			err := tracking.Each(f.number, p.Protocol, p.Port, func(e conntrack.Entry) {
-				if c.spreads(e) {
-					do(p, e)
-				}
-			})
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// eachHere is eachTo, and goes through the connections that others make to this node's own addresses where its services listen, too.
-func (c *connections) eachHere(tracking *conntrack.Conn, do func(p Port, e conntrack.Entry)) error {
+// eachTo goes through the connections to the addresses at all ports, whoever serves them; with here also through those that others make to this
+// node's own addresses where its services listen. However many there are, few of them are in memory.
+func (c *connections) eachTo(tracking *conntrack.Conn, here bool, do func(p Port, e conntrack.Entry)) error {
 	for _, f := range []family{ipv4(), ipv6()} {
 		if len(f.all(c.addresses)) == 0 {
 			continue
 		}
 		for _, p := range c.ports {
 			at := []uint16{p.Port}
-			if p.Target != p.Port {
+			if here && p.Target != p.Port {
 				at = append(at, p.Target)
 			}
 			for _, port := range at {
 				err := tracking.Each(f.number, p.Protocol, port, func(e conntrack.Entry) {
-					if port == p.Port && c.spreads(e) || port == p.Target && slices.Contains(c.self, e.Dest.Addr()) {
+					if port == p.Port && c.spreads(e) || here && port == p.Target && slices.Contains(c.self, e.Dest.Addr()) {
 						do(p, e)
 					}
 				})

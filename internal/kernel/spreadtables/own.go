@@ -28,7 +28,7 @@ func (c *connections) endOwn(members []netip.Addr) (int, []Client, error) {
 	}
 	defer tracking.Close()
 	var list []conntrack.Entry
-	err = c.eachTo(tracking, func(_ Port, e conntrack.Entry) {
+	err = c.eachTo(tracking, false, func(_ Port, e conntrack.Entry) {
 		if e.Alive() && slices.Contains(members, e.Answers.Addr()) {
 			list = append(list, e)
 		}
