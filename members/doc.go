@@ -18,6 +18,7 @@
 //   - own: this node, as it is configured and was told, and what it says of itself;
 //   - table: who was heard, and when each is forgotten; after a standstill what came in meanwhile is read first;
 //   - claimants: who claims the address, whose advertisements are missing, and who does not hear this node;
+//   - known: these three, and what follows from them together;
 //   - outage: when nobody was fit;
 //   - grantor: who asks this node for the address, and who was granted it;
 //   - requester: whom this node asks for the address, and how far it is with that;

@@ -15,5 +15,7 @@
 // ip6 for members. Everything in them is inert without the elements of the timed set ports, which end by themselves when nobody renews them.
 // New connections are then what they would be without these tables; those in translation go on at the node that has them.
 //
+// A Config is rendered to tables, with a roster of each family for who has which slot. Connections are read and ended by what was applied last.
+//
 // A Keeper of nfttables makes the tables, and keeps them. The package starts no goroutine. It needs CAP_NET_ADMIN.
 package spreadtables
