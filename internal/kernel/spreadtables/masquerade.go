@@ -31,7 +31,7 @@ const untrackedPriority = -300
 func (c Config) masquerade(f family) table {
 	r := c.roster(f)
 	return table{
-		Family: f.number, Sets: []set{c.ports(f), c.addresses(f), c.takers(r), c.targets(r), c.sources(r)},
+		Family: f.number, Sets: []set{c.ports(f), c.addresses(f), r.takers(), r.targets(c.Ports), r.sources()},
 		Chains: []chain{
 			c.choose(r),
 			{
@@ -42,7 +42,7 @@ func (c Config) masquerade(f family) table {
 				Name: "ask", Kind: "nat", Hook: unix.NF_INET_LOCAL_OUT, Priority: translatePriority,
 				Rules: []match{and(f.spread(f.packet, setPorts), local(), goTo("choose"))},
 			},
-			c.disguise(f),
+			r.disguise(),
 			pokes(f),
 		},
 	}
@@ -57,34 +57,33 @@ func pokes(f family) chain {
 }
 
 // taker is where a member gets its connections: at its address, from an address of this node; from is the zero Addr for this node itself.
-func (c Config) taker(r roster, member uint8) (to, from netip.Addr, ok bool) {
+func (r roster) taker(member uint8) (to, from netip.Addr, ok bool) {
 	if int(member) >= len(r.members) {
 		return to, from, false
 	}
 	m := r.members[member]
 	if m.Self {
-		to, ok = r.family.of(c.Self)
-		return to, from, ok
+		return r.own, from, r.own.IsValid()
 	}
 	to, ok = r.family.of(m.Addresses)
 	from, reached := r.family.of(m.Sources)
 	return to, from, ok && reached
 }
 
-func (c Config) takers(r roster) set {
+func (r roster) takers() set {
 	s := set{Name: mapOwners, Key: nfttables.TypeMark, Data: r.family.address, Size: r.size()}
 	s.BySlot = r.byOwner(func(member uint8) (netip.Addr, bool) {
-		to, _, ok := c.taker(r, member)
+		to, _, ok := r.taker(member)
 		return to, ok
 	})
 	return s
 }
 
-func (c Config) targets(r roster) set {
+func (r roster) targets(ports []Port) set {
 	s := set{Name: mapTargets, Key: r.family.key, Data: nfttables.TypePort}
 	for i, m := range r.members {
-		to, _, ok := c.taker(r, uint8(i))
-		for _, p := range c.Ports {
+		to, _, ok := r.taker(uint8(i))
+		for _, p := range ports {
 			if !ok {
 				break
 			}
@@ -103,10 +102,10 @@ func (p Port) key(a netip.Addr) string {
 	return string(append(append(append(a.AsSlice(), p.Protocol, 0, 0, 0), big(p.Port)...), 0, 0))
 }
 
-func (c Config) sources(r roster) set {
+func (r roster) sources() set {
 	s := set{Name: mapSources, Key: r.family.address, Data: r.family.address}
 	for i := range r.members {
-		if to, from, ok := c.taker(r, uint8(i)); ok && from.IsValid() {
+		if to, from, ok := r.taker(uint8(i)); ok && from.IsValid() {
 			s.Elements = append(s.Elements, element{Key: string(to.AsSlice()), Data: string(from.AsSlice())})
 		}
 	}
@@ -132,17 +131,17 @@ func (c Config) choose(r roster) chain {
 			run(&expr.NAT{Type: expr.NATTypeDestNAT, Family: uint32(f.number), RegAddrMin: address, RegProtoMin: register, Specified: true}),
 		))
 	}
-	if own, ok := f.of(c.Self); ok && r.self() != slots.None {
+	if r.own.IsValid() && r.self() != slots.None {
 		for _, p := range c.Ports {
-			out.Rules = append(out.Rules, and(p.is(), immediate(addressRegister, own.AsSlice()), translate(expr.NATTypeDestNAT, f.number, p.Target)))
+			out.Rules = append(out.Rules, and(p.is(), immediate(addressRegister, r.own.AsSlice()), translate(expr.NATTypeDestNAT, f.number, p.Target)))
 		}
 	}
 	return out
 }
 
 // disguise gives connections to other members this node's address as their source, and those that this node itself makes to the address, too.
-func (c Config) disguise(f family) chain {
-	out := c.source(f)
+func (r roster) disguise() chain {
+	f, out := r.family, r.source()
 	out.Rules = append([]match{and(
 		f.wasSpread(), f.dest.to(register),
 		run(&expr.Lookup{SourceRegister: register, DestRegister: addressRegister, IsDestRegSet: true, SetName: mapSources}),

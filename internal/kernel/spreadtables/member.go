@@ -14,7 +14,7 @@ import (
 func (c Config) member(f family, a Abilities) table {
 	r := c.roster(f).among()
 	t := table{Family: f.number, Sets: []set{macs(r.members), c.ports(f), r.owners(false)}, Chains: c.receive(r)}
-	if _, ok := f.of(c.Self); !ok {
+	if !r.own.IsValid() {
 		return t
 	}
 	t.Sets = append(t.Sets, c.addresses(f), r.seconds(), r.next(c.Index))
@@ -22,7 +22,7 @@ func (c Config) member(f family, a Abilities) table {
 		t.Chains = append(t.Chains, c.unknown(r, a)...)
 		t.Chains = append(t.Chains, c.translated(r, a))
 	}
-	t.Chains = append(t.Chains, c.ask(r), c.source(f), pokes(f))
+	t.Chains = append(t.Chains, c.ask(r), r.source(), pokes(f))
 	return t
 }
 
@@ -62,12 +62,11 @@ func (c Config) receive(r roster) []chain {
 func (c Config) translated(r roster, a Abilities) chain {
 	f := r.family
 	hook := chain{Name: "translate", Kind: "nat", Hook: unix.NF_INET_PRE_ROUTING, Priority: translatePriority}
-	self, _ := f.of(c.Self)
 	if a.Sockets {
 		hook.Rules = append(hook.Rules, and(f.spread(f.packet, setPorts), protocol(unix.IPPROTO_TCP), begun(), local(), ownSocket(), accept()))
 	}
 	for _, p := range c.translates() {
-		to := and(p.is(), immediate(addressRegister, self.AsSlice()), translate(expr.NATTypeDestNAT, f.number, p.Target))
+		to := and(p.is(), immediate(addressRegister, r.own.AsSlice()), translate(expr.NATTypeDestNAT, f.number, p.Target))
 		if c.Ending {
 			to = and(begun(), to)
 		}
@@ -105,14 +104,13 @@ func (c Config) ask(r roster) chain {
 	if c.Ending {
 		return hook
 	}
-	self, _ := f.of(c.Self)
 	for _, p := range c.Ports {
 		asked := and(f.spread(f.packet, setPorts), p.is())
 		if r.size() > 0 {
 			hook.Rules = append(hook.Rules, and(asked, f.slot(f.packet, r.size(), c.Seed), owner(mapOwners), translate(expr.NATTypeDestNAT, f.number, p.Target)))
 		}
 		if r.self() != slots.None {
-			hook.Rules = append(hook.Rules, and(asked, immediate(addressRegister, self.AsSlice()), translate(expr.NATTypeDestNAT, f.number, p.Target)))
+			hook.Rules = append(hook.Rules, and(asked, immediate(addressRegister, r.own.AsSlice()), translate(expr.NATTypeDestNAT, f.number, p.Target)))
 		}
 	}
 	return hook
@@ -120,14 +118,14 @@ func (c Config) ask(r roster) chain {
 
 // source is for the same connections: on the holder the kernel gives them the address itself as their source, to which no other member
 // could answer.
-func (c Config) source(f family) chain {
-	self, _ := f.of(c.Self)
+func (r roster) source() chain {
+	f := r.family
 	return chain{
 		Name: "source", Kind: "nat", Hook: unix.NF_INET_POST_ROUTING, Priority: sourcePriority,
 		Rules: []match{and(
 			f.wasSpread(),
 			f.source.to(register), in(setAddresses),
-			immediate(addressRegister, self.AsSlice()), translate(expr.NATTypeSourceNAT, f.number, 0),
+			immediate(addressRegister, r.own.AsSlice()), translate(expr.NATTypeSourceNAT, f.number, 0),
 		)},
 	}
 }

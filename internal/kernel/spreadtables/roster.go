@@ -11,11 +11,15 @@ import (
 // roster says which member has which slot, and where it is in one family.
 type roster struct {
 	family  family
+	own     netip.Addr // of this node; not valid: it serves nothing in the family
 	members []MemberAt
 	slots   *slots.Table // nil: there are none
 }
 
-func (c Config) roster(f family) roster { return roster{f, c.Members, c.Slots} }
+func (c Config) roster(f family) roster {
+	own, _ := f.of(c.Self)
+	return roster{f, own, c.Members, c.Slots}
+}
 
 // among leaves out the members without an address of the family.
 func (r roster) among() roster {
