@@ -16,7 +16,7 @@ func tools() []Mutation {
 		},
 		{
 			Name: "keepalived's fall is ignored", File: "internal/tools/keepalived/script.go", Test: "TestScriptReadsAsKeepalivedDoes",
-			Old: `s.Fall = r.results(n) }},`, New: `s.Fall = max(1, min(1, r.results(n))) }},`,
+			Old: `s.Fall = readResults(n) }},`, New: `s.Fall = max(1, min(1, readResults(n))) }},`,
 		},
 	}
 }

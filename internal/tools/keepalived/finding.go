@@ -25,6 +25,27 @@ type Finding struct {
 	Taken    bool `json:"-"` // a fault with which keepalived runs, and it is certain with which values: those of the model
 }
 
+// findings are those so far. A pointer to one of them counts until there is the next.
+type findings []Finding
+
+func (f *findings) found(s Severity, code string, at syntax.Origin, text, remedy string) *Finding {
+	*f = append(*f, Finding{Severity: s, Code: code, Origin: at, Text: text, Remedy: remedy})
+	return f.last()
+}
+
+func (f *findings) last() *Finding { return &(*f)[len(*f)-1] }
+
+func (f *findings) fault(code string, at syntax.Origin, text, remedy string) *Finding {
+	return f.found(Fault, code, at, text, remedy)
+}
+
+// slip is a fault of which it is certain what keepalived makes of it.
+func (f *findings) slip(code string, at syntax.Origin, text, remedy string) *Finding {
+	fault := f.fault(code, at, text, remedy)
+	fault.Taken = true
+	return fault
+}
+
 // Codes of the findings that this package makes, beside those of package syntax.
 const (
 	CodeUnknown     = "unknown-keyword"  // keepalived 2.2.7 does not know the keyword here

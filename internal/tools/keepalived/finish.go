@@ -19,24 +19,26 @@ func (r *reader) finish() {
 	}
 	r.join()
 	for _, d := range r.instances {
-		rules{r, d}.apply()
+		rules{&r.findings, d, &r.config.Global, r.groups}.apply()
 		r.config.Instances = append(r.config.Instances, &d.Instance)
 	}
 	for _, group := range r.groups {
 		group.MailAlert, group.PriorityChanges = or(group.alert, g.Mail.Alert), or(group.changes, g.PriorityChanges)
 	}
-	r.untrack()
+	untrack(&r.findings, r.config)
 }
 
 // rules are those between the keywords of one instance.
 type rules struct {
-	*reader
-	d *draft
+	*findings
+	d      *draft
+	global *Global
+	groups []*groupDraft
 }
 
 // apply carries them out in keepalived's order.
 func (k rules) apply() {
-	d, g := k.d, &k.config.Global
+	d, g := k.d, k.global
 	k.identify()
 	d.Strict = or(d.strict, g.Strict)
 	d.Garp, d.DownTimer = d.garp.over(g.Garp), or(d.downTimer, g.DownTimerAdverts)
@@ -96,7 +98,7 @@ func (k rules) empty() {
 
 // told says whether anybody is told of the instance.
 func (k rules) told() bool {
-	told := k.d.Notify != (Notify{}) || k.config.Global.NotifyFIFO.Path != "" || k.config.Global.VRRPFIFO.Path != ""
+	told := k.d.Notify != (Notify{}) || k.global.NotifyFIFO.Path != "" || k.global.VRRPFIFO.Path != ""
 	return told || slices.ContainsFunc(k.groups, func(g *groupDraft) bool { return g.Name == k.d.SyncGroup && g.Notify != (Notify{}) })
 }
 
@@ -111,7 +113,7 @@ func (k rules) version() {
 	case d.IPv6:
 		d.Version = 3
 	default:
-		d.Version = k.config.Global.Version
+		d.Version = k.global.Version
 	}
 	if d.IPv6 && d.Version == 2 {
 		k.fault(codeFamily, d.Where("version"), "IPv6 with version 2, which has none: only a keepalived that is told the same understands it", "remove the line version 2")
@@ -155,7 +157,7 @@ func (k rules) priority() {
 func (k rules) strict() {
 	d := k.d
 	clash := func(keyword, what string) {
-		at := k.config.Global.Where("vrrp_strict")
+		at := k.global.Where("vrrp_strict")
 		for _, k := range []string{"strict_mode", keyword} {
 			if d.Has(k) {
 				at = d.Where(k)
@@ -257,5 +259,5 @@ func (k rules) destinations() {
 	} else if n != nil {
 		k.fault("unicast-no-peer", n.At, n.Words[0]+" without peers: keepalived advertises by multicast", "add unicast_peer with the other nodes, or remove the line")
 	}
-	d.CheckSource = d.CheckSource && slices.Contains([]bool{d.checkSource, k.config.Global.CheckUnicastSrc}, true)
+	d.CheckSource = d.CheckSource && slices.Contains([]bool{d.checkSource, k.global.CheckUnicastSrc}, true)
 }

@@ -2,8 +2,6 @@ package keepalived
 
 import (
 	"time"
-
-	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
 )
 
 // garpDraft is what a block says of announcements; nil is nothing.
@@ -13,17 +11,17 @@ type garpDraft struct {
 
 // garpKeywords adds the six keywords to the table of a block.
 func garpKeywords[T any](table map[string]keyword[T], prefix string, of func(*T) *garpDraft) {
-	add := func(word string, read func(*reader, *syntax.Node) (int, bool), to func(*garpDraft) **int) {
-		table[prefix+word] = keyword[T]{words: 2, read: func(r *reader, into *T, n *syntax.Node) {
-			if v, ok := read(r, n); ok {
+	add := func(word string, read func(statement) (int, bool), to func(*garpDraft) **int) {
+		table[prefix+word] = keyword[T]{words: 2, read: func(into *T, n statement) {
+			if v, ok := read(n); ok {
 				*to(of(into)) = &v
 			}
 		}}
 	}
-	within := func(most int64) func(*reader, *syntax.Node) (int, bool) {
-		return func(r *reader, n *syntax.Node) (int, bool) { return r.number(n, 0, most, "ignores the line") }
+	within := func(most int64) func(statement) (int, bool) {
+		return func(n statement) (int, bool) { return n.number(0, most, "ignores the line") }
 	}
-	positive := func(r *reader, n *syntax.Node) (int, bool) { return r.atLeastOne(n, 1<<32-1) }
+	positive := func(n statement) (int, bool) { return n.atLeastOne(1<<32 - 1) }
 	const longest = 4294 // seconds, of a timer
 	add("master_delay", within(longest), func(g *garpDraft) **int { return &g.delay })
 	add("master_repeat", positive, func(g *garpDraft) **int { return &g.repeat })

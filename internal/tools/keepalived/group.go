@@ -2,8 +2,6 @@ package keepalived
 
 import (
 	"fmt"
-
-	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
 )
 
 // groupDraft is a sync group before its members are looked up.
@@ -13,15 +11,15 @@ type groupDraft struct {
 }
 
 // readGroup reads a vrrp_sync_group. Its members may stand below it.
-func (r *reader) readGroup(n *syntax.Node) {
-	if !named(r, n) {
+func (r *reader) readGroup(n statement) {
+	if !named(n) {
 		return
 	}
 	g := &groupDraft{SyncGroup: SyncGroup{Block: newBlock(n)}}
 	table := map[string]keyword[groupDraft]{
-		"group": {block: true, list: true, read: func(r *reader, g *groupDraft, n *syntax.Node) {
+		"group": {block: true, list: true, read: func(g *groupDraft, n statement) {
 			if g.Members != nil {
-				r.fault(CodeDuplicate, n.At, "a second list of members: keepalived drops it", "write them in one block")
+				n.fault(CodeDuplicate, n.At, "a second list of members: keepalived drops it", "write them in one block")
 				return
 			}
 			for _, c := range n.Children {
@@ -30,19 +28,19 @@ func (r *reader) readGroup(n *syntax.Node) {
 				}
 			}
 		}},
-		"smtp_alert":                 {read: func(r *reader, g *groupDraft, n *syntax.Node) { r.optional(n, &g.alert) }},
-		"notify_priority_changes":    {read: func(r *reader, g *groupDraft, n *syntax.Node) { r.optional(n, &g.changes) }},
-		"sync_group_tracking_weight": {read: func(_ *reader, g *groupDraft, _ *syntax.Node) { g.Weights = true }},
-		"global_tracking": {read: func(r *reader, _ *groupDraft, n *syntax.Node) {
-			r.fault(CodeIgnored, n.At, "global_tracking is obsolete, and does nothing", "remove it: put the track_ blocks into the group")
+		"smtp_alert":                 {read: func(g *groupDraft, n statement) { n.optional(&g.alert) }},
+		"notify_priority_changes":    {read: func(g *groupDraft, n statement) { n.optional(&g.changes) }},
+		"sync_group_tracking_weight": {read: func(g *groupDraft, _ statement) { g.Weights = true }},
+		"global_tracking": {read: func(_ *groupDraft, n statement) {
+			n.fault(CodeIgnored, n.At, "global_tracking is obsolete, and does nothing", "remove it: put the track_ blocks into the group")
 		}},
 		"track_bfd": {block: true, note: noteBFD, code: CodeUnsupported},
 	}
-	trackKeywords(table, func(g *groupDraft) *Tracking { return &g.Track })
+	trackKeywords(table, r, func(g *groupDraft) *Tracking { return &g.Track })
 	notifyKeywords(table, func(g *groupDraft) *Notify { return &g.Notify })
 	delete(table, "notify_master_rx_lower_pri")
 	delete(table, "notify_deleted")
-	readBlock(r, "vrrp_sync_group", table, g, &g.Block, n.Children)
+	readBlock("vrrp_sync_group", table, g, &g.Block, n)
 	r.groups = append(r.groups, g)
 }
 

@@ -26,70 +26,70 @@ func newGlobalDraft() globalDraft {
 	}}
 }
 
-func (r *reader) readGlobal(n *syntax.Node) {
+func (r *reader) readGlobal(n statement) {
 	if r.global.At.File == "" {
 		r.global.At = n.At
 	}
-	r.extra(n, 1)
-	readBlock(r, "global_defs", globalKeywords(), &r.global, &r.global.Block, n.Children)
+	n.extra(1)
+	readBlock("global_defs", globalKeywords(), &r.global, &r.global.Block, n)
 }
 
 type globalKeyword = keyword[globalDraft]
 
 func globalKeywords() map[string]globalKeyword {
 	table := map[string]globalKeyword{
-		"router_id":              {words: 2, read: func(r *reader, g *globalDraft, n *syntax.Node) { g.RouterID = n.Words[1]; r.extra(n, 2) }},
-		"script_user":            {words: 2, read: func(_ *reader, g *globalDraft, n *syntax.Node) { g.ScriptUser = user(n.Words, 1) }},
-		"enable_script_security": {read: func(r *reader, g *globalDraft, n *syntax.Node) { g.ScriptSecurity = r.alone(n) }},
-		"vrrp_version": {words: 2, read: func(r *reader, g *globalDraft, n *syntax.Node) {
-			if v, ok := r.number(n, 2, 3, "takes version 2"); ok {
+		"router_id":              {words: 2, read: func(g *globalDraft, n statement) { g.RouterID = n.Words[1]; n.extra(2) }},
+		"script_user":            {words: 2, read: func(g *globalDraft, n statement) { g.ScriptUser = user(n.Words, 1) }},
+		"enable_script_security": {read: func(g *globalDraft, n statement) { g.ScriptSecurity = n.alone() }},
+		"vrrp_version": {words: 2, read: func(g *globalDraft, n statement) {
+			if v, ok := n.number(2, 3, "takes version 2"); ok {
 				g.Version = v
 			}
 		}},
-		"vrrp_garp_interval": {words: 2, read: func(r *reader, g *globalDraft, n *syntax.Node) { r.interval(n, &g.GarpInterval) }},
-		"vrrp_gna_interval":  {words: 2, read: func(r *reader, g *globalDraft, n *syntax.Node) { r.interval(n, &g.GNAInterval) }},
-		"vrrp_min_garp": {read: func(r *reader, g *globalDraft, n *syntax.Node) {
-			if v, ok := r.flag(n); ok && v {
+		"vrrp_garp_interval": {words: 2, read: func(g *globalDraft, n statement) { readPause(n, &g.GarpInterval) }},
+		"vrrp_gna_interval":  {words: 2, read: func(g *globalDraft, n statement) { readPause(n, &g.GNAInterval) }},
+		"vrrp_min_garp": {read: func(g *globalDraft, n statement) {
+			if v, ok := n.flag(); ok && v {
 				g.minGarp = true // a no behind it takes nothing back
 			}
 		}},
-		"vrrp_mcast_group4": {words: 2, read: func(r *reader, g *globalDraft, n *syntax.Node) { r.group(n, &g.Group4, false) }},
-		"vrrp_mcast_group6": {words: 2, read: func(r *reader, g *globalDraft, n *syntax.Node) { r.group(n, &g.Group6, true) }},
-		"vrrp_down_timer_adverts": {words: 2, read: func(r *reader, g *globalDraft, n *syntax.Node) {
-			if v, ok := r.number(n, 1, 100, "takes 3"); ok {
+		"vrrp_mcast_group4": {words: 2, read: func(g *globalDraft, n statement) { readMulticastGroup(n, &g.Group4, false) }},
+		"vrrp_mcast_group6": {words: 2, read: func(g *globalDraft, n statement) { readMulticastGroup(n, &g.Group6, true) }},
+		"vrrp_down_timer_adverts": {words: 2, read: func(g *globalDraft, n statement) {
+			if v, ok := n.number(1, 100, "takes 3"); ok {
 				g.DownTimerAdverts = v
 			}
 		}},
-		"vrrp_lower_prio_no_advert":    {read: func(r *reader, g *globalDraft, n *syntax.Node) { r.into(n, &g.LowerPrioNoAdvert) }},
-		"vrrp_higher_prio_send_advert": {read: func(r *reader, g *globalDraft, n *syntax.Node) { r.into(n, &g.HigherPrioSendAdvert) }},
-		"vrrp_skip_check_adv_addr":     {read: func(r *reader, g *globalDraft, n *syntax.Node) { g.SkipCheckAdvAddr = r.alone(n) }},
-		"vrrp_check_unicast_src":       {read: func(r *reader, g *globalDraft, n *syntax.Node) { g.CheckUnicastSrc = r.alone(n) }},
-		"vrrp_strict":                  {read: func(r *reader, g *globalDraft, n *syntax.Node) { g.Strict = r.alone(n) }},
-		"max_auto_priority": {read: func(r *reader, g *globalDraft, n *syntax.Node) {
+		"vrrp_lower_prio_no_advert":    {read: func(g *globalDraft, n statement) { n.into(&g.LowerPrioNoAdvert) }},
+		"vrrp_higher_prio_send_advert": {read: func(g *globalDraft, n statement) { n.into(&g.HigherPrioSendAdvert) }},
+		"vrrp_skip_check_adv_addr":     {read: func(g *globalDraft, n statement) { g.SkipCheckAdvAddr = n.alone() }},
+		"vrrp_check_unicast_src":       {read: func(g *globalDraft, n statement) { g.CheckUnicastSrc = n.alone() }},
+		"vrrp_strict":                  {read: func(g *globalDraft, n statement) { g.Strict = n.alone() }},
+		"max_auto_priority": {read: func(g *globalDraft, n statement) {
 			g.MaxAutoPriority = 99
 			if len(n.Words) > 1 {
-				if v, ok := r.number(n, -1, 99, "takes none"); ok {
+				if v, ok := n.number(-1, 99, "takes none"); ok {
 					g.MaxAutoPriority = v
 				}
 			}
 		}},
-		"vrrp_startup_delay": {words: 2, read: func(r *reader, g *globalDraft, n *syntax.Node) {
-			if d, ok := r.duration(n, time.Microsecond, 4294*time.Second, "takes none"); ok {
+		"vrrp_startup_delay": {words: 2, read: func(g *globalDraft, n statement) {
+			if d, ok := n.duration(time.Microsecond, 4294*time.Second, "takes none"); ok {
 				g.StartupDelay = d
 			}
 		}},
-		"vmac_prefix":                  {words: 2, read: func(_ *reader, g *globalDraft, n *syntax.Node) { g.VMACPrefix = n.Words[1] }},
-		"dynamic_interfaces":           {read: func(_ *reader, g *globalDraft, _ *syntax.Node) { g.DynamicInterfaces = true }},
-		"default_interface":            {words: 2, read: func(_ *reader, g *globalDraft, n *syntax.Node) { g.DefaultInterface = n.Words[1] }},
-		"notify_fifo":                  {words: 2, read: func(_ *reader, g *globalDraft, n *syntax.Node) { g.NotifyFIFO = fifo(n) }},
-		"vrrp_notify_fifo":             {words: 2, read: func(_ *reader, g *globalDraft, n *syntax.Node) { g.VRRPFIFO = fifo(n) }},
-		"notify_fifo_script":           {words: 2, read: func(r *reader, g *globalDraft, n *syntax.Node) { g.fifoScript[0], _ = r.command(n, true) }},
-		"vrrp_notify_fifo_script":      {words: 2, read: func(r *reader, g *globalDraft, n *syntax.Node) { g.fifoScript[1], _ = r.command(n, true) }},
-		"vrrp_notify_priority_changes": {read: func(r *reader, g *globalDraft, n *syntax.Node) { r.into(n, &g.PriorityChanges) }},
-		"log_unknown_vrids":            {read: func(_ *reader, g *globalDraft, _ *syntax.Node) { g.LogUnknownVRIDs = true }},
-		"vrrp_no_swap":                 {read: func(_ *reader, g *globalDraft, _ *syntax.Node) { g.NoSwap = true }},
-		"vrrp_rt_priority": {words: 2, read: func(r *reader, g *globalDraft, n *syntax.Node) {
-			if v, ok := r.number(n, 1, 99, "takes none"); ok {
+		"vmac_prefix":                  {words: 2, read: func(g *globalDraft, n statement) { g.VMACPrefix = n.Words[1] }},
+		"dynamic_interfaces":           {read: func(g *globalDraft, _ statement) { g.DynamicInterfaces = true }},
+		"default_interface":            {words: 2, read: func(g *globalDraft, n statement) { g.DefaultInterface = n.Words[1] }},
+		"notify_fifo":                  {words: 2, read: func(g *globalDraft, n statement) { g.NotifyFIFO = fifo(n) }},
+		"vrrp_notify_fifo":             {words: 2, read: func(g *globalDraft, n statement) { g.VRRPFIFO = fifo(n) }},
+		"notify_fifo_script":           {words: 2, read: func(g *globalDraft, n statement) { g.fifoScript[0], _ = n.command(true) }},
+		"vrrp_notify_fifo_script":      {words: 2, read: func(g *globalDraft, n statement) { g.fifoScript[1], _ = n.command(true) }},
+		"vrrp_notify_priority_changes": {read: func(g *globalDraft, n statement) { n.into(&g.PriorityChanges) }},
+		"log_unknown_vrids":            {read: func(g *globalDraft, _ statement) { g.LogUnknownVRIDs = true }},
+		"vrrp_no_swap":                 {read: func(g *globalDraft, _ statement) { g.NoSwap = true }},
+		"vrrp_rt_priority": {words: 2, read: func(g *globalDraft, n statement) {
+			if v, ok := n.number(1, 99, "takes none"); ok {
 				g.RTPriority = v
 			}
 		}},
@@ -129,9 +129,9 @@ var globalNotes = map[note]string{
 }
 
 func mailKeywords(table map[string]globalKeyword) {
-	table["notification_email"] = globalKeyword{block: true, list: true, note: noteMail, read: func(r *reader, g *globalDraft, n *syntax.Node) {
+	table["notification_email"] = globalKeyword{block: true, list: true, note: noteMail, read: func(g *globalDraft, n statement) {
 		if len(n.Children) == 0 {
-			r.fault(CodeMissing, n.At, "notification_email is empty", "remove it")
+			n.fault(CodeMissing, n.At, "notification_email is empty", "remove it")
 		}
 		for _, c := range n.Children {
 			if !c.Block {
@@ -139,46 +139,46 @@ func mailKeywords(table map[string]globalKeyword) {
 			}
 		}
 	}}
-	table["notification_email_from"] = globalKeyword{words: 2, read: func(_ *reader, g *globalDraft, n *syntax.Node) { g.Mail.From = n.Words[1] }}
-	table["smtp_server"] = globalKeyword{words: 2, read: func(_ *reader, g *globalDraft, n *syntax.Node) { g.Mail.Server = strings.Join(n.Words[1:], " ") }}
+	table["notification_email_from"] = globalKeyword{words: 2, read: func(g *globalDraft, n statement) { g.Mail.From = n.Words[1] }}
+	table["smtp_server"] = globalKeyword{words: 2, read: func(g *globalDraft, n statement) { g.Mail.Server = strings.Join(n.Words[1:], " ") }}
 	table["smtp_helo_name"] = globalKeyword{words: 2}
 	table["smtp_connect_timeout"] = globalKeyword{words: 2}
 	table["no_email_faults"] = globalKeyword{}
-	table["smtp_alert"] = globalKeyword{read: func(r *reader, g *globalDraft, n *syntax.Node) { r.optional(n, &g.alert) }}
-	table["smtp_alert_vrrp"] = globalKeyword{read: func(r *reader, g *globalDraft, n *syntax.Node) { r.optional(n, &g.alertVRRP) }}
+	table["smtp_alert"] = globalKeyword{read: func(g *globalDraft, n statement) { n.optional(&g.alert) }}
+	table["smtp_alert_vrrp"] = globalKeyword{read: func(g *globalDraft, n statement) { n.optional(&g.alertVRRP) }}
 }
 
-func fifo(n *syntax.Node) FIFO { return FIFO{Path: n.Words[1], Owner: user(n.Words, 2)} }
+func fifo(n statement) FIFO { return FIFO{Path: n.Words[1], Owner: user(n.Words, 2)} }
 
 // into sets a flag, unless its word is neither yes nor no.
-func (r *reader) into(n *syntax.Node, to *bool) {
-	if v, ok := r.flag(n); ok {
+func (n statement) into(to *bool) {
+	if v, ok := n.flag(); ok {
 		*to = v
 	}
 }
 
 // optional is into for a flag whose default is elsewhere.
-func (r *reader) optional(n *syntax.Node, to **bool) {
-	if v, ok := r.flag(n); ok {
+func (n statement) optional(to **bool) {
+	if v, ok := n.flag(); ok {
 		*to = &v
 	}
 }
 
-// interval reads the least time between two announcements.
-func (r *reader) interval(n *syntax.Node, to *time.Duration) {
-	if d, ok := r.duration(n, time.Microsecond, 4294967295*time.Microsecond, "ignores the line"); ok {
+// readPause reads the least time between two announcements.
+func readPause(n statement, to *time.Duration) {
+	if d, ok := n.duration(time.Microsecond, 4294967295*time.Microsecond, "ignores the line"); ok {
 		*to = d
 		if d >= time.Second {
-			r.fault(CodeValue, n.At, fmt.Sprintf("%s of %v: keepalived warns of so long a pause between announcements", n.Words[0], d), "write a fraction of a second")
+			n.fault(CodeValue, n.At, fmt.Sprintf("%s of %v: keepalived warns of so long a pause between announcements", n.Words[0], d), "write a fraction of a second")
 		}
 	}
 }
 
-// group reads a multicast address.
-func (r *reader) group(n *syntax.Node, to *netip.Addr, six bool) {
-	a, ok := r.host(n, n.Words[1])
+// readMulticastGroup reads a multicast address.
+func readMulticastGroup(n statement, to *netip.Addr, six bool) {
+	a, ok := n.host(n.Words[1])
 	if !ok || !a.IsMulticast() || a.Is6() != six {
-		r.fault(CodeValue, n.At, fmt.Sprintf("%s %q is no multicast address of that family: keepalived ignores the line", n.Words[0], n.Words[1]), "")
+		n.fault(CodeValue, n.At, fmt.Sprintf("%s %q is no multicast address of that family: keepalived ignores the line", n.Words[0], n.Words[1]), "")
 		return
 	}
 	*to = a

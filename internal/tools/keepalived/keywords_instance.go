@@ -30,30 +30,30 @@ type draft struct {
 
 type instanceKeyword = keyword[draft]
 
-func (r *reader) readInstance(n *syntax.Node) {
+func (r *reader) readInstance(n statement) {
 	if len(n.Words) != 2 {
-		r.fault(CodeMissing, n.At, "vrrp_instance wants one name: keepalived drops the whole block", "write one name, in quotes if it has spaces")
+		n.fault(CodeMissing, n.At, "vrrp_instance wants one name: keepalived drops the whole block", "write one name, in quotes if it has spaces")
 		return
 	}
 	if other, ok := r.named[n.Words[1]]; ok {
-		r.fault(CodeDuplicate, n.At, fmt.Sprintf("the vrrp_instance %s is there already (%v): keepalived drops this one", other.Name, other.At), "give it another name")
+		n.fault(CodeDuplicate, n.At, fmt.Sprintf("the vrrp_instance %s is there already (%v): keepalived drops this one", other.Name, other.At), "give it another name")
 		return
 	}
 	d := &draft{Instance: Instance{Block: newBlock(n), Preempt: true, UnicastTTL: 255}}
-	readBlock(r, "vrrp_instance", r.instance, d, &d.Block, n.Children)
+	readBlock("vrrp_instance", r.instance, d, &d.Block, n)
 	r.instances, r.named[d.Name] = append(r.instances, d), d
 }
 
-func instanceKeywords() map[string]instanceKeyword {
+func instanceKeywords(r *reader) map[string]instanceKeyword {
 	table := map[string]instanceKeyword{
 		"state": {words: 2, read: readState},
-		"interface": {words: 2, read: func(r *reader, d *draft, n *syntax.Node) {
+		"interface": {words: 2, read: func(d *draft, n statement) {
 			if len(n.Words[1]) > 15 {
-				r.fault(CodeValue, n.At, fmt.Sprintf("the interface %q has more than 15 characters: keepalived ignores the line", n.Words[1]), "write the interface's name")
+				n.fault(CodeValue, n.At, fmt.Sprintf("the interface %q has more than 15 characters: keepalived ignores the line", n.Words[1]), "write the interface's name")
 				return
 			}
 			if n.Words[1] == "lo" {
-				r.fault(CodeValue, n.At, "interface lo: VRRP does not run on the loopback interface, and keepalived ignores the line",
+				n.fault(CodeValue, n.At, "interface lo: VRRP does not run on the loopback interface, and keepalived ignores the line",
 					"write the interface where the other nodes are heard; an address on lo has dev lo behind it in virtual_ipaddress")
 				return
 			}
@@ -64,42 +64,42 @@ func instanceKeywords() map[string]instanceKeyword {
 		"advert_int":        {words: 2, read: readInterval},
 		"version":           {words: 2, read: readVersion},
 		"authentication":    {block: true, read: readAuthentication},
-		"nopreempt":         {read: func(r *reader, d *draft, n *syntax.Node) { d.Preempt = !r.alone(n) }},
-		"preempt":           {read: func(r *reader, d *draft, n *syntax.Node) { d.Preempt = r.alone(n) }},
-		"preempt_delay": {words: 2, read: func(r *reader, d *draft, n *syntax.Node) {
-			if v, ok := r.duration(n, 0, 1000*time.Second, "takes none"); ok {
+		"nopreempt":         {read: func(d *draft, n statement) { d.Preempt = !n.alone() }},
+		"preempt":           {read: func(d *draft, n statement) { d.Preempt = n.alone() }},
+		"preempt_delay": {words: 2, read: func(d *draft, n statement) {
+			if v, ok := n.duration(0, 1000*time.Second, "takes none"); ok {
 				d.PreemptDelay = v
 			}
 		}},
-		"down_timer_adverts": {words: 2, read: func(r *reader, d *draft, n *syntax.Node) {
-			if v, ok := r.number(n, 1, 100, "ignores the line"); ok {
+		"down_timer_adverts": {words: 2, read: func(d *draft, n statement) {
+			if v, ok := n.number(1, 100, "ignores the line"); ok {
 				d.downTimer = &v
 			}
 		}},
-		"lower_prio_no_advert":    {read: func(r *reader, d *draft, n *syntax.Node) { r.optional(n, &d.lowerNoAdvert) }},
-		"higher_prio_send_advert": {read: func(r *reader, d *draft, n *syntax.Node) { r.optional(n, &d.higherSend) }},
-		"skip_check_adv_addr":     {read: func(r *reader, d *draft, n *syntax.Node) { d.SkipCheckAdv = r.alone(n) }},
-		"strict_mode":             {read: func(r *reader, d *draft, n *syntax.Node) { r.optional(n, &d.strict) }},
-		"accept":                  {read: func(r *reader, d *draft, n *syntax.Node) { v := r.alone(n); d.accept = &v }},
-		"no_accept":               {note: "keepvip's addresses are for services, and take packets", code: CodeUnsupported, read: func(_ *reader, d *draft, _ *syntax.Node) { v := false; d.accept = &v }},
-		"dont_track_primary":      {read: func(r *reader, d *draft, n *syntax.Node) { d.DontTrack = r.alone(n) }},
-		"track_src_ip":            {read: func(r *reader, d *draft, n *syntax.Node) { d.TrackSource = r.alone(n) }},
-		"promote_secondaries":     {read: func(_ *reader, d *draft, _ *syntax.Node) { d.PromoteSecond = true }},
-		"smtp_alert":              {read: func(r *reader, d *draft, n *syntax.Node) { r.optional(n, &d.alert) }},
-		"notify_priority_changes": {read: func(r *reader, d *draft, n *syntax.Node) { r.optional(n, &d.changes) }},
+		"lower_prio_no_advert":    {read: func(d *draft, n statement) { n.optional(&d.lowerNoAdvert) }},
+		"higher_prio_send_advert": {read: func(d *draft, n statement) { n.optional(&d.higherSend) }},
+		"skip_check_adv_addr":     {read: func(d *draft, n statement) { d.SkipCheckAdv = n.alone() }},
+		"strict_mode":             {read: func(d *draft, n statement) { n.optional(&d.strict) }},
+		"accept":                  {read: func(d *draft, n statement) { v := n.alone(); d.accept = &v }},
+		"no_accept":               {note: "keepvip's addresses are for services, and take packets", code: CodeUnsupported, read: func(d *draft, _ statement) { v := false; d.accept = &v }},
+		"dont_track_primary":      {read: func(d *draft, n statement) { d.DontTrack = n.alone() }},
+		"track_src_ip":            {read: func(d *draft, n statement) { d.TrackSource = n.alone() }},
+		"promote_secondaries":     {read: func(d *draft, _ statement) { d.PromoteSecond = true }},
+		"smtp_alert":              {read: func(d *draft, n statement) { n.optional(&d.alert) }},
+		"notify_priority_changes": {read: func(d *draft, n statement) { n.optional(&d.changes) }},
 		"use_vmac":                {read: readVMAC},
-		"vmac_xmit_base":          {read: func(r *reader, d *draft, n *syntax.Node) { d.TransmitBase = r.alone(n) }},
-		"virtual_ipaddress":       {block: true, list: true, read: func(r *reader, d *draft, n *syntax.Node) { d.Addresses = append(d.Addresses, r.virtual(d, n)...) }},
-		"virtual_ipaddress_excluded": {block: true, list: true, read: func(r *reader, d *draft, n *syntax.Node) {
-			d.Excluded = append(d.Excluded, r.addresses(n)...)
+		"vmac_xmit_base":          {read: func(d *draft, n statement) { d.TransmitBase = n.alone() }},
+		"virtual_ipaddress":       {block: true, list: true, read: func(d *draft, n statement) { d.Addresses = append(d.Addresses, readVirtual(d, n)...) }},
+		"virtual_ipaddress_excluded": {block: true, list: true, read: func(d *draft, n statement) {
+			d.Excluded = append(d.Excluded, readAddresses(n)...)
 		}},
-		"virtual_routes": {block: true, list: true, note: noteRoutes, code: CodeUnsupported, read: func(_ *reader, d *draft, n *syntax.Node) { d.Routes = append(d.Routes, lines(n)...) }},
-		"virtual_rules":  {block: true, list: true, note: noteRoutes, code: CodeUnsupported, read: func(_ *reader, d *draft, n *syntax.Node) { d.Rules = append(d.Rules, lines(n)...) }},
+		"virtual_routes": {block: true, list: true, note: noteRoutes, code: CodeUnsupported, read: func(d *draft, n statement) { d.Routes = append(d.Routes, lines(n)...) }},
+		"virtual_rules":  {block: true, list: true, note: noteRoutes, code: CodeUnsupported, read: func(d *draft, n statement) { d.Rules = append(d.Rules, lines(n)...) }},
 		"track_bfd":      {block: true, list: true, note: noteBFD, code: CodeUnsupported},
 	}
 	garpKeywords(table, "garp_", func(d *draft) *garpDraft { return &d.garp })
 	unicastKeywords(table)
-	trackKeywords(table, func(d *draft) *Tracking { return &d.Track })
+	trackKeywords(table, r, func(d *draft) *Tracking { return &d.Track })
 	notifyKeywords(table, func(d *draft) *Notify { return &d.Notify })
 	for text, words := range map[note]string{
 		{noteVMAC, CodeUnsupported}:    "use_vmac_addr use_ipvlan vrf",
@@ -112,12 +112,12 @@ func instanceKeywords() map[string]instanceKeyword {
 			table[word] = instanceKeyword{note: text.text, code: text.code}
 		}
 	}
-	table["native_ipv6"] = instanceKeyword{read: func(_ *reader, d *draft, _ *syntax.Node) { d.decide(netip.IPv6Unspecified(), "native_ipv6") }}
+	table["native_ipv6"] = instanceKeyword{read: func(d *draft, _ statement) { d.decide(netip.IPv6Unspecified(), "native_ipv6") }}
 	return table
 }
 
 // readVMAC reads use_vmac [NAME] [MAC].
-func readVMAC(r *reader, d *draft, n *syntax.Node) {
+func readVMAC(d *draft, n statement) {
 	const longest = 15 // IFNAMSIZ, less its NUL
 	d.VMAC, d.VMACName, d.VMACAddress = true, "", ""
 	for _, word := range n.Words[1:] {
@@ -125,91 +125,89 @@ func readVMAC(r *reader, d *draft, n *syntax.Node) {
 		case strings.Count(word, ":") >= 4:
 			d.VMACAddress = word
 		case len(word) > longest || strings.ContainsAny(word, "/: "):
-			r.slip(CodeValue, n.At, fmt.Sprintf("use_vmac %q: no interface can be called so, with more than %d characters or a slash or colon: keepalived ignores the name", word, longest), "correct it")
+			n.slip(CodeValue, n.At, fmt.Sprintf("use_vmac %q: no interface can be called so, with more than %d characters or a slash or colon: keepalived ignores the name", word, longest), "correct it")
 		case d.VMACName == "":
 			d.VMACName = word
 		}
 	}
 }
 
-func readState(r *reader, d *draft, n *syntax.Node) {
+func readState(d *draft, n statement) {
 	switch n.Words[1] {
 	case "MASTER":
 		d.StartAsMaster = true
 	case "BACKUP":
 		d.StartAsMaster = false
 	default:
-		r.slip(CodeValue, n.At, fmt.Sprintf("state %q, want MASTER or BACKUP in capitals: keepalived takes BACKUP", n.Words[1]), "write state BACKUP: the priority decides")
-		r.harmless(!strings.EqualFold(n.Words[1], "MASTER"))
+		n.slip(CodeValue, n.At, fmt.Sprintf("state %q, want MASTER or BACKUP in capitals: keepalived takes BACKUP", n.Words[1]), "write state BACKUP: the priority decides").Harmless = !strings.EqualFold(n.Words[1], "MASTER")
 	}
-	r.extra(n, 2)
+	n.extra(2)
 }
 
-func readVRID(r *reader, d *draft, n *syntax.Node) {
-	if v, ok := r.number(n, 1, 255, "does not start without one"); ok {
+func readVRID(d *draft, n statement) {
+	if v, ok := n.number(1, 255, "does not start without one"); ok {
 		d.VRID = v
 	}
-	r.extra(n, 2)
+	n.extra(2)
 }
 
-func readPriority(r *reader, d *draft, n *syntax.Node) {
-	v, ok := r.number(n, 1, 255, "takes 100")
+func readPriority(d *draft, n statement) {
+	v, ok := n.number(1, 255, "takes 100")
 	if !ok {
 		v = 100
-		r.config.Findings[len(r.config.Findings)-1].Taken = true
-		r.harmless(leading(n.Words[1]) == 100)
+		n.last().Taken, n.last().Harmless = true, leading(n.Words[1]) == 100
 	}
 	d.priority = &v
-	r.extra(n, 2)
+	n.extra(2)
 }
 
-func readInterval(r *reader, d *draft, n *syntax.Node) {
-	if v, ok := r.duration(n, 10*time.Millisecond, 255*time.Second, "ignores the line"); ok {
+func readInterval(d *draft, n statement) {
+	if v, ok := n.duration(10*time.Millisecond, 255*time.Second, "ignores the line"); ok {
 		d.interval = &v
 	} else {
-		r.config.Findings[len(r.config.Findings)-1].Taken = true
+		n.last().Taken = true
 	}
-	r.extra(n, 2)
+	n.extra(2)
 }
 
-func readVersion(r *reader, d *draft, n *syntax.Node) {
-	v, ok := r.number(n, 2, 3, "ignores the line")
+func readVersion(d *draft, n statement) {
+	v, ok := n.number(2, 3, "ignores the line")
 	switch {
 	case !ok:
 	case v == 2 && d.IPv6 && d.version == 0:
-		r.fault(codeFamily, n.At, "version 2 behind an IPv6 address: keepalived ignores the line", "remove it: IPv6 has version 3 only")
+		n.fault(codeFamily, n.At, "version 2 behind an IPv6 address: keepalived ignores the line", "remove it: IPv6 has version 3 only")
 	default:
 		d.version = v
 	}
-	r.extra(n, 2)
+	n.extra(2)
 }
 
-func readAuthentication(r *reader, d *draft, n *syntax.Node) {
-	readBlock(r, "authentication", map[string]instanceKeyword{
-		"auth_type": {words: 2, read: func(r *reader, d *draft, n *syntax.Node) {
+func readAuthentication(d *draft, n statement) {
+	readBlock("authentication", map[string]instanceKeyword{
+		"auth_type": {words: 2, read: func(d *draft, n statement) {
 			switch t := AuthType(n.Words[1]); t {
 			case AuthPass:
 				d.Auth.Type = t
 			case AuthAH:
 				d.Auth.Type = t
-				r.found(Note, CodeUnsupported, n.At, "auth_type AH: keepvip has no IPsec header", "use a key of keepvip's own, or auth_type PASS on all nodes")
+				n.found(Note, CodeUnsupported, n.At, "auth_type AH: keepvip has no IPsec header", "use a key of keepvip's own, or auth_type PASS on all nodes")
 			default:
-				r.slip(CodeValue, n.At, fmt.Sprintf("auth_type %q, want PASS or AH in capitals: keepalived uses no authentication", n.Words[1]), "write it in capitals")
+				n.slip(CodeValue, n.At, fmt.Sprintf("auth_type %q, want PASS or AH in capitals: keepalived uses no authentication", n.Words[1]), "write it in capitals")
 			}
-			r.extra(n, 2)
+			n.extra(2)
 		}},
-		"auth_pass": {words: 2, read: func(r *reader, d *draft, n *syntax.Node) {
+		"auth_pass": {words: 2, read: func(d *draft, n statement) {
 			d.Auth.Pass = []byte(n.Words[1])
 			if len(d.Auth.Pass) > 8 {
 				d.Auth.Pass = d.Auth.Pass[:8]
-				r.fault("auth-pass-cut", n.At, fmt.Sprintf("auth_pass has %d bytes and only the first 8 count: others that begin with the same 8 are the same password", len(n.Words[1])),
+				n.fault("auth-pass-cut", n.At, fmt.Sprintf("auth_pass has %d bytes and only the first 8 count: others that begin with the same 8 are the same password", len(n.Words[1])),
 					"write 8 bytes or less, the same on all nodes")
 			}
 			if len(n.Words) > 2 { // no word of a password is told
-				r.found(Warning, codeExtra, n.At, "auth_pass: keepalived does not read what is behind the first word", "put the whole password between double quotes")
+				n.found(Warning, codeExtra, n.At, "auth_pass: keepalived does not read what is behind the first word", "put the whole password between double quotes")
 			}
 		}},
-	}, d, &d.Block, n.Children)
+	}, d, &d.Block, n)
 }
 
 // decide makes the first address of an instance the one that decides its family, and says whether a is of that family.
@@ -220,12 +218,12 @@ func (d *draft) decide(a netip.Addr, text string) bool {
 	return d.IPv6 == a.Is6()
 }
 
-// family complains about an address of the other family than the first.
-func (r *reader) suits(d *draft, at syntax.Origin, a netip.Addr, text string) bool {
+// suits is decide that complains about an address of the other family than the first.
+func (d *draft) suits(found *findings, at syntax.Origin, a netip.Addr, text string) bool {
 	if d.decide(a, text) {
 		return true
 	}
 	remedy := "write it in an instance of its own"
-	r.fault(codeFamily, at, fmt.Sprintf("%s is of another family than %s, which came first: keepalived drops it", text, d.family), remedy)
+	found.fault(codeFamily, at, fmt.Sprintf("%s is of another family than %s, which came first: keepalived drops it", text, d.family), remedy)
 	return false
 }

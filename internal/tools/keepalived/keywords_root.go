@@ -2,8 +2,6 @@ package keepalived
 
 import (
 	"strings"
-
-	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
 )
 
 // What keepvip says of keywords that it has nothing for.
@@ -22,20 +20,20 @@ const (
 	noteReload  = "keepvip reads all of a configuration before it changes anything, always"
 )
 
-func ignored(note string) keyword[Config] { return keyword[Config]{note: note, code: CodeIgnored} }
+func ignored(note string) keyword[reader] { return keyword[reader]{note: note, code: CodeIgnored} }
 
-func rootKeywords() map[string]keyword[Config] {
-	table := map[string]keyword[Config]{
-		"global_defs":         {block: true, read: func(r *reader, _ *Config, n *syntax.Node) { r.readGlobal(n) }},
-		"vrrp_script":         {block: true, read: func(r *reader, _ *Config, n *syntax.Node) { r.readScript(n) }},
-		"track_file":          {block: true, read: func(r *reader, _ *Config, n *syntax.Node) { r.readFile(n) }},
-		"vrrp_track_file":     {block: true, read: func(r *reader, _ *Config, n *syntax.Node) { r.readFile(n) }},
-		"vrrp_track_process":  {block: true, read: func(r *reader, _ *Config, n *syntax.Node) { r.readProcess(n) }},
-		"vrrp_instance":       {block: true, read: func(r *reader, _ *Config, n *syntax.Node) { r.readInstance(n) }},
-		"vrrp_sync_group":     {block: true, read: func(r *reader, _ *Config, n *syntax.Node) { r.readGroup(n) }},
-		"static_ipaddress":    {block: true, list: true, note: noteStatic, read: func(r *reader, c *Config, n *syntax.Node) { c.Addresses = append(c.Addresses, r.addresses(n)...) }},
-		"static_routes":       {block: true, list: true, note: noteStatic, read: func(_ *reader, c *Config, n *syntax.Node) { c.Routes = append(c.Routes, lines(n)...) }},
-		"static_rules":        {block: true, list: true, note: noteStatic, read: func(_ *reader, c *Config, n *syntax.Node) { c.Rules = append(c.Rules, lines(n)...) }},
+func rootKeywords() map[string]keyword[reader] {
+	table := map[string]keyword[reader]{
+		"global_defs":         {block: true, read: (*reader).readGlobal},
+		"vrrp_script":         {block: true, read: (*reader).readScript},
+		"track_file":          {block: true, read: (*reader).readFile},
+		"vrrp_track_file":     {block: true, read: (*reader).readFile},
+		"vrrp_track_process":  {block: true, read: (*reader).readProcess},
+		"vrrp_instance":       {block: true, read: (*reader).readInstance},
+		"vrrp_sync_group":     {block: true, read: (*reader).readGroup},
+		"static_ipaddress":    {block: true, list: true, note: noteStatic, read: func(r *reader, n statement) { r.config.Addresses = append(r.config.Addresses, readAddresses(n)...) }},
+		"static_routes":       {block: true, list: true, note: noteStatic, read: func(r *reader, n statement) { r.config.Routes = append(r.config.Routes, lines(n)...) }},
+		"static_rules":        {block: true, list: true, note: noteStatic, read: func(r *reader, n statement) { r.config.Rules = append(r.config.Rules, lines(n)...) }},
 		"track_group":         {block: true, note: "keepvip does not watch static addresses, routes and rules", code: CodeUnsupported},
 		"garp_group":          {block: true, note: "keepvip paces its announcements itself"},
 		"linkbeat_interfaces": {block: true, note: "keepvip sees the state of links by netlink, and does not poll", code: CodeUnsupported},

@@ -4,14 +4,12 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-
-	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
 )
 
 // notifyKeywords adds the notify keywords to the table of a block. The first one of a kind counts.
 func notifyKeywords[T any](table map[string]keyword[T], of func(*T) *Notify) {
 	add := func(word string, to func(*Notify) **Command) {
-		table[word] = keyword[T]{words: 2, read: func(r *reader, into *T, n *syntax.Node) { r.notify(to(of(into)), n) }}
+		table[word] = keyword[T]{words: 2, read: func(into *T, n statement) { readNotify(to(of(into)), n) }}
 	}
 	add("notify_master", func(n *Notify) **Command { return &n.Master })
 	add("notify_backup", func(n *Notify) **Command { return &n.Backup })
@@ -19,34 +17,34 @@ func notifyKeywords[T any](table map[string]keyword[T], of func(*T) *Notify) {
 	add("notify_stop", func(n *Notify) **Command { return &n.Stop })
 	add("notify", func(n *Notify) **Command { return &n.Any })
 	add("notify_master_rx_lower_pri", func(n *Notify) **Command { return &n.LowerPriority })
-	table["notify_deleted"] = keyword[T]{read: func(r *reader, into *T, n *syntax.Node) {
+	table["notify_deleted"] = keyword[T]{read: func(into *T, n statement) {
 		notify := of(into)
 		notify.SayDeleted = true
 		if len(n.Words) > 1 {
-			r.notify(&notify.Deleted, n)
+			readNotify(&notify.Deleted, n)
 		}
 	}}
 }
 
-func (r *reader) notify(to **Command, n *syntax.Node) {
-	c, ok := r.command(n, true)
+func readNotify(to **Command, n statement) {
+	c, ok := n.command(true)
 	switch {
 	case !ok:
 	case *to != nil:
-		r.fault(CodeDuplicate, n.At, fmt.Sprintf("%s is given already (%v): keepalived drops this one", n.Words[0], (*to).At), "remove one, or call both from a script")
+		n.fault(CodeDuplicate, n.At, fmt.Sprintf("%s is given already (%v): keepalived drops this one", n.Words[0], (*to).At), "remove one, or call both from a script")
 	default:
 		*to = c
-		r.notifyUser(n, c)
+		checkNotifyUser(n, c)
 	}
 }
 
-// notifyUser looks for an argument of a notify script that keepalived takes for the user whom the script runs as.
-func (r *reader) notifyUser(n *syntax.Node, c *Command) {
+// checkNotifyUser looks for an argument of a notify script that keepalived takes for the user whom the script runs as.
+func checkNotifyUser(n statement, c *Command) {
 	quoted := strings.HasPrefix(strings.TrimLeft(strings.TrimPrefix(n.Raw, n.Words[0]), " \t"), `"`)
 	switch u := c.User.Name; {
 	case u == "" || c.User.Root() || u == "keepalived_script" || quoted && userName.MatchString(u):
 	default:
-		r.found(Warning, "notify-user", n.At,
+		n.found(Warning, "notify-user", n.At,
 			fmt.Sprintf("%s: %q is no argument, but the user whom keepalived runs %s as: without such a user it never calls the script", n.Words[0], u, c.Args[0]),
 			`put the script and its arguments between double quotes, and behind them nothing but a user: "/path/to/script arg"`)
 	}

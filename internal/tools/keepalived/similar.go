@@ -1,49 +1,17 @@
 package keepalived
 
-import (
-	"maps"
-	"slices"
-)
-
-// similar finds the keyword of a block that a word may be meant for: one letter is wrong, missing, too many or in the wrong place.
-func (r *reader) similar(word, of string) string {
-	known, ok := r.known[of]
-	if !ok {
-		known = slices.Sorted(maps.Keys(words(of)))
-		r.known[of] = known
+// similar is the keyword of a block's table that a word may be meant for: one letter is wrong, missing, too many or in the wrong place.
+// In the two shortest tables nothing is looked for.
+func similar[T any](word, of string, table map[string]keyword[T]) (like string) {
+	if len(word) < 4 || of == "vrrp_sync_group" || of == "track_file" {
+		return ""
 	}
-	for _, k := range known {
-		if len(word) > 3 && near(word, k) {
-			return k
+	for k := range table {
+		if near(word, k) && (like == "" || k < like) {
+			like = k
 		}
 	}
-	return ""
-}
-
-// words are the keywords of a block; of those that are not listed nothing is said.
-func words(of string) map[string]bool {
-	out := map[string]bool{}
-	switch of {
-	case "":
-		addWords(out, rootKeywords())
-	case "global_defs":
-		addWords(out, globalKeywords())
-	case "vrrp_instance":
-		addWords(out, instanceKeywords())
-	case "vrrp_script":
-		addWords(out, scriptKeywords())
-	case "vrrp_track_process":
-		addWords(out, processKeywords())
-	case "authentication":
-		return map[string]bool{"auth_type": true, "auth_pass": true}
-	}
-	return out
-}
-
-func addWords[T any](to map[string]bool, table map[string]keyword[T]) {
-	for w := range table {
-		to[w] = true
-	}
+	return like
 }
 
 // near says whether one change makes a of b.

@@ -13,75 +13,75 @@ const (
 )
 
 // trackKeywords adds the track_* blocks to the table of a block. What they name has to stand above them, as keepalived wants it.
-func trackKeywords[T any](table map[string]keyword[T], of func(*T) *Tracking) {
-	add := func(word string, list func(*Tracking) *[]Tracked, line func(*reader, *[]Tracked, *syntax.Node)) {
-		table[word] = keyword[T]{block: true, list: true, read: func(r *reader, into *T, n *syntax.Node) {
+func trackKeywords[T any](table map[string]keyword[T], r *reader, of func(*T) *Tracking) {
+	add := func(word string, list func(*Tracking) *[]Tracked, line func(*[]Tracked, statement)) {
+		table[word] = keyword[T]{block: true, list: true, read: func(into *T, n statement) {
 			to, seen := list(of(into)), map[string]syntax.Origin{}
 			for _, t := range *to {
 				seen[t.Name] = t.At
 			}
 			for _, c := range n.Children {
 				if first, ok := seen[c.Words[0]]; ok {
-					r.fault(CodeDuplicate, c.At, fmt.Sprintf("%s is tracked already (%v): keepalived drops this line", c.Words[0], first), "remove one of them")
+					n.fault(CodeDuplicate, c.At, fmt.Sprintf("%s is tracked already (%v): keepalived drops this line", c.Words[0], first), "remove one of them")
 				} else if seen[c.Words[0]] = c.At; !c.Block {
-					line(r, to, c)
+					line(to, statement{c, n.findings})
 				}
 			}
 		}}
 	}
-	add("track_interface", func(t *Tracking) *[]Tracked { return &t.Interfaces }, func(r *reader, to *[]Tracked, n *syntax.Node) { r.tracked(to, n, weight{}, mostWeight, true) })
-	add("track_script", func(t *Tracking) *[]Tracked { return &t.Scripts }, func(r *reader, to *[]Tracked, n *syntax.Node) {
+	add("track_interface", func(t *Tracking) *[]Tracked { return &t.Interfaces }, func(to *[]Tracked, n statement) { readTracked(to, n, weight{}, mostWeight, true) })
+	add("track_script", func(t *Tracking) *[]Tracked { return &t.Scripts }, func(to *[]Tracked, n statement) {
 		if s, ok := r.scripts[n.Words[0]]; ok {
-			r.tracked(to, n, s.Weight, mostWeight, false)
+			readTracked(to, n, s.Weight, mostWeight, false)
 		} else {
-			r.missing(n, "vrrp_script")
+			missing(n, "vrrp_script")
 		}
 	})
-	add("track_file", func(t *Tracking) *[]Tracked { return &t.Files }, func(r *reader, to *[]Tracked, n *syntax.Node) {
+	add("track_file", func(t *Tracking) *[]Tracked { return &t.Files }, func(to *[]Tracked, n statement) {
 		if f, ok := r.files[n.Words[0]]; ok {
-			r.tracked(to, n, f.Weight, mostFileWeight, false)
+			readTracked(to, n, f.Weight, mostFileWeight, false)
 		} else {
-			r.missing(n, "track_file")
+			missing(n, "track_file")
 		}
 	})
-	add("track_process", func(t *Tracking) *[]Tracked { return &t.Processes }, func(r *reader, to *[]Tracked, n *syntax.Node) {
+	add("track_process", func(t *Tracking) *[]Tracked { return &t.Processes }, func(to *[]Tracked, n statement) {
 		if p, ok := r.processes[n.Words[0]]; ok {
-			r.tracked(to, n, p.Weight, mostFileWeight, false)
+			readTracked(to, n, p.Weight, mostFileWeight, false)
 		} else {
-			r.missing(n, "vrrp_track_process")
+			missing(n, "vrrp_track_process")
 		}
 	})
 }
 
-func (r *reader) missing(n *syntax.Node, kind string) {
-	r.fault(codeReference, n.At, fmt.Sprintf("no %s %s above this line: keepalived drops it, and nothing is tracked", kind, n.Words[0]),
+func missing(n statement, kind string) {
+	n.fault(codeReference, n.At, fmt.Sprintf("no %s %s above this line: keepalived drops it, and nothing is tracked", kind, n.Words[0]),
 		fmt.Sprintf("put the block %s %s above the first that tracks it, or correct the name", kind, n.Words[0]))
 }
 
-// tracked reads one line of a track_* block: NAME [weight N [reverse|noreverse]].
-func (r *reader) tracked(to *[]Tracked, n *syntax.Node, w weight, most int64, clamp bool) {
+// readTracked reads one line of a track_* block: NAME [weight N [reverse|noreverse]].
+func readTracked(to *[]Tracked, n statement, w weight, most int64, clamp bool) {
 	name := n.Words[0]
 	words := n.Words[1:]
 	if len(words) > 0 && words[0] != "weight" {
-		r.fault(CodeValue, n.At, fmt.Sprintf("keepalived does not know %q behind %s, and drops the line", words[0], name), "want NAME weight NUMBER, one a line")
+		n.fault(CodeValue, n.At, fmt.Sprintf("keepalived does not know %q behind %s, and drops the line", words[0], name), "want NAME weight NUMBER, one a line")
 		return
 	}
 	if len(words) == 1 {
-		r.fault(CodeMissing, n.At, "weight of "+name+" has no value: keepalived drops the line", "write a number")
+		n.fault(CodeMissing, n.At, "weight of "+name+" has no value: keepalived drops the line", "write a number")
 		return
 	}
 	own := false
 	if len(words) > 1 {
 		var v int
-		if v, own = r.weight(n, name, words[1], most, clamp); own {
-			w = weight{Value: v, Reverse: r.reversed(n, words[2:], w.Reverse)}
+		if v, own = n.weight(name, words[1], most, clamp); own {
+			w = weight{Value: v, Reverse: n.reversed(words[2:], w.Reverse)}
 		}
 	}
 	*to = append(*to, Tracked{At: n.At, Name: name, Weight: w, Own: own})
 }
 
 // weight reads a weight; clamp keeps one that is out of range as the nearest.
-func (r *reader) weight(n *syntax.Node, name, text string, most int64, clamp bool) (int, bool) {
+func (n statement) weight(name, text string, most int64, clamp bool) (int, bool) {
 	v, ok := signed(text)
 	if ok && v >= -most && v <= most {
 		return int(v), true
@@ -90,11 +90,11 @@ func (r *reader) weight(n *syntax.Node, name, text string, most int64, clamp boo
 	if clamp && ok {
 		what = fmt.Sprintf("takes %d", min(max(v, -most), most))
 	}
-	r.fault(CodeValue, n.At, fmt.Sprintf("the weight %s of %s, want -%d to %d: keepalived %s", text, name, most, most, what), "write a number in that range")
+	n.fault(CodeValue, n.At, fmt.Sprintf("the weight %s of %s, want -%d to %d: keepalived %s", text, name, most, most, what), "write a number in that range")
 	return int(min(max(v, -most), most)), clamp && ok
 }
 
-func (r *reader) reversed(n *syntax.Node, words []string, before bool) bool {
+func (n statement) reversed(words []string, before bool) bool {
 	if len(words) == 0 {
 		return before
 	}
@@ -104,6 +104,6 @@ func (r *reader) reversed(n *syntax.Node, words []string, before bool) bool {
 	case "noreverse":
 		return false
 	}
-	r.fault(CodeValue, n.At, fmt.Sprintf("keepalived does not know %q behind the weight", words[0]), "want reverse or noreverse")
+	n.fault(CodeValue, n.At, fmt.Sprintf("keepalived does not know %q behind the weight", words[0]), "want reverse or noreverse")
 	return before
 }

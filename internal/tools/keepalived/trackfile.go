@@ -6,35 +6,33 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
 )
 
 // readFile reads a track_file.
-func (r *reader) readFile(n *syntax.Node) {
-	if !named(r, n) {
+func (r *reader) readFile(n statement) {
+	if !named(n) {
 		return
 	}
 	f := &trackFile{Block: newBlock(n), Weight: weight{Value: 1}}
-	readBlock(r, "track_file", map[string]keyword[trackFile]{
-		"file": {words: 2, read: func(r *reader, f *trackFile, n *syntax.Node) {
+	readBlock("track_file", map[string]keyword[trackFile]{
+		"file": {words: 2, read: func(f *trackFile, n statement) {
 			if f.Path != "" {
-				r.fault(CodeDuplicate, n.At, "a second file in one track_file: keepalived drops it", "remove one of them")
+				n.fault(CodeDuplicate, n.At, "a second file in one track_file: keepalived drops it", "remove one of them")
 				return
 			}
 			if f.Path = n.Words[1]; f.Path == "" {
-				r.fault(CodeValue, n.At, "file of "+f.Name+" is empty: keepalived tracks the directory of the configuration", "write the path of a file")
+				n.fault(CodeValue, n.At, "file of "+f.Name+" is empty: keepalived tracks the directory of the configuration", "write the path of a file")
 			}
 			if !filepath.IsAbs(f.Path) && filepath.IsAbs(n.At.File) { // where keepalived is while it reads
 				f.Path = filepath.Join(filepath.Dir(n.At.File), f.Path)
 			}
 		}},
-		"weight": {words: 2, read: func(r *reader, f *trackFile, n *syntax.Node) {
-			if v, ok := r.weight(n, f.Name, n.Words[1], mostFileWeight, false); ok {
-				f.Weight = weight{Value: v, Reverse: r.reversed(n, n.Words[2:], false)}
+		"weight": {words: 2, read: func(f *trackFile, n statement) {
+			if v, ok := n.weight(f.Name, n.Words[1], mostFileWeight, false); ok {
+				f.Weight = weight{Value: v, Reverse: n.reversed(n.Words[2:], false)}
 			}
 		}},
-		"init_file": {read: func(r *reader, f *trackFile, n *syntax.Node) {
+		"init_file": {read: func(f *trackFile, n statement) {
 			zero := 0
 			f.Init = &zero
 			for _, w := range n.Words[1:] {
@@ -44,16 +42,16 @@ func (r *reader) readFile(n *syntax.Node) {
 				} else if w == "overwrite" {
 					f.Overwrite = true
 				} else {
-					r.fault(CodeValue, n.At, fmt.Sprintf("init_file %q, want a number or overwrite", w), "")
+					n.fault(CodeValue, n.At, fmt.Sprintf("init_file %q, want a number or overwrite", w), "")
 				}
 			}
 		}},
-	}, f, &f.Block, n.Children)
+	}, f, &f.Block, n)
 	switch old, ok := r.files[f.Name]; {
 	case f.Path == "":
-		r.fault(CodeMissing, n.At, fmt.Sprintf("%s %s has no file: keepalived drops the block", n.Words[0], f.Name), "add file /path")
+		n.fault(CodeMissing, n.At, fmt.Sprintf("%s %s has no file: keepalived drops the block", n.Words[0], f.Name), "add file /path")
 	case ok:
-		r.fault(CodeDuplicate, n.At, fmt.Sprintf("the track_file %s is there already (%v)", f.Name, old.At), "give it another name")
+		n.fault(CodeDuplicate, n.At, fmt.Sprintf("the track_file %s is there already (%v)", f.Name, old.At), "give it another name")
 	default:
 		r.files[f.Name] = f
 		r.config.Files = append(r.config.Files, f)
@@ -61,17 +59,17 @@ func (r *reader) readFile(n *syntax.Node) {
 }
 
 // readProcess reads a vrrp_track_process.
-func (r *reader) readProcess(n *syntax.Node) {
-	if !named(r, n) {
+func (r *reader) readProcess(n statement) {
+	if !named(n) {
 		return
 	}
 	p := &TrackProcess{Block: newBlock(n), Quorum: 1}
-	readBlock(r, "vrrp_track_process", processKeywords(), p, &p.Block, n.Children)
+	readBlock("vrrp_track_process", processKeywords(), p, &p.Block, n)
 	switch old, ok := r.processes[p.Name]; {
 	case len(p.Command) == 0:
-		r.fault(CodeMissing, n.At, fmt.Sprintf("vrrp_track_process %s has no process: keepalived drops the block", p.Name), "add process NAME")
+		n.fault(CodeMissing, n.At, fmt.Sprintf("vrrp_track_process %s has no process: keepalived drops the block", p.Name), "add process NAME")
 	case ok:
-		r.fault(CodeDuplicate, n.At, fmt.Sprintf("the vrrp_track_process %s is there already (%v)", p.Name, old.At), "give it another name")
+		n.fault(CodeDuplicate, n.At, fmt.Sprintf("the vrrp_track_process %s is there already (%v)", p.Name, old.At), "give it another name")
 	default:
 		r.processes[p.Name] = p
 		r.config.Processes = append(r.config.Processes, p)
@@ -80,8 +78,8 @@ func (r *reader) readProcess(n *syntax.Node) {
 
 func processKeywords() map[string]keyword[TrackProcess] {
 	delay := func(to ...func(*TrackProcess) *time.Duration) keyword[TrackProcess] {
-		return keyword[TrackProcess]{words: 2, read: func(r *reader, p *TrackProcess, n *syntax.Node) {
-			if d, ok := r.duration(n, time.Microsecond, 3600*time.Second, "ignores the line"); ok {
+		return keyword[TrackProcess]{words: 2, read: func(p *TrackProcess, n statement) {
+			if d, ok := n.duration(time.Microsecond, 3600*time.Second, "ignores the line"); ok {
 				for _, t := range to {
 					*t(p) = d
 				}
@@ -91,9 +89,9 @@ func processKeywords() map[string]keyword[TrackProcess] {
 	fork := func(p *TrackProcess) *time.Duration { return &p.ForkDelay }
 	end := func(p *TrackProcess) *time.Duration { return &p.TerminateDelay }
 	return map[string]keyword[TrackProcess]{
-		"process": {words: 2, read: func(r *reader, p *TrackProcess, n *syntax.Node) {
+		"process": {words: 2, read: func(p *TrackProcess, n statement) {
 			if p.Command != nil {
-				r.fault(CodeDuplicate, n.At, "a second process in one vrrp_track_process: keepalived drops it", "remove one of them")
+				n.fault(CodeDuplicate, n.At, "a second process in one vrrp_track_process: keepalived drops it", "remove one of them")
 				return
 			}
 			if p.Command = n.Words[1:]; len(p.Command) > 1 {
@@ -101,35 +99,35 @@ func processKeywords() map[string]keyword[TrackProcess] {
 				p.ParamMatch = cmp.Or(p.ParamMatch, "exact")
 			}
 		}},
-		"param_match": {read: func(r *reader, p *TrackProcess, n *syntax.Node) {
+		"param_match": {read: func(p *TrackProcess, n statement) {
 			switch how := strings.Join(n.Words[1:min(len(n.Words), 2)], ""); how {
 			case "":
 				p.ParamMatch, p.FullCommand = "exact", true
 			case "initial", "partial":
 				p.ParamMatch, p.FullCommand = how, true
 			default:
-				r.fault(CodeValue, n.At, fmt.Sprintf("param_match %q, want initial or partial: keepalived ignores the line", how), "")
+				n.fault(CodeValue, n.At, fmt.Sprintf("param_match %q, want initial or partial: keepalived ignores the line", how), "")
 			}
 		}},
-		"weight": {words: 2, read: func(r *reader, p *TrackProcess, n *syntax.Node) {
-			if v, ok := r.weight(n, p.Name, n.Words[1], mostFileWeight, false); ok {
-				p.Weight = weight{Value: v, Reverse: r.reversed(n, n.Words[2:], false)}
+		"weight": {words: 2, read: func(p *TrackProcess, n statement) {
+			if v, ok := n.weight(p.Name, n.Words[1], mostFileWeight, false); ok {
+				p.Weight = weight{Value: v, Reverse: n.reversed(n.Words[2:], false)}
 			}
 		}},
-		"quorum": {words: 2, read: func(r *reader, p *TrackProcess, n *syntax.Node) {
-			v, ok := r.number(n, 1, 65535, "ignores the line")
+		"quorum": {words: 2, read: func(p *TrackProcess, n statement) {
+			v, ok := n.number(1, 65535, "ignores the line")
 			switch {
 			case ok && p.QuorumMax != nil && v > *p.QuorumMax:
-				r.fault(CodeValue, n.At, fmt.Sprintf("quorum %d above quorum_max %d: keepalived ignores the line", v, *p.QuorumMax), "")
+				n.fault(CodeValue, n.At, fmt.Sprintf("quorum %d above quorum_max %d: keepalived ignores the line", v, *p.QuorumMax), "")
 			case ok:
 				p.Quorum = v
 			}
 		}},
-		"quorum_max": {words: 2, read: func(r *reader, p *TrackProcess, n *syntax.Node) {
-			v, ok := r.number(n, 0, 65535, "ignores the line")
+		"quorum_max": {words: 2, read: func(p *TrackProcess, n statement) {
+			v, ok := n.number(0, 65535, "ignores the line")
 			switch {
 			case ok && (v > 0 || p.Quorum > 1) && v < p.Quorum:
-				r.fault(CodeValue, n.At, fmt.Sprintf("quorum_max %d below quorum %d: keepalived ignores the line", v, p.Quorum), "")
+				n.fault(CodeValue, n.At, fmt.Sprintf("quorum_max %d below quorum %d: keepalived ignores the line", v, p.Quorum), "")
 			case ok && v == 0:
 				p.Quorum, p.QuorumMax = 0, &v
 			case ok:
@@ -137,6 +135,6 @@ func processKeywords() map[string]keyword[TrackProcess] {
 			}
 		}},
 		"delay": delay(fork, end), "fork_delay": delay(fork), "terminate_delay": delay(end),
-		"full_command": {read: func(_ *reader, p *TrackProcess, _ *syntax.Node) { p.FullCommand = true }},
+		"full_command": {read: func(p *TrackProcess, _ statement) { p.FullCommand = true }},
 	}
 }

@@ -9,16 +9,21 @@ import (
 	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
 )
 
+// statement is a line that is being read, with its block if it has one, and where to put what there is to say of it.
+type statement struct {
+	*syntax.Node
+	*findings
+}
+
 // number reads the value of a line; one that is no number, or not in the range, is a fault that says what keepalived does instead.
-func (r *reader) number(n *syntax.Node, least, most int64, instead string) (int, bool) {
+func (n statement) number(least, most int64, instead string) (int, bool) {
 	v, ok := signed(n.Words[1])
 	if begins := leading(n.Words[1]); !ok && begins >= least && begins <= most && lenient(n.Words[0]) {
-		r.slip(CodeValue, n.At, fmt.Sprintf("%s %q is no number: keepalived takes %d, and its -t refuses it", n.Words[0], n.Words[1], begins), fmt.Sprintf("write %s %d", n.Words[0], max(begins, 1)))
-		r.harmless(begins > 0)
+		n.slip(CodeValue, n.At, fmt.Sprintf("%s %q is no number: keepalived takes %d, and its -t refuses it", n.Words[0], n.Words[1], begins), fmt.Sprintf("write %s %d", n.Words[0], max(begins, 1))).Harmless = begins > 0
 		return int(begins), true
 	}
 	if !ok || v < least || v > most {
-		r.fault(CodeValue, n.At, fmt.Sprintf("%s %q, want %d to %d: keepalived %s", n.Words[0], n.Words[1], least, most, instead), "write a number in that range")
+		n.fault(CodeValue, n.At, fmt.Sprintf("%s %q, want %d to %d: keepalived %s", n.Words[0], n.Words[1], least, most, instead), "write a number in that range")
 		return 0, false
 	}
 	return int(v), true
@@ -34,57 +39,57 @@ func lenient(keyword string) bool {
 }
 
 // atLeastOne is number for what keepalived raises to 1.
-func (r *reader) atLeastOne(n *syntax.Node, most int64) (int, bool) {
-	v, ok := r.number(n, 0, most, "leaves the value that there was")
+func (n statement) atLeastOne(most int64) (int, bool) {
+	v, ok := n.number(0, most, "leaves the value that there was")
 	if ok && v == 0 {
-		r.slip(CodeValue, n.At, n.Words[0]+" 0: keepalived takes 1", "write 1")
+		n.slip(CodeValue, n.At, n.Words[0]+" 0: keepalived takes 1", "write 1")
 		v = 1
 	}
 	return v, ok
 }
 
 // duration reads a decimal number of seconds.
-func (r *reader) duration(n *syntax.Node, least, most time.Duration, instead string) (time.Duration, bool) {
+func (n statement) duration(least, most time.Duration, instead string) (time.Duration, bool) {
 	d, ok := seconds(n.Words[1])
 	if !ok || d < least || d > most {
-		r.fault(CodeValue, n.At, fmt.Sprintf("%s %q, want %v to %v seconds: keepalived %s", n.Words[0], n.Words[1], least.Seconds(), most.Seconds(), instead), "write a number in that range")
+		n.fault(CodeValue, n.At, fmt.Sprintf("%s %q, want %v to %v seconds: keepalived %s", n.Words[0], n.Words[1], least.Seconds(), most.Seconds(), instead), "write a number in that range")
 		return 0, false
 	}
 	return d, true
 }
 
 // flag reads a keyword that may have a yes or no behind it.
-func (r *reader) flag(n *syntax.Node) (value, ok bool) {
+func (n statement) flag() (value, ok bool) {
 	if len(n.Words) < 2 {
 		return true, true
 	}
 	if value, ok = boolean(n.Words[1]); !ok {
-		r.fault(CodeValue, n.At, fmt.Sprintf("%s %q, want on, off or nothing: keepalived ignores the line", n.Words[0], n.Words[1]), "")
+		n.fault(CodeValue, n.At, fmt.Sprintf("%s %q, want on, off or nothing: keepalived ignores the line", n.Words[0], n.Words[1]), "")
 	}
 	return value, ok
 }
 
 // alone reads a keyword that counts as yes whatever is behind it.
-func (r *reader) alone(n *syntax.Node) bool {
+func (n statement) alone() bool {
 	if len(n.Words) > 1 {
 		if value, ok := boolean(n.Words[1]); ok && !value {
-			r.fault(codeArgument, n.At, fmt.Sprintf("%s %s: keepalived does not read the %q, and the line means yes", n.Words[0], n.Words[1], n.Words[1]), "remove the line")
+			n.fault(codeArgument, n.At, fmt.Sprintf("%s %s: keepalived does not read the %q, and the line means yes", n.Words[0], n.Words[1], n.Words[1]), "remove the line")
 			return true
 		}
-		r.extra(n, 1)
+		n.extra(1)
 	}
 	return true
 }
 
 // extra says that words behind the first count of a line are not read. Those behind auth_type are not told: one of them can be the
 // password.
-func (r *reader) extra(n *syntax.Node, count int) {
+func (n statement) extra(count int) {
 	switch {
 	case len(n.Words) <= count:
 	case n.Words[0] == "auth_type":
-		r.found(Warning, codeExtra, n.At, "auth_type: keepalived does not read what is behind the first word", "write one keyword a line")
+		n.found(Warning, codeExtra, n.At, "auth_type: keepalived does not read what is behind the first word", "write one keyword a line")
 	default:
-		r.found(Warning, codeExtra, n.At, fmt.Sprintf("%s: keepalived does not read %q", n.Words[0], strings.Join(n.Words[count:], " ")), "write one keyword a line")
+		n.found(Warning, codeExtra, n.At, fmt.Sprintf("%s: keepalived does not read %q", n.Words[0], strings.Join(n.Words[count:], " ")), "write one keyword a line")
 	}
 }
 
@@ -106,32 +111,32 @@ func address(s string) (netip.Addr, bool) {
 }
 
 // host reads an address of a host or a group: keepalived reads nothing from a slash or a dash on.
-func (r *reader) host(n *syntax.Node, s string) (netip.Addr, bool) {
+func (n statement) host(s string) (netip.Addr, bool) {
 	cut := strings.IndexAny(s, "/-")
 	if cut < 0 {
 		return address(s)
 	}
 	a, ok := address(s[:cut])
 	if ok {
-		r.found(Note, CodeIgnored, n.At, fmt.Sprintf("keepalived reads %s, and nothing of %q", a, s[cut:]), "write the address alone")
+		n.found(Note, CodeIgnored, n.At, fmt.Sprintf("keepalived reads %s, and nothing of %q", a, s[cut:]), "write the address alone")
 	}
 	return a, ok
 }
 
 // command reads a script: all in quotes with its arguments, or a single word.
-func (r *reader) command(n *syntax.Node, withUser bool) (*Command, bool) {
+func (n statement) command(withUser bool) (*Command, bool) {
 	words, closed := syntax.Arguments(n.Raw)
 	if !closed {
-		r.fault(syntax.CodeQuote, n.At, n.Words[0]+": a quote is not closed", "close it on the same line")
+		n.fault(syntax.CodeQuote, n.At, n.Words[0]+": a quote is not closed", "close it on the same line")
 		return nil, false
 	}
 	if len(words) < 2 || strings.TrimSpace(words[1]) == "" {
-		r.fault(CodeMissing, n.At, n.Words[0]+" has no script", "write the path of a program behind it")
+		n.fault(CodeMissing, n.At, n.Words[0]+" has no script", "write the path of a program behind it")
 		return nil, false
 	}
 	c := &Command{At: n.At, Text: words[1]}
 	if c.Args, closed = syntax.Arguments(words[1]); !closed {
-		r.fault(syntax.CodeQuote, n.At, n.Words[0]+": a quote inside of the script is not closed", "close it")
+		n.fault(syntax.CodeQuote, n.At, n.Words[0]+": a quote inside of the script is not closed", "close it")
 		return nil, false
 	}
 	c.Shell = strings.HasPrefix(c.Text, "<")
@@ -139,7 +144,7 @@ func (r *reader) command(n *syntax.Node, withUser bool) (*Command, bool) {
 	case withUser:
 		c.User = user(words, 2)
 	case len(words) > 2:
-		r.found(Warning, "script-arguments", n.At, fmt.Sprintf("keepalived does not read what is behind the script: %q", strings.Join(words[2:], " ")),
+		n.found(Warning, "script-arguments", n.At, fmt.Sprintf("keepalived does not read what is behind the script: %q", strings.Join(words[2:], " ")),
 			`put the script and its arguments between double quotes: script "/path/to/check arg"`)
 	}
 	return c, len(c.Args) > 0
