@@ -62,11 +62,11 @@ func bindKubeVIPForm(cmd *cobra.Command) kubeVIPForm {
 
 // run prints what the kube-vip of a file becomes, and on standard error a line for each of its settings.
 func (f kubeVIPForm) run(cmd *cobra.Command, name string, text []byte) error {
-	var o kubevip.Options
+	var standIn netip.Addr
 	if *f.applyTo != "" {
-		o.Placeholder = netip.MustParseAddr(placeholder)
+		standIn = netip.MustParseAddr(placeholder)
 	}
-	r, out, notes, err := f.convert(name, text, o)
+	r, out, notes, err := f.convert(name, text, standIn)
 	if *f.output == string(outputJSON) {
 		return printKubeVIP(cmd, name, r, out, err)
 	}
@@ -85,8 +85,8 @@ func (f kubeVIPForm) run(cmd *cobra.Command, name string, text []byte) error {
 }
 
 // convert renders what the kube-vip becomes.
-func (f kubeVIPForm) convert(name string, text []byte, o kubevip.Options) (r *kubevip.Result, out []byte, notes []string, err error) {
-	if r, err = kubevip.Convert(name, text, o); err != nil {
+func (f kubeVIPForm) convert(name string, text []byte, standIn netip.Addr) (r *kubevip.Result, out []byte, notes []string, err error) {
+	if r, err = kubevip.Convert(name, text, standIn); err != nil {
 		return nil, nil, nil, err
 	}
 	cfg, err := config.Load(config.Input{Flags: r.Flags(), Elsewhere: true})

@@ -28,12 +28,6 @@ type Result struct {
 	Routers  Routers   // what a routing daemon is to be told; empty where kube-vip speaks no BGP
 }
 
-// Options are how to convert.
-type Options struct {
-	// Placeholder stands for an address that is a variable of clusterctl, as ${CONTROL_PLANE_ENDPOINT_IP}. The zero value: such a one is refused.
-	Placeholder netip.Addr
-}
-
 // Flags are the options as a command line would give them.
 func (r *Result) Flags() map[string][]string {
 	out := map[string][]string{}
@@ -46,13 +40,14 @@ func (r *Result) Flags() map[string][]string {
 // Convert reads a text, called name in errors, and says what keepvip is to be told. It refuses, with one line for each reason, what keepvip
 // cannot do in place of kube-vip: without an address, without ARP, for Services alone, and where a value that counts is not in the text. The
 // error is a [Refused].
+// The placeholder stands for an address that is a variable of clusterctl, as ${CONTROL_PLANE_ENDPOINT_IP}. The zero value: such a one is refused.
 // The options are not validated: package config does that.
-func Convert(name string, text []byte, o Options) (*Result, error) {
+func Convert(name string, text []byte, placeholder netip.Addr) (*Result, error) {
 	src, err := read(name, text)
 	if err != nil {
 		return nil, err
 	}
-	c := conversion{outcome: outcome{name: name}, source: src, placeholder: o.Placeholder, told: map[int]bool{}}
+	c := conversion{outcome: outcome{name: name}, source: src, placeholder: placeholder, told: map[int]bool{}}
 	c.refuseSwitches()
 	c.mode()
 	c.addresses()
@@ -69,7 +64,9 @@ func Convert(name string, text []byte, o Options) (*Result, error) {
 	}
 	c.findings = append(c.findings, src.around...)
 	slices.SortStableFunc(c.findings, func(a, b Finding) int { return cmp.Compare(a.Line, b.Line) })
-	return &Result{Options: c.options, Findings: c.findings, Variable: c.variable, Path: src.path, Routers: c.routers()}, nil
+	r := &Result{Options: c.options, Findings: c.findings, Variable: c.variable, Path: src.path}
+	r.Routers = src.settings.routers(r.Flags()["vip"])
+	return r, nil
 }
 
 // conversion is one in progress.
@@ -93,12 +90,12 @@ type outcome struct {
 }
 
 func (o *outcome) refuse(line int, format string, args ...any) {
-	o.refused = append(o.refused, Reason{o.name, line, fmt.Sprintf(format, args...)})
+	o.refused = append(o.refused, reason{o.name, line, fmt.Sprintf(format, args...)})
 }
 
 // err is the refusals in the order of the file.
 func (o *outcome) err() error {
-	slices.SortStableFunc(o.refused, func(a, b Reason) int { return cmp.Compare(a.Line, b.Line) })
+	slices.SortStableFunc(o.refused, func(a, b reason) int { return cmp.Compare(a.Line, b.Line) })
 	return o.refused
 }
 

@@ -36,7 +36,7 @@ func files(t *testing.T) []string {
 
 // report is all that a conversion says.
 func report(name string, text []byte) string {
-	r, err := Convert(name, text, Options{})
+	r, err := Convert(name, text, netip.Addr{})
 	if err != nil {
 		return err.Error() + "\n"
 	}
@@ -65,7 +65,7 @@ func TestEverySettingOfAManifestHasAFinding(t *testing.T) {
 	for _, file := range files(t) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		r, err := Convert(file, text, Options{})
+		r, err := Convert(file, text, netip.Addr{})
 		if err != nil {
 			continue
 		}
@@ -88,7 +88,7 @@ func TestConfigurationFileEqualsTheOptions(t *testing.T) {
 	for _, file := range files(t) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		r, err := Convert(file, text, Options{})
+		r, err := Convert(file, text, netip.Addr{})
 		if err != nil {
 			continue
 		}
@@ -166,7 +166,7 @@ func TestConvertRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r, err := Convert("f", []byte(tt.text), Options{})
+			r, err := Convert("f", []byte(tt.text), netip.Addr{})
 			require.Error(t, err)
 			assert.Nil(t, r)
 			lines := strings.Split(err.Error(), "\n")
@@ -217,7 +217,7 @@ func TestConvertCarriesOver(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r, err := Convert("f", []byte(pod(append(append([]string{}, base...), tt.more...)...)), Options{})
+			r, err := Convert("f", []byte(pod(append(append([]string{}, base...), tt.more...)...)), netip.Addr{})
 			require.NoError(t, err)
 			var got []string
 			for _, o := range r.Options {
@@ -251,10 +251,10 @@ func TestConvertFindsTheKubeVIPOfATemplate(t *testing.T) {
 	for _, head := range heads {
 		text := template(head, manifest)
 		require.True(t, Is([]byte(text)), text)
-		_, err := Convert("f", []byte(text), Options{})
+		_, err := Convert("f", []byte(text), netip.Addr{})
 		require.ErrorContains(t, err, "address ${IP}: a variable of clusterctl: for the template run keepvip convert f --apply-to f")
 
-		r, err := Convert("f", []byte(text), Options{Placeholder: netip.MustParseAddr("192.0.2.254")})
+		r, err := Convert("f", []byte(text), netip.MustParseAddr("192.0.2.254"))
 		require.NoError(t, err)
 		assert.Equal(t, "${IP}", r.Variable)
 		assert.Equal(t, "/pods/kube-vip.yaml", r.Path)
@@ -270,7 +270,7 @@ func TestConvertFindsTheKubeVIPOfATemplate(t *testing.T) {
 // In one line with others a text has no lines of its own.
 func TestConvertGivesTheLineOfATextThatHasNone(t *testing.T) {
 	text := fmt.Sprintf("#cloud-config\nwrite_files:\n- path: /a\n  content: %q\n", pod("vip_arp=true", "cp_enable=true", "address=10.0.0.1"))
-	r, err := Convert("f", []byte(text), Options{})
+	r, err := Convert("f", []byte(text), netip.Addr{})
 	require.NoError(t, err)
 	for _, f := range r.Findings {
 		assert.Equal(t, 4, f.Line, f.What)
@@ -282,7 +282,7 @@ func TestConvertReadsATextInBase64(t *testing.T) {
 	manifest := base64.StdEncoding.EncodeToString([]byte(pod("vip_arp=true", "cp_enable=true", "address=10.0.0.1")))
 	text := fmt.Sprintf("#cloud-config\nwrite_files:\n- path: /a\n  encoding: b64\n  content: |\n    %s\n    %s\n", manifest[:60], manifest[60:])
 	require.True(t, Is([]byte(text)))
-	r, err := Convert("f", []byte(text), Options{})
+	r, err := Convert("f", []byte(text), netip.Addr{})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"10.0.0.1"}, r.Flags()["vip"])
 	for _, f := range r.Findings {
@@ -291,7 +291,7 @@ func TestConvertReadsATextInBase64(t *testing.T) {
 }
 
 func TestConvertLeavesAnInterfaceThatIsAVariable(t *testing.T) {
-	r, err := Convert("f", []byte(pod("vip_arp=true", "cp_enable=true", "address=10.0.0.1", `vip_interface=${NIC:=""}`)), Options{})
+	r, err := Convert("f", []byte(pod("vip_arp=true", "cp_enable=true", "address=10.0.0.1", `vip_interface=${NIC:=""}`)), netip.Addr{})
 	require.NoError(t, err)
 	assert.NotContains(t, r.Flags(), "interface")
 }
@@ -299,7 +299,7 @@ func TestConvertLeavesAnInterfaceThatIsAVariable(t *testing.T) {
 // Passwords are not repeated.
 func TestFindingsNameNoSecret(t *testing.T) {
 	r, err := Convert("f", []byte(pod("vip_arp=true", "cp_enable=true", "address=10.0.0.1",
-		"bgp_enable=true", "bgp_peerpass=hunter2", "bgp_peers=10.0.0.1:65000:hunter2:false", "PACKET_AUTH_TOKEN=hunter2")), Options{})
+		"bgp_enable=true", "bgp_peerpass=hunter2", "bgp_peers=10.0.0.1:65000:hunter2:false", "PACKET_AUTH_TOKEN=hunter2")), netip.Addr{})
 	require.NoError(t, err)
 	for _, f := range r.Findings {
 		assert.NotContains(t, f.String(), "hunter2")
@@ -336,7 +336,7 @@ func FuzzConvert(f *testing.F) {
 	}
 	f.Add([]byte(template("#cloud-config\nwrite_files:\n", pod("vip_arp=true", "cp_enable=true", "address=${IP}"))))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		r, err := Convert("f", text, Options{Placeholder: netip.MustParseAddr("192.0.2.254")})
+		r, err := Convert("f", text, netip.MustParseAddr("192.0.2.254"))
 		if err != nil {
 			require.NotEmpty(t, err.Error())
 			require.Nil(t, r)
@@ -373,7 +373,7 @@ func TestConvertFindsTheKubeVIPThatIsTextOfAnotherFile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.True(t, Is([]byte(text)))
-			r, err := Convert("f", []byte(text), Options{})
+			r, err := Convert("f", []byte(text), netip.Addr{})
 			require.NoError(t, err)
 			assert.Equal(t, []string{"10.0.0.1"}, r.Flags()["vip"])
 			lines := strings.Split(text, "\n")

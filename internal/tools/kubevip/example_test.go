@@ -2,6 +2,7 @@ package kubevip_test
 
 import (
 	"fmt"
+	"net/netip"
 
 	"github.com/keepvip/keepvip/internal/tools/kubevip"
 )
@@ -23,7 +24,7 @@ spec:
     - {name: vip_interface, value: eth0}
     - {name: address, value: 10.0.0.100}
 `
-	r, err := kubevip.Convert("kube-vip.yaml", []byte(pod), kubevip.Options{})
+	r, err := kubevip.Convert("kube-vip.yaml", []byte(pod), netip.Addr{})
 	if err != nil {
 		fmt.Println(err)
 		return

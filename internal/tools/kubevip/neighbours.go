@@ -29,12 +29,12 @@ type speaker struct {
 const defaultAS = 65000
 
 // speaker reads the settings of BGP; ok is false where no neighbour can be read.
-func (c *conversion) speaker() (s speaker, ok bool) {
-	if !c.settings.on(envBGP) || c.settings.on(envARP) {
+func (all settings) speaker() (s speaker, ok bool) {
+	if !all.on(envBGP) || all.on(envARP) {
 		return s, false
 	}
 	text := func(env string) string {
-		v, _ := c.settings.get(env)
+		v, _ := all.get(env)
 		return strings.TrimSpace(v.value)
 	}
 	s.as = numberOf[uint32](text("bgp_as"), defaultAS)
@@ -48,7 +48,7 @@ func (c *conversion) speaker() (s speaker, ok bool) {
 	}
 	if a, err := netip.ParseAddr(text("bgp_peeraddress")); err == nil && len(s.neighbours) == 0 {
 		s.neighbours = []neighbour{{
-			address: a, as: numberOf[uint32](text("bgp_peeras"), defaultAS), password: text("bgp_peerpass") != "", multihop: c.settings.on("bgp_multihop"),
+			address: a, as: numberOf[uint32](text("bgp_peeras"), defaultAS), password: text("bgp_peerpass") != "", multihop: all.on("bgp_multihop"),
 		}}
 	}
 	return s, len(s.neighbours) > 0
@@ -162,20 +162,18 @@ func (s speaker) frr(six bool) string {
 // Routers is what a routing daemon of the node is to be told in place of kube-vip's BGP: the same neighbours.
 type Routers struct{ BIRD, FRR string }
 
-// routers is empty where kube-vip does not speak BGP, or no neighbour can be read.
-func (c *conversion) routers() (out Routers) {
-	s, ok := c.speaker()
+// routers is empty where kube-vip does not speak BGP, or no neighbour can be read. addresses are those of keepvip.
+func (all settings) routers(addresses []string) (out Routers) {
+	s, ok := all.speaker()
 	if !ok {
 		return out
 	}
 	given := func(env, usual string) string {
-		if v, ok := c.settings.get(env); ok && c.settings.on(envRoutes) {
+		if v, ok := all.get(env); ok && all.on(envRoutes) {
 			return cmp.Or(v.value, usual)
 		}
 		return usual
 	}
-	six := slices.ContainsFunc(c.options, func(o option) bool {
-		return o.Flag == "vip" && slices.ContainsFunc(o.Values, func(a string) bool { return strings.Contains(a, ":") })
-	})
+	six := slices.ContainsFunc(addresses, func(a string) bool { return strings.Contains(a, ":") })
 	return Routers{BIRD: s.bird(given(envRouteTable, "198"), given(envRouteProtocol, "248"), six), FRR: s.frr(six)}
 }

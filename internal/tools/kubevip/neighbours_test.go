@@ -1,6 +1,7 @@
 package kubevip
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 // speaks converts a kube-vip that speaks BGP.
 func speaks(t *testing.T, more ...string) *Result {
 	t.Helper()
-	r, err := Convert("f", []byte(pod(append([]string{"cp_enable=true", "vip_arp=false", "bgp_enable=true", "address=10.99.0.100,fd99::100"}, more...)...)), Options{})
+	r, err := Convert("f", []byte(pod(append([]string{"cp_enable=true", "vip_arp=false", "bgp_enable=true", "address=10.99.0.100,fd99::100"}, more...)...)), netip.Addr{})
 	require.NoError(t, err)
 	return r
 }
@@ -66,7 +67,7 @@ func TestTableAndProtocolOfNeighbours(t *testing.T) {
 func TestNoNeighbours(t *testing.T) {
 	assert.Empty(t, speaks(t).Routers)
 	assert.Empty(t, speaks(t, "bgp_peers=10.77.0.254,10.77.0.253:0,:65000,x:65000,fe80::1%eth0:65000").Routers)
-	r, err := Convert("f", []byte(pod("cp_enable=true", "vip_arp=true", "bgp_enable=true", "address=10.77.0.100", "bgp_peers=10.77.0.254:65000")), Options{})
+	r, err := Convert("f", []byte(pod("cp_enable=true", "vip_arp=true", "bgp_enable=true", "address=10.77.0.100", "bgp_peers=10.77.0.254:65000")), netip.Addr{})
 	require.NoError(t, err)
 	assert.Empty(t, r.Routers, "beside ARP keepvip announces no route")
 }

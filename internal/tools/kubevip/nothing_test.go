@@ -1,6 +1,7 @@
 package kubevip
 
 import (
+	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -20,7 +21,7 @@ func TestConvertRefusesWithPlaces(t *testing.T) {
 		pod("vip_arp=true", "cp_enable=true", "address={{ .vip }}") + "---\nkind: ClusterClass\nspec:\n" + patch("a"): {12},
 		"a: [\n": {1},
 	} {
-		_, err := Convert("f", []byte(text), Options{})
+		_, err := Convert("f", []byte(text), netip.Addr{})
 		var got Refused
 		require.ErrorAs(t, err, &got, text)
 		var lines []int
@@ -65,7 +66,7 @@ func TestConvertSaysHowToGetThereFromWhatItDoesNotRead(t *testing.T) {
 		"kind: A\nspec:\n  run:\n  - kube-vip manifest daemonset --bgp\n":                                                                     "f:4: a command that makes kube-vip's manifest",
 	} {
 		assert.True(t, Is([]byte(text)), text)
-		_, err := Convert("f", []byte(text), Options{})
+		_, err := Convert("f", []byte(text), netip.Addr{})
 		assert.ErrorContains(t, err, want)
 	}
 }

@@ -9,10 +9,10 @@ import (
 )
 
 // Refused is why a text is not converted: at least one reason, in the order of the file.
-type Refused []Reason
+type Refused []reason
 
-// Reason is one of them, with its place.
-type Reason struct {
+// reason is one of them, with its place.
+type reason struct {
 	File string
 	Line int // from 1; 0: the file as a whole
 	Text string
@@ -21,8 +21,8 @@ type Reason struct {
 // Error has a line for each reason.
 func (r Refused) Error() string {
 	var lines []string
-	for _, reason := range r {
-		lines = append(lines, place(reason.File, reason.Line)+reason.Text)
+	for _, why := range r {
+		lines = append(lines, place(why.File, why.Line)+why.Text)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -49,7 +49,7 @@ func refusedBy(err error) error {
 		if !errors.As(err, &one) {
 			return false
 		}
-		all = append(all, Reason{one.File, one.Line, one.Text})
+		all = append(all, reason{one.File, one.Line, one.Text})
 		return true
 	}
 	if !take(err) {
