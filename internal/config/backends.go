@@ -254,7 +254,7 @@ func (k vipValidator) backend(i int, b Backend, first map[netip.Addr]int) {
 		j, taken := first[a]
 		first[a] = i
 		switch {
-		case k.c.isVirtual(a):
+		case k.isVirtual(a):
 			k.fail(at+"addresses", "%s is a virtual address, want a server's own", a)
 		case taken:
 			k.fail(at+"addresses", "%s is also that of %s[%d], want it once", a, spreadBackends, j)

@@ -8,7 +8,7 @@ import (
 // candidates refuses a list that would have no effect, or the wrong one.
 func (k vipValidator) candidates() {
 	for _, a := range k.v.Candidates {
-		if k.c.isVirtual(a) {
+		if k.isVirtual(a) {
 			k.fail("candidates", "%s is a virtual address, want a node's own", a)
 		}
 	}

@@ -13,9 +13,9 @@ import (
 
 // checkPrograms finds the users and the programs of all checks and hooks on this machine: one that cannot run would be found out
 // only when it is needed.
-func (c *Config) checkPrograms(ps *problems) {
-	for i := range c.VIPs {
-		v := vipValidator{c: c, ps: ps, i: i, v: &c.VIPs[i]}
+func (k *validator) checkPrograms() {
+	for i := range k.VIPs {
+		v := vipValidator{k, i, &k.VIPs[i]}
 		for j := range v.v.Checks {
 			if h := &v.v.Checks[j]; h.Kind == CheckExec {
 				listedCheck{vipValidator: v, index: j, h: h}.program()
@@ -25,17 +25,17 @@ func (c *Config) checkPrograms(ps *problems) {
 			v.v.Hooks[j].program(v.failHook(j))
 		}
 	}
-	c.FIFO.owner(func(key, format string, args ...any) { ps.add(c.near(key), key, format, args...) })
+	k.FIFO.owner(k.bad)
 }
 
 func (l listedCheck) program() {
 	var err error
-	if l.h.UID, l.h.GID, err = lookUp(l.h.User, l.c.ChecksAsRoot != RootNever); err != nil {
+	if l.h.UID, l.h.GID, err = lookUp(l.h.User, l.ChecksAsRoot != RootNever); err != nil {
 		l.fail("user", "%v", err)
 		return
 	}
 	err = runnable(l.h.Command[0], l.h.UID, l.h.GID)
-	if err == nil && l.c.ChecksAsRoot == RootSafe && (l.h.UID == 0 || l.h.GID == 0) {
+	if err == nil && l.ChecksAsRoot == RootSafe && (l.h.UID == 0 || l.h.GID == 0) {
 		err = safeForRoot(l.h.Command[0])
 	}
 	if err != nil {

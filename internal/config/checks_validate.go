@@ -33,8 +33,8 @@ func (k vipValidator) eitherForm() {
 	}
 	for _, o := range checkOptions() {
 		key := o.at(k.i)
-		if origin := k.c.Origin(key); origin.Source != Default && !strings.HasSuffix(key, ".whenAllUnhealthy") {
-			k.ps.add(origin, key, "set beside %s, want one of the two forms", checksKey)
+		if origin := k.Origin(key); origin.Source != Default && !strings.HasSuffix(key, ".whenAllUnhealthy") {
+			k.add(origin, key, "set beside %s, want one of the two forms", checksKey)
 		}
 	}
 }
@@ -52,10 +52,10 @@ func (l listedCheck) key(key string) string {
 
 func (l listedCheck) fail(key, format string, args ...any) {
 	at := l.key(key)
-	l.ps.add(l.c.near(at), at, format, args...)
+	l.bad(at, format, args...)
 }
 
-func (l listedCheck) given(key string) bool { return l.c.Origin(l.key(key)).Source != Default }
+func (l listedCheck) given(key string) bool { return l.Origin(l.key(key)).Source != Default }
 
 func (l listedCheck) validate() {
 	kind, known := kindKeys[l.h.Kind]
@@ -92,10 +92,10 @@ func (l listedCheck) specific() {
 	if h.Kind == CheckHTTPS {
 		l.trust()
 	}
-	if at := l.c.virtualHost(h.URL); at != "" {
+	if at := l.virtualHost(h.URL); at != "" {
 		l.fail("url", notThisNode, show(h.URL), at)
 	}
-	if at := l.c.virtualHost(h.Address); at != "" {
+	if at := l.virtualHost(h.Address); at != "" {
 		l.fail("address", notThisNode, show(h.Address), at)
 	}
 	l.numbered()

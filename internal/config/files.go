@@ -18,14 +18,14 @@ import (
 const maxCertificates = 1 << 20
 
 // checkRaftFiles reads the certificates that the members show each other: without them this node could not even vote.
-func (c *Config) checkRaftFiles(ps *problems) {
-	r := c.Raft
-	if !r.OwnCertificates() || len(c.ByRaft()) == 0 {
+func (k *validator) checkRaftFiles() {
+	r := k.Raft
+	if !r.OwnCertificates() || len(k.ByRaft()) == 0 {
 		return
 	}
 	bad := func(key string, err error) {
 		if err != nil {
-			ps.add(c.near(key), key, "%v", err)
+			k.bad(key, "%v", err)
 		}
 	}
 	bad("raft.certificate", lookAtOwnPair(r.Certificate, r.PrivateKey))
@@ -35,48 +35,56 @@ func (c *Config) checkRaftFiles(ps *problems) {
 // noteFiles notes what the checks would not find on this machine. It is no problem: kubeadm init makes such files, and the checks
 // read them again until they are good.
 func (c *Config) noteFiles() {
+	n := (*notes)(&c.Warnings)
 	for i := range c.VIPs {
 		v := &c.VIPs[i]
 		at := func(key string) string { return fmt.Sprintf("%s[%d].%s", vipsKey, i, key) }
-		c.noteInterface(at("interface"), v.Interface)
-		c.noteSpread(at("spread"), v)
+		n.link(at("interface"), v.Interface)
+		if c.Key.File == "" {
+			n.spread(at("spread"), v)
+		}
 		for j, b := range v.Spread.Backends {
 			if h, asked := v.BackendCheck(b); asked && h.CA != "" {
 				key := "spread.backendCheck.ca"
 				if b.Check.CA != "" || v.Spread.BackendCheck.Resolved().CA == "" {
 					key = fmt.Sprintf("%s[%d].check.ca", spreadBackends, j)
 				}
-				c.noteCheck(at(key), lookAtCA(h.CA))
+				n.check(at(key), lookAtCA(h.CA))
 			}
 		}
 		if len(v.Checks) == 0 {
-			c.noteCheck(at("check.ca"), lookAtCA(v.Check.Resolved().CA))
+			n.check(at("check.ca"), lookAtCA(v.Check.Resolved().CA))
 		}
 		for j := range v.Checks {
 			h := &v.Checks[j]
 			of := func(key string) string { return at(fmt.Sprintf("%s[%d].%s", checksKey, j, key)) }
-			c.noteCheck(of("ca"), lookAtCA(h.CA))
-			c.noteCheck(of("clientCert"), lookAtPair(h.ClientCert, h.ClientKey))
-			c.noteCheck(of("tokenFile"), lookAtToken(h.TokenFile))
-			c.noteInterface(of("interface"), h.Interface)
+			n.check(of("ca"), lookAtCA(h.CA))
+			n.check(of("clientCert"), lookAtPair(h.ClientCert, h.ClientKey))
+			n.check(of("tokenFile"), lookAtToken(h.TokenFile))
+			n.link(of("interface"), h.Interface)
 		}
 	}
-	c.credentials(c.noteCredential)
+	credentials(c.VIPs, n.credential)
 }
 
-func (c *Config) noteCheck(key string, err error) {
+// notes are what is wrong and no problem.
+type notes []string
+
+func (n *notes) add(format string, args ...any) { *n = append(*n, fmt.Sprintf(format, args...)) }
+
+func (n *notes) check(key string, err error) {
 	if err == nil {
 		return
 	}
-	if text := fmt.Sprintf("%s: %v; the check fails until that has changed", key, err); !slices.Contains(c.Warnings, text) {
-		c.Warnings = append(c.Warnings, text)
+	if text := fmt.Sprintf("%s: %v; the check fails until that has changed", key, err); !slices.Contains(*n, text) {
+		*n = append(*n, text)
 	}
 }
 
 // credentials tells of the files by which checks show who this node is.
-func (c *Config) credentials(tell func(key, path string)) {
-	for i := range c.VIPs {
-		for j, h := range c.VIPs[i].Checks {
+func credentials(vips []VIP, tell func(key, path string)) {
+	for i := range vips {
+		for j, h := range vips[i].Checks {
 			at := func(key string) string { return fmt.Sprintf("%s[%d].%s[%d].%s", vipsKey, i, checksKey, j, key) }
 			tell(at("clientKey"), cmp.Or(h.ClientKey, h.ClientCert))
 			tell(at("tokenFile"), h.TokenFile)
@@ -85,34 +93,31 @@ func (c *Config) credentials(tell func(key, path string)) {
 }
 
 // checkCredentials refuses those that every user may read.
-func (c *Config) checkCredentials(ps *problems) {
-	c.credentials(func(key, path string) {
+func (k *validator) checkCredentials() {
+	credentials(k.VIPs, func(key, path string) {
 		if err := secretToOthers(path); err != nil && forAnybody(path) {
-			ps.add(c.near(key), key, "%s: every user may read it: %v", path, err)
+			k.bad(key, "%s: every user may read it: %v", path, err)
 		}
 	})
 }
 
-// noteCredential notes one that a group may read. It is used all the same: the program that has made the file may need the group.
-func (c *Config) noteCredential(key, path string) {
+// credential notes one that a group may read. It is used all the same: the program that has made the file may need the group.
+func (n *notes) credential(key, path string) {
 	if err := secretToOthers(path); err != nil && !forAnybody(path) {
-		c.Warnings = append(c.Warnings, fmt.Sprintf("%s: %s: %v", key, path, err))
+		n.add("%s: %s: %v", key, path, err)
 	}
 }
 
-// noteSpread notes an entry that takes any member's word for its share of the connections.
-func (c *Config) noteSpread(key string, v *VIP) {
-	if c.Key.File == "" && v.Spread.Via != ViaOff && len(v.Spread.Members) == 0 && len(v.Spread.Backends) == 0 && !v.External() {
-		c.Warnings = append(c.Warnings, key+": spread without key.file and without spread.members: whoever is on the link can get connections by a forged HELLO, as by forged ARP; want a key, or the list of the members")
+// spread notes an entry that without a key takes any member's word for its share of the connections.
+func (n *notes) spread(key string, v *VIP) {
+	if v.Spread.Via != ViaOff && len(v.Spread.Members) == 0 && len(v.Spread.Backends) == 0 && !v.External() {
+		n.add("%s: spread without key.file and without spread.members: whoever is on the link can get connections by a forged HELLO, as by forged ARP; want a key, or the list of the members", key)
 	}
 }
 
-func (c *Config) noteInterface(key, name string) {
-	if name == "" {
-		return
-	}
-	if !HasInterface(name) {
-		c.Warnings = append(c.Warnings, fmt.Sprintf("%s: there is no interface %s here now", key, name))
+func (n *notes) link(key, name string) {
+	if name != "" && !HasInterface(name) {
+		n.add("%s: there is no interface %s here now", key, name)
 	}
 }
 

@@ -48,39 +48,39 @@ func followOptions() []Option {
 }
 
 // checkFollow refuses what does not fit together.
-func (c *Config) checkFollow(ps *problems) {
-	for _, m := range c.Follow.Members {
-		if c.isVirtual(m) {
-			ps.add(c.near("follow.members"), "follow.members", "%s is a virtual address, want a member's own: a follower asks the virtual addresses anyway", m)
+func (k *validator) checkFollow() {
+	for _, m := range k.Follow.Members {
+		if k.isVirtual(m) {
+			k.bad("follow.members", "%s is a virtual address, want a member's own: a follower asks the virtual addresses anyway", m)
 		}
 	}
-	if host, _, err := net.SplitHostPort(c.Follow.Listen); err == nil && host != "localhost" {
+	if host, _, err := net.SplitHostPort(k.Follow.Listen); err == nil && host != "localhost" {
 		if a, err := netip.ParseAddr(host); err == nil && !a.IsLoopback() {
-			ps.add(c.near("follow.listen"), "follow.listen", "%s is not on the loopback interface, want an address such as 127.0.0.1:9443: other hosts use the virtual address", c.Follow.Listen)
+			k.bad("follow.listen", "%s is not on the loopback interface, want an address such as 127.0.0.1:9443: other hosts use the virtual address", k.Follow.Listen)
 		}
 	}
-	if c.Follow.OnMembers {
-		c.checkFollowOnMembers(ps)
+	if k.Follow.OnMembers {
+		k.checkFollowOnMembers()
 	}
 }
 
 // checkFollowOnMembers refuses a listener of members that would have nothing to do, or be in the way of what they serve.
-func (c *Config) checkFollowOnMembers(ps *problems) {
+func (k *validator) checkFollowOnMembers() {
 	const key = "follow.onMembers"
-	if c.Follow.Listen == "" {
-		ps.add(c.near(key), key, "set without follow.listen, want both, such as follow.listen: 127.0.0.1:9443")
+	if k.Follow.Listen == "" {
+		k.bad(key, "set without follow.listen, want both, such as follow.listen: 127.0.0.1:9443")
 		return
 	}
 	external := func(v VIP) bool { return v.External() }
-	if followed := c.Followed(); len(c.FollowTargets()) == 0 && (len(followed) == 0 || !slices.ContainsFunc(followed, external)) {
-		ps.add(c.near(key), key, "there is nothing to pass connections on to, want the first entry that is spread over its members to have a TCP port")
+	if followed := k.Followed(); len(k.FollowTargets()) == 0 && (len(followed) == 0 || !slices.ContainsFunc(followed, external)) {
+		k.bad(key, "there is nothing to pass connections on to, want the first entry that is spread over its members to have a TCP port")
 	}
-	_, port, _ := net.SplitHostPort(c.Follow.Listen)
-	for _, v := range c.VIPs {
+	_, port, _ := net.SplitHostPort(k.Follow.Listen)
+	for _, v := range k.VIPs {
 		for _, p := range v.spreadPorts() {
 			if p.Protocol == ProtocolTCP && len(v.Spread.Backends) == 0 && port == strconv.Itoa(int(p.Target)) {
-				ps.add(c.near("follow.listen"), "follow.listen",
-					"%s has the port at which the members serve %s, want another one with follow.onMembers, such as 127.0.0.1:9443: the service could not listen there", c.Follow.Listen, v.Name)
+				k.bad("follow.listen",
+					"%s has the port at which the members serve %s, want another one with follow.onMembers, such as 127.0.0.1:9443: the service could not listen there", k.Follow.Listen, v.Name)
 				return
 			}
 		}

@@ -27,20 +27,20 @@ func (h Health) Port() uint16 {
 }
 
 // checkHealth refuses an address at which no listener can be.
-func (c *Config) checkHealth(ps *problems) {
-	bad := func(format string, args ...any) { ps.add(c.near("health.address"), "health.address", format, args...) }
-	if c.Health.Address == "" {
+func (k *validator) checkHealth() {
+	bad := func(format string, args ...any) { k.bad("health.address", format, args...) }
+	if k.Health.Address == "" {
 		return
 	}
-	_, port, _ := net.SplitHostPort(c.Metrics.Address)
-	switch v := c.virtualHost(c.Health.Address); {
+	_, port, _ := net.SplitHostPort(k.Metrics.Address)
+	switch v := k.virtualHost(k.Health.Address); {
 	case v != "":
 		bad("%s is a virtual address, which comes and goes, want one of the node's own, or 0.0.0.0 for all of these", v)
-	case c.Health.Port() == 0:
-		bad("%s has no port, want the one that balancers ask, such as 9647", c.Health.Address)
-	case c.Health.Port() == c.Port && len(c.ByRaft()) > 0:
-		bad("%s has the port of the members, by which they elect; want another one, such as 9647", c.Health.Address)
-	case port == strconv.Itoa(int(c.Health.Port())):
-		bad("%s has the port of metrics.address %s, want another one, such as 9647", c.Health.Address, c.Metrics.Address)
+	case k.Health.Port() == 0:
+		bad("%s has no port, want the one that balancers ask, such as 9647", k.Health.Address)
+	case k.Health.Port() == k.Port && len(k.ByRaft()) > 0:
+		bad("%s has the port of the members, by which they elect; want another one, such as 9647", k.Health.Address)
+	case port == strconv.Itoa(int(k.Health.Port())):
+		bad("%s has the port of metrics.address %s, want another one, such as 9647", k.Health.Address, k.Metrics.Address)
 	}
 }

@@ -13,7 +13,7 @@ func (k vipValidator) hooks() {
 	for i := range k.v.Hooks {
 		h := &k.v.Hooks[i]
 		fail := k.failHook(i)
-		switch given := k.c.Origin(hookKey(k.i, i, "command")).Source != Default; {
+		switch given := k.Origin(hookKey(k.i, i, "command")).Source != Default; {
 		case !given:
 			fail("command", "missing, want a list that begins with an absolute path")
 		case len(h.Command) == 0 || !filepath.IsAbs(h.Command[0]):
@@ -22,7 +22,7 @@ func (k vipValidator) hooks() {
 		if h.User == "" {
 			fail("user", "missing, want who the program runs as, such as nobody, or root where it has to be")
 		}
-		if k.c.Origin(hookKey(k.i, i, "states")).Source != Default && len(h.States) == 0 {
+		if k.Origin(hookKey(k.i, i, "states")).Source != Default && len(h.States) == 0 {
 			fail("states", "an empty list, want at least one state, or the key removed for all of them")
 		}
 		if h.Type == HookGroup && k.v.Group == "" {
@@ -43,24 +43,24 @@ func (k vipValidator) failHook(hook int) func(key, format string, args ...any) {
 }
 
 // validateGroupNames refuses two names for one group, and a FIFO's user without a FIFO.
-func (c *Config) validateGroupNames(ps *problems) {
+func (k *validator) validateGroupNames() {
 	first := map[string]int{}
-	for i, v := range c.VIPs {
+	for i, v := range k.VIPs {
 		at := fmt.Sprintf("%s[%d].keepalivedGroupName", vipsKey, i)
 		if v.KeepalivedGroupName == "" {
 			continue
 		}
 		if v.Group == "" {
-			ps.add(c.near(at), at, "%s, but the entry is in no group, want group, too, or no keepalivedGroupName", v.KeepalivedGroupName)
+			k.bad(at, "%s, but the entry is in no group, want group, too, or no keepalivedGroupName", v.KeepalivedGroupName)
 			continue
 		}
-		if j, known := first[v.Group]; known && c.VIPs[j].KeepalivedGroupName != v.KeepalivedGroupName {
-			ps.add(c.near(at), at, "%s, but %s[%d] calls the group %s, want one name", v.KeepalivedGroupName, vipsKey, j, c.VIPs[j].KeepalivedGroupName)
+		if j, known := first[v.Group]; known && k.VIPs[j].KeepalivedGroupName != v.KeepalivedGroupName {
+			k.bad(at, "%s, but %s[%d] calls the group %s, want one name", v.KeepalivedGroupName, vipsKey, j, k.VIPs[j].KeepalivedGroupName)
 			continue
 		}
 		first[v.Group] = i
 	}
-	if c.FIFO.User != "" && c.FIFO.Path == "" {
-		ps.add(c.near("notifyFIFO.user"), "notifyFIFO.user", "set without notifyFIFO.path, want both")
+	if k.FIFO.User != "" && k.FIFO.Path == "" {
+		k.bad("notifyFIFO.user", "set without notifyFIFO.path, want both")
 	}
 }

@@ -112,57 +112,55 @@ func NewKey() []byte {
 func KeyFile(key []byte) []byte { return []byte(hex.EncodeToString(key) + "\n") }
 
 // checkKey refuses what does not fit together.
-func (c *Config) checkKey(ps *problems) {
-	k := c.Key
-	if k.File == "" {
+func (k *validator) checkKey() {
+	if k.Key.File == "" {
 		for _, key := range []string{"key.id", "key.accept", "key.mode", "key.window"} {
-			if o := c.Origin(key); o.Source != Default {
-				ps.add(o, key, "set without key.file, want both or neither")
+			if o := k.Origin(key); o.Source != Default {
+				k.add(o, key, "set without key.file, want both or neither")
 			}
 		}
 		return
 	}
-	seen := map[uint8]bool{k.ID: true}
-	for _, ref := range k.Accept {
+	seen := map[uint8]bool{k.Key.ID: true}
+	for _, ref := range k.Key.Accept {
 		if seen[ref.ID] {
-			ps.add(c.Origin("key.accept"), "key.accept", "key id %d is given twice (key.id is %d), want each once", ref.ID, k.ID)
+			k.add(k.Origin("key.accept"), "key.accept", "key id %d is given twice (key.id is %d), want each once", ref.ID, k.Key.ID)
 		}
 		seen[ref.ID] = true
 	}
 }
 
 // checkFiles reads the secrets and certificates that the configuration names, and looks for the programs.
-func (c *Config) checkFiles() error {
-	var ps problems
-	if c.Key.File != "" {
-		if _, err := c.Key.held.key(c.Key.File); err != nil {
-			ps.add(c.Origin("key.file"), "key.file", "%v", err)
+func (k *validator) checkFiles() error {
+	if k.Key.File != "" {
+		if _, err := k.Key.held.key(k.Key.File); err != nil {
+			k.add(k.Origin("key.file"), "key.file", "%v", err)
 		}
 	}
-	for _, ref := range c.Key.Accept {
-		if _, err := c.Key.held.key(ref.File); err != nil {
-			ps.add(c.Origin("key.accept"), "key.accept", "%v", err)
+	for _, ref := range k.Key.Accept {
+		if _, err := k.Key.held.key(ref.File); err != nil {
+			k.add(k.Origin("key.accept"), "key.accept", "%v", err)
 		}
 	}
-	for i := range c.VIPs {
-		v := &c.VIPs[i].VRRP
+	for i := range k.VIPs {
+		v := &k.VIPs[i].VRRP
 		if v.PasswordFile == "" {
 			continue
 		}
 		key := fmt.Sprintf("%s[%d].vrrp.passwordFile", vipsKey, i)
 		var err error
-		if v.Password, err = c.Key.held.password(v.PasswordFile); err != nil {
-			ps.add(c.Origin(key), key, "%v", err)
+		if v.Password, err = k.Key.held.password(v.PasswordFile); err != nil {
+			k.add(k.Origin(key), key, "%v", err)
 		}
 	}
-	if c.Follow.KeyFile != "" {
-		if _, err := LoadKey(c.Follow.KeyFile); err != nil && !errors.Is(err, fs.ErrNotExist) { // which only followers have
-			ps.add(c.Origin("follow.keyFile"), "follow.keyFile", "%v", err)
+	if k.Follow.KeyFile != "" {
+		if _, err := LoadKey(k.Follow.KeyFile); err != nil && !errors.Is(err, fs.ErrNotExist) { // which only followers have
+			k.add(k.Origin("follow.keyFile"), "follow.keyFile", "%v", err)
 		}
 	}
-	c.checkRaftFiles(&ps)
-	c.checkMetricsFiles(&ps)
-	c.checkCredentials(&ps)
-	c.checkPrograms(&ps)
-	return ps.err()
+	k.checkRaftFiles()
+	k.checkMetricsFiles()
+	k.checkCredentials()
+	k.checkPrograms()
+	return k.err()
 }

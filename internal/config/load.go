@@ -46,7 +46,7 @@ func Load(in Input) (*Config, error) {
 		return nil, err
 	}
 	if !in.Elsewhere {
-		if err := c.checkFiles(); err != nil {
+		if err := (&validator{Config: c}).checkFiles(); err != nil {
 			return nil, err
 		}
 		c.noteFiles()

@@ -89,11 +89,10 @@ func (m Metrics) ExposedPort() int {
 }
 
 // checkMetrics refuses what does not fit together.
-func (c *Config) checkMetrics(ps *problems) {
-	m := c.Metrics
-	bad := func(key, format string, args ...any) { ps.add(c.near(key), key, format, args...) }
-	if v := c.virtualHost(m.Address); v != "" {
-		bad("metrics.address", "%s is a virtual address, which comes and goes, want one of the node's own, or 0.0.0.0 for all of these", v)
+func (k *validator) checkMetrics() {
+	m := k.Metrics
+	if v := k.virtualHost(m.Address); v != "" {
+		k.bad("metrics.address", "%s is a virtual address, which comes and goes, want one of the node's own, or 0.0.0.0 for all of these", v)
 	}
 	page := ""
 	if m.Page {
@@ -101,30 +100,30 @@ func (c *Config) checkMetrics(ps *problems) {
 	}
 	for _, set := range [][2]string{{"metrics.page", page}, {"metrics.certificate", m.Certificate}, {"metrics.privateKey", m.PrivateKey}, {"metrics.tokenFile", m.TokenFile}} {
 		if set[1] != "" && !m.Exposed() {
-			bad(set[0], "set while metrics.address is %s, which no other host reaches, want an address of the node there, or 0.0.0.0:9645", listener(metricsExample).format(m.Address))
+			k.bad(set[0], "set while metrics.address is %s, which no other host reaches, want an address of the node there, or 0.0.0.0:9645", listener(metricsExample).format(m.Address))
 			return
 		}
 	}
 	switch {
 	case m.Certificate != "":
 	case m.PrivateKey != "":
-		bad("metrics.privateKey", "set without metrics.certificate, want both or neither")
+		k.bad("metrics.privateKey", "set without metrics.certificate, want both or neither")
 	case m.TokenFile != "":
-		bad("metrics.tokenFile", "set without metrics.certificate: everybody on the way could read the token, want a certificate beside it")
+		k.bad("metrics.tokenFile", "set without metrics.certificate: everybody on the way could read the token, want a certificate beside it")
 	}
 }
 
 // checkMetricsFiles reads what the listener needs to start.
-func (c *Config) checkMetricsFiles(ps *problems) {
-	m := c.Metrics
+func (k *validator) checkMetricsFiles() {
+	m := k.Metrics
 	if err := lookAtOwnPair(m.Certificate, m.PrivateKey); err != nil {
-		ps.add(c.near("metrics.certificate"), "metrics.certificate", "%v", err)
+		k.bad("metrics.certificate", "%v", err)
 	}
 	if m.TokenFile == "" {
 		return
 	}
 	if _, err := LoadToken(m.TokenFile); err != nil {
-		ps.add(c.near("metrics.tokenFile"), "metrics.tokenFile", "%v", err)
+		k.bad("metrics.tokenFile", "%v", err)
 	}
 }
 

@@ -66,14 +66,14 @@ func raftOptions() []Option {
 
 // raft complains about what an election by Raft lacks.
 func (k vipValidator) raft() {
-	r := k.c.Raft
+	r := k.Raft
 	switch {
 	case len(r.Peers) == 0:
 		k.fail("election", "raft without raft.peers, want the nodes' own addresses there")
-	case k.c.Key.File == "" && !r.OwnCertificates():
+	case k.Key.File == "" && !r.OwnCertificates():
 		k.fail("election", "raft without a shared key: set key.file (keepvip key generate makes one), or raft.certificate, raft.privateKey and raft.ca")
 	}
-	if k.c.Port == 0 {
+	if k.Port == 0 {
 		k.fail("election", "raft with port 0, want the TCP port of its members there")
 	}
 	if k.v.Group != "" {
@@ -85,27 +85,26 @@ func (k vipValidator) raft() {
 }
 
 // checkRaft complains about the section itself.
-func (c *Config) checkRaft(ps *problems) {
-	r := c.Raft
-	bad := func(key, format string, args ...any) { ps.add(c.near(key), key, format, args...) }
+func (k *validator) checkRaft() {
+	r := k.Raft
 	if n := len(r.Peers); n > maxPeers {
-		bad("raft.peers", "%d of them, want at most %d", n, maxPeers)
+		k.bad("raft.peers", "%d of them, want at most %d", n, maxPeers)
 	}
 	for _, p := range r.Peers {
-		if c.isVirtual(p) {
-			bad("raft.peers", "%s is a virtual address, want a node's own", p)
+		if k.isVirtual(p) {
+			k.bad("raft.peers", "%s is a virtual address, want a node's own", p)
 		}
 	}
 	holders := len(r.Peers)
 	for _, w := range r.Witnesses {
 		if !slices.Contains(r.Peers, w) {
-			bad("raft.witnesses", "%s is not among raft.peers, want it there, too", w)
+			k.bad("raft.witnesses", "%s is not among raft.peers, want it there, too", w)
 			continue
 		}
 		holders--
 	}
 	if len(r.Peers) > 0 && holders == 0 {
-		bad("raft.witnesses", "all of raft.peers, want at least one that can hold the addresses")
+		k.bad("raft.witnesses", "all of raft.peers, want at least one that can hold the addresses")
 	}
 	set := 0
 	for _, f := range []string{r.Certificate, r.PrivateKey, r.CA} {
@@ -114,7 +113,7 @@ func (c *Config) checkRaft(ps *problems) {
 		}
 	}
 	if set != 0 && set != 3 {
-		bad("raft.certificate", "%s set, want all three of raft.certificate, raft.privateKey and raft.ca, or none", fmt.Sprintf("%d of 3 files", set))
+		k.bad("raft.certificate", "%s set, want all three of raft.certificate, raft.privateKey and raft.ca, or none", fmt.Sprintf("%d of 3 files", set))
 	}
 }
 
@@ -122,16 +121,16 @@ func (c *Config) checkRaft(ps *problems) {
 const mostSpreadByRaft = 32
 
 // checkSpreadByRaft refuses those of which the members would not know of each other.
-func (c *Config) checkSpreadByRaft(ps *problems) {
+func (k *validator) checkSpreadByRaft() {
 	n := 0
-	for i := range c.VIPs {
-		v := &c.VIPs[i]
+	for i := range k.VIPs {
+		v := &k.VIPs[i]
 		if v.Election != ElectionRaft || v.Spread.Via == ViaOff {
 			continue
 		}
 		if n++; n > mostSpreadByRaft {
 			at := fmt.Sprintf("%s[%d].spread.via", vipsKey, i)
-			ps.add(c.near(at), at, "%d entries are spread with election raft, want %d at most: spread off, or election vrrp", n, mostSpreadByRaft)
+			k.bad(at, "%d entries are spread with election raft, want %d at most: spread off, or election vrrp", n, mostSpreadByRaft)
 			return
 		}
 	}

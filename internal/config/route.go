@@ -89,7 +89,7 @@ func (c *Config) deriveLocal(i int) {
 // local refuses what needs an election, or other nodes.
 func (k vipValidator) local() {
 	set := func(key string) bool {
-		return k.c.Origin(fmt.Sprintf("%s[%d].%s", vipsKey, k.i, key)).Source != Default
+		return k.Origin(fmt.Sprintf("%s[%d].%s", vipsKey, k.i, key)).Source != Default
 	}
 	switch v := k.v; {
 	case v.External():
@@ -103,7 +103,7 @@ func (k vipValidator) local() {
 		k.fail("group", "%s with election local, by which nothing moves; want none", v.Group)
 	case set("priority"):
 		k.fail("priority", "%d with election local, by which each fit node serves; want none", v.Priority)
-	case v.Check.WhenAllUnhealthy == Hold && k.c.Port == 0:
+	case v.Check.WhenAllUnhealthy == Hold && k.Port == 0:
 		k.fail("check.whenAllUnhealthy", "hold with election local and port 0, without which the nodes do not know each other; want release, or a port")
 	case len(v.RoutedPorts()) == 0:
 		k.fail(spreadPorts, "missing, and no check names a port; want the ports at which clients connect, such as [{port: 6443}]")

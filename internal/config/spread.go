@@ -159,7 +159,7 @@ func (k vipValidator) spread() {
 	}
 	via, members := k.v.Spread.Via, len(k.v.Spread.Backends) == 0
 	switch {
-	case k.c.Port == 0 && members:
+	case k.Port == 0 && members:
 		k.fail("spread.via", "%s with port 0, so that the members do not know each other; want another port, the same on all nodes, or spread off", via)
 	case len(k.v.Elsewhere) > 0:
 		k.fail("spread.via", "%s with elsewhere, want an entry for each interface, with the same group", via)
@@ -186,7 +186,7 @@ func (k vipValidator) spreadPorts() {
 			k.fail(at("port"), "missing, want the port that clients connect to")
 			continue
 		}
-		if p.Port == k.c.Port && (p.Protocol == ProtocolUDP || len(k.c.ByRaft()) > 0) {
+		if p.Port == k.Port && (p.Protocol == ProtocolUDP || len(k.ByRaft()) > 0) {
 			k.fail(at("port"), "%d of %s is the port of the members themselves; want another one, or another port for them", p.Port, p.Protocol)
 		}
 		if j, taken := first[front{p.Protocol, p.Port}]; taken {
@@ -208,7 +208,7 @@ func (k vipValidator) spreadMembers() {
 		switch {
 		case len(k.v.Addresses) > 0 && m.Is4() != k.v.First().Is4():
 			k.fail("spread.members", "%s, want the family of the first address %s", m, k.v.First())
-		case k.c.isVirtual(m):
+		case k.isVirtual(m):
 			k.fail("spread.members", "%s is a virtual address, want a node's own", m)
 		}
 	}

@@ -28,16 +28,16 @@ const minSilence = 30 * time.Millisecond
 
 // Validate checks what spans several values. The error joins one [Problem] for each thing wrong.
 func (c *Config) Validate() error {
-	var ps problems
+	k := validator{Config: c}
 	if len(c.VIPs) == 0 {
-		ps.add(c.near(vipsKey), vipsKey, "no virtual address, want --vip ADDRESS or a file with %s", vipsKey)
+		k.bad(vipsKey, "no virtual address, want --vip ADDRESS or a file with %s", vipsKey)
 	}
 	if len(c.VIPs) > maxVIPs {
-		ps.add(c.near(vipsKey), vipsKey, "%d entries, want at most %d: an entry can have several addresses", len(c.VIPs), maxVIPs)
-		return ps.err()
+		k.bad(vipsKey, "%d entries, want at most %d: an entry can have several addresses", len(c.VIPs), maxVIPs)
+		return k.err()
 	}
 	for i := range c.VIPs {
-		v := vipValidator{c: c, ps: &ps, i: i, v: &c.VIPs[i]}
+		v := vipValidator{&k, i, &c.VIPs[i]}
 		v.addresses()
 		switch v.v.Election {
 		case ElectionVRRP:
@@ -57,19 +57,28 @@ func (c *Config) Validate() error {
 		v.virtualMAC()
 		v.dhcp()
 	}
-	c.validateGroupNames(&ps)
-	c.checkKey(&ps)
-	c.checkRaft(&ps)
-	c.checkSpreadByRaft(&ps)
-	c.checkFollow(&ps)
-	c.checkMetrics(&ps)
-	c.checkHealth(&ps)
-	c.validateNames(&ps)
-	c.validateUnique(&ps)
-	c.validateVRIDs(&ps)
-	c.validateGroups(&ps)
-	return ps.err()
+	k.validateGroupNames()
+	k.checkKey()
+	k.checkRaft()
+	k.checkSpreadByRaft()
+	k.checkFollow()
+	k.checkMetrics()
+	k.checkHealth()
+	k.validateNames()
+	k.validateUnique()
+	k.validateVRIDs()
+	k.validateGroups()
+	return k.err()
 }
+
+// validator looks at a configuration as a whole, and collects what is wrong with it.
+type validator struct {
+	*Config
+	problems
+}
+
+// bad complains about a key.
+func (k *validator) bad(key, format string, args ...any) { k.add(k.near(key), key, format, args...) }
 
 // near is the origin of a key, or of the nearest thing around it, or the file.
 func (c *Config) near(key string) Origin {
@@ -87,16 +96,14 @@ func (c *Config) near(key string) Origin {
 
 // vipValidator validates one VIP.
 type vipValidator struct {
-	c  *Config
-	ps *problems
-	i  int
-	v  *VIP
+	*validator
+	i int
+	v *VIP
 }
 
 // fail complains about a key of the VIP, such as "vrrp.id".
 func (k vipValidator) fail(key, format string, args ...any) {
-	at := fmt.Sprintf("%s[%d].%s", vipsKey, k.i, key)
-	k.ps.add(k.c.near(at), at, format, args...)
+	k.bad(fmt.Sprintf("%s[%d].%s", vipsKey, k.i, key), format, args...)
 }
 
 func (k vipValidator) addresses() {
@@ -126,14 +133,14 @@ func (k vipValidator) vrrp() {
 	} else if r.PasswordFile != "" {
 		k.fail("vrrp.passwordFile", "set with vrrp.version %d, which has no password, want vrrp.version 2 or a key instead", r.Version)
 	}
-	if r.PasswordFile != "" && k.c.Key.File != "" {
+	if r.PasswordFile != "" && k.Key.File != "" {
 		k.fail("vrrp.passwordFile", "set beside key.file, want one of them: a key makes the password useless")
 	}
 	// The lease of the fence is this time less 10 ms, and has to be longer than an advertisement may be late.
 	if silence := time.Duration(r.DownTimerAdverts) * r.AdvertisementInterval; silence < minSilence {
 		k.fail("vrrp.downTimerAdverts", "%d of %v, want at least %v in all", r.DownTimerAdverts, r.AdvertisementInterval, minSilence)
 	}
-	if k.c.Origin(fmt.Sprintf("%s[%d].priority", vipsKey, k.i)).Source != Default && r.Owner {
+	if k.Origin(fmt.Sprintf("%s[%d].priority", vipsKey, k.i)).Source != Default && r.Owner {
 		k.fail("priority", "%d with vrrp.owner, whose priority is 255, want one of the two", k.v.Priority)
 	}
 	if r.PreemptDelay > 0 && !r.Preempt {
@@ -161,7 +168,7 @@ func (k vipValidator) vrrp() {
 	case !r.Source.IsValid():
 	case len(k.v.Addresses) > 0 && r.Source.Is4() != k.v.First().Is4():
 		k.fail("vrrp.source", "%s, want the family of the first address %s", r.Source, k.v.First())
-	case k.c.isVirtual(r.Source):
+	case k.isVirtual(r.Source):
 		k.fail("vrrp.source", "%s is a virtual address, want a node's own", r.Source)
 	}
 	k.detector()
@@ -169,7 +176,7 @@ func (k vipValidator) vrrp() {
 		switch {
 		case len(k.v.Addresses) > 0 && peer.Is4() != k.v.First().Is4():
 			k.fail("vrrp.peers", "%s, want the family of the first address %s", peer, k.v.First())
-		case k.c.isVirtual(peer):
+		case k.isVirtual(peer):
 			k.fail("vrrp.peers", "%s is a virtual address, want a node's own", peer)
 		}
 	}
@@ -188,7 +195,7 @@ func (k vipValidator) detector() {
 		case w.Gateway:
 		case len(k.v.Addresses) > 0 && host.Is4() != k.v.First().Is4():
 			k.fail("vrrp.detectorWitness", "%s, want the family of the first address %s", host, k.v.First())
-		case k.c.isVirtual(host):
+		case k.isVirtual(host):
 			k.fail("vrrp.detectorWitness", "%s is a virtual address, want a host that does not move, such as the gateway", host)
 		case slices.Contains(r.Peers, host):
 			k.fail("vrrp.detectorWitness", "%s is in vrrp.peers, want a host beside the nodes, such as the gateway", host)
@@ -198,7 +205,7 @@ func (k vipValidator) detector() {
 		return
 	}
 	switch {
-	case k.c.Port == 0:
+	case k.Port == 0:
 		k.fail("vrrp.detector", "fast with port 0, want a port: the nodes tell each other there what they find")
 	case k.v.Group != "":
 		k.fail("vrrp.detector", "fast with a group, want plain: the entries of a group move together, by their advertisements")
@@ -213,21 +220,21 @@ func (k vipValidator) detector() {
 const notThisNode = "%s asks the virtual address %s, so that the holder would answer for every node; want an address of this node, such as 127.0.0.1"
 
 // virtualHost is the virtual address that a URL, tcp://host:port or host:port names, "" if it names none.
-func (c *Config) virtualHost(target string) string {
+func (k *validator) virtualHost(target string) string {
 	host, _, _ := net.SplitHostPort(target)
 	if u, err := url.Parse(target); err == nil && strings.Contains(target, "://") {
 		host = u.Hostname()
 	}
 	a, err := netip.ParseAddr(host)
 	a = a.Unmap().WithZone("")
-	if err != nil || !c.isVirtual(a) {
+	if err != nil || !k.isVirtual(a) {
 		return ""
 	}
 	return a.String()
 }
 
-func (c *Config) isVirtual(a netip.Addr) bool {
-	return slices.ContainsFunc(c.VIPs, func(v VIP) bool {
+func (k *validator) isVirtual(a netip.Addr) bool {
+	return slices.ContainsFunc(k.VIPs, func(v VIP) bool {
 		return slices.ContainsFunc(v.Addresses, func(p netip.Prefix) bool { return p.Addr() == a })
 	})
 }
@@ -240,7 +247,7 @@ func (k vipValidator) health() {
 	case h.ServerName != "" && h.CA == "":
 		k.fail("check.serverName", "set without check.ca, so that nothing is verified; want both or neither")
 	}
-	if at := k.c.virtualHost(h.URL); at != "" {
+	if at := k.virtualHost(h.URL); at != "" {
 		k.fail("check.url", notThisNode, show(h.URL), at)
 	}
 	// A node whose every probe may take longer than the daemon's other timers would look healthy for minutes.
@@ -249,29 +256,29 @@ func (k vipValidator) health() {
 	}
 }
 
-func (c *Config) validateNames(ps *problems) {
+func (k *validator) validateNames() {
 	first := map[string]int{}
-	for i, v := range c.VIPs {
+	for i, v := range k.VIPs {
 		at := fmt.Sprintf("%s[%d].name", vipsKey, i)
-		if len(c.VIPs) > 1 && c.Origin(at).Source == Default {
-			ps.add(c.near(at), at, "missing, want a name of its own for each of several virtual addresses")
+		if len(k.VIPs) > 1 && k.Origin(at).Source == Default {
+			k.bad(at, "missing, want a name of its own for each of several virtual addresses")
 			continue
 		}
 		if j, taken := first[v.Name]; taken {
-			ps.add(c.near(at), at, "%s is also the name of %s[%d], want another", v.Name, vipsKey, j)
+			k.bad(at, "%s is also the name of %s[%d], want another", v.Name, vipsKey, j)
 			continue
 		}
 		first[v.Name] = i
 	}
 }
 
-func (c *Config) validateUnique(ps *problems) {
+func (k *validator) validateUnique() {
 	first := map[netip.Addr]int{}
-	for i, v := range c.VIPs {
+	for i, v := range k.VIPs {
 		for _, p := range v.Addresses {
 			at := fmt.Sprintf("%s[%d].addresses", vipsKey, i)
 			if j, taken := first[p.Addr()]; taken {
-				ps.add(c.near(at), at, "%s is in %s[%d] already, want it once", p.Addr(), vipsKey, j)
+				k.bad(at, "%s is in %s[%d] already, want it once", p.Addr(), vipsKey, j)
 				continue
 			}
 			first[p.Addr()] = i
@@ -282,28 +289,28 @@ func (c *Config) validateUnique(ps *problems) {
 // validateVRIDs refuses two virtual routers that would be one on the wire: same VRID and family on the same link, as far as
 // it is known. Without an interface's name the link is known only on the host, so two of those are taken to share it; one
 // with a name and one without are for [Config.CheckLinks].
-func (c *Config) validateVRIDs(ps *problems) {
-	c.collide(ps, "the same link", func(v VIP) (string, bool) { return v.Interface, true })
+func (k *validator) validateVRIDs() {
+	k.collide("the same link", func(v VIP) (string, bool) { return v.Interface, true })
 }
 
 // CheckLinks refuses two virtual routers with the same VRID and family on one link of this host. link is the name of the
 // interface that a VIP belongs on; false while it is not known. The error joins one [Problem] for each.
 func (c *Config) CheckLinks(link func(VIP) (string, bool)) error {
-	var ps problems
-	c.collide(&ps, "", link)
-	return ps.err()
+	k := validator{Config: c}
+	k.collide("", link)
+	return k.err()
 }
 
 // collide adds a problem for each virtual router that is on a link where another has its VRID. where stands for the link's
 // name.
-func (c *Config) collide(ps *problems, where string, link func(VIP) (string, bool)) {
+func (k *validator) collide(where string, link func(VIP) (string, bool)) {
 	type router struct {
 		id   uint8
 		ipv4 bool
 		link string
 	}
 	first := map[router]int{}
-	for i, v := range c.VIPs {
+	for i, v := range k.VIPs {
 		if len(v.Addresses) == 0 && !v.HooksOnly || v.Election != ElectionVRRP {
 			continue
 		}
@@ -314,7 +321,7 @@ func (c *Config) collide(ps *problems, where string, link func(VIP) (string, boo
 		r := router{v.VRRP.ID, v.First().Is4(), name}
 		if j, taken := first[r]; taken {
 			at := fmt.Sprintf("%s[%d].vrrp.id", vipsKey, i)
-			ps.add(c.near(at), at, "VRID %d is also that of %s[%d] on %s, want another", v.VRRP.ID, vipsKey, j, cmp.Or(where, name))
+			k.bad(at, "VRID %d is also that of %s[%d] on %s, want another", v.VRRP.ID, vipsKey, j, cmp.Or(where, name))
 			continue
 		}
 		first[r] = i
@@ -327,9 +334,9 @@ func (v VIP) moves() bool {
 }
 
 // validateGroups refuses members that would want to be on different nodes.
-func (c *Config) validateGroups(ps *problems) {
+func (k *validator) validateGroups() {
 	first := map[string]int{}
-	for i, v := range c.VIPs {
+	for i, v := range k.VIPs {
 		if v.Group == "" {
 			continue
 		}
@@ -338,22 +345,22 @@ func (c *Config) validateGroups(ps *problems) {
 			first[v.Group] = i
 			continue
 		}
-		o := c.VIPs[j]
+		o := k.VIPs[j]
 		if v.Priority != o.Priority || v.VRRP.Owner != o.VRRP.Owner || v.VRRP.Preempt != o.VRRP.Preempt {
 			at := fmt.Sprintf("%s[%d].group", vipsKey, i)
-			ps.add(c.near(at), at, "%s has %s[%d] in it, with another priority, vrrp.owner or vrrp.preempt; want the same, as they move together", v.Group, vipsKey, j)
+			k.bad(at, "%s has %s[%d] in it, with another priority, vrrp.owner or vrrp.preempt; want the same, as they move together", v.Group, vipsKey, j)
 		}
 		if !sameSet(v.Candidates, o.Candidates) {
 			at := fmt.Sprintf("%s[%d].group", vipsKey, i)
-			ps.add(c.near(at), at, "%s has %s[%d] in it, with other candidates; want the same, as they move together", v.Group, vipsKey, j)
+			k.bad(at, "%s has %s[%d] in it, with other candidates; want the same, as they move together", v.Group, vipsKey, j)
 		}
 		if v.Mode != o.Mode {
 			at := fmt.Sprintf("%s[%d].mode", vipsKey, i)
-			ps.add(c.near(at), at, "%s, and %s[%d] of the same group has %s; want the same, as they move together", v.Mode, vipsKey, j, o.Mode)
+			k.bad(at, "%s, and %s[%d] of the same group has %s; want the same, as they move together", v.Mode, vipsKey, j, o.Mode)
 		}
 		if v.moves() != o.moves() {
 			at := fmt.Sprintf("%s[%d].group", vipsKey, i)
-			ps.add(c.near(at), at, "%s has %s[%d] in it, and only one of them has a file with a number; want it in both, as the least fit decides for the group", v.Group, vipsKey, j)
+			k.bad(at, "%s has %s[%d] in it, and only one of them has a file with a number; want it in both, as the least fit decides for the group", v.Group, vipsKey, j)
 		}
 	}
 }

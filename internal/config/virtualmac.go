@@ -69,7 +69,7 @@ func (k vipValidator) virtualMAC() {
 	case name == v.Interface:
 		k.fail(key, "%s is the interface itself, want a name for one that keepvip makes, or auto", name)
 	}
-	first := slices.IndexFunc(k.c.VIPs, func(o VIP) bool { return o.VirtualMACInterface() == name })
+	first := slices.IndexFunc(k.VIPs, func(o VIP) bool { return o.VirtualMACInterface() == name })
 	if first < k.i {
 		k.fail(key, "%s is also that of %s[%d], want a name of its own for each", name, vipsKey, first)
 	}
