@@ -148,8 +148,8 @@ func (v VIP) backendPort(b Backend) uint16 {
 }
 
 // askedOf is what a backend is asked, each key from its own entry or from that for all, and how often.
-func (v VIP) askedOf(b Backend) Check {
-	c := v.Spread.BackendCheck
+func (s Spread) askedOf(b Backend) Check {
+	c := s.BackendCheck
 	c.URL, c.CA, c.ServerName = cmp.Or(b.Check.URL, c.URL), cmp.Or(b.Check.CA, c.CA), cmp.Or(b.Check.ServerName, c.ServerName)
 	return c
 }
@@ -161,7 +161,7 @@ func (v VIP) BackendCheck(b Backend) (ListedCheck, bool) {
 		return ListedCheck{}, false
 	}
 	at := func(port string) string { return net.JoinHostPort(b.Addresses[0].String(), port) }
-	asked, service := v.askedOf(b), strconv.Itoa(int(port))
+	asked, service := v.Spread.askedOf(b), strconv.Itoa(int(port))
 	c := asked.Resolved()
 	one := ListedCheck{
 		Kind: CheckHTTPS, CA: c.CA, Insecure: c.CA == "", ServerName: c.ServerName, Watch: true, Interval: c.Interval, Timeout: c.Timeout, Rise: c.Rise, Fall: c.Fall,
@@ -260,7 +260,7 @@ func (k vipValidator) backend(i int, b Backend, first map[netip.Addr]int) {
 			k.fail(at+"addresses", "%s is also that of %s[%d], want it once", a, spreadBackends, j)
 		}
 	}
-	if h := k.v.askedOf(b).Resolved(); b.Check.CA != "" && !strings.HasPrefix(h.URL, "https:") {
+	if h := k.v.Spread.askedOf(b).Resolved(); b.Check.CA != "" && !strings.HasPrefix(h.URL, "https:") {
 		k.fail(at+"check.ca", "set without an https URL, want such a URL, or no CA")
 	}
 	if b.Port != 0 && len(k.v.SpreadPorts()) > 1 {

@@ -328,9 +328,9 @@ func (k *validator) collide(where string, link func(VIP) (string, bool)) {
 	}
 }
 
-// moves tells whether a file's number moves the priority.
-func (v VIP) moves() bool {
-	return slices.ContainsFunc(v.Checks, func(h ListedCheck) bool { return h.Number && h.Weight != 0 })
+// weighed tells whether a file's number moves the priority.
+func weighed(checks []ListedCheck) bool {
+	return slices.ContainsFunc(checks, func(h ListedCheck) bool { return h.Number && h.Weight != 0 })
 }
 
 // validateGroups refuses members that would want to be on different nodes.
@@ -358,7 +358,7 @@ func (k *validator) validateGroups() {
 			at := fmt.Sprintf("%s[%d].mode", vipsKey, i)
 			k.bad(at, "%s, and %s[%d] of the same group has %s; want the same, as they move together", v.Mode, vipsKey, j, o.Mode)
 		}
-		if v.moves() != o.moves() {
+		if weighed(v.Checks) != weighed(o.Checks) {
 			at := fmt.Sprintf("%s[%d].group", vipsKey, i)
 			k.bad(at, "%s has %s[%d] in it, and only one of them has a file with a number; want it in both, as the least fit decides for the group", v.Group, vipsKey, j)
 		}
