@@ -38,13 +38,20 @@ type active struct {
 func (m *Machine) becomeActive(now time.Time, reason Reason) {
 	m.final.stop()
 	m.active = active{}
-	if heard := m.backup.interval; heard < m.cfg.Interval {
-		m.active.pace, m.active.paced = heard, pacedAdverts
-	}
+	m.active.repace(m.backup.interval, m.cfg.Interval)
 	m.backup.reset(m.cfg)
 	m.backup.interval = m.cfg.Interval
 	m.advertise(now)
 	m.change(now, Active, reason)
+}
+
+// repace goes over to another interval: to a longer one after a few advertisements.
+func (a *active) repace(from, to time.Duration) {
+	if to > from {
+		a.pace, a.paced = from, pacedAdverts
+	} else if to < from {
+		a.paced = 0
+	}
 }
 
 // advertise sends an advertisement and restarts the Adver_Timer.
@@ -75,21 +82,21 @@ func (m *Machine) priorityChanged(now time.Time, old uint8) {
 
 // onTick is the last tick that is not more than the interval from now; without ticks, or for an interval too short for
 // them, its end. The wall clock only says which tick: when it is stepped, the next advertisement comes a little sooner, once.
-func (m *Machine) onTick(now time.Time, interval time.Duration) time.Time {
+func (p *parameters) onTick(now time.Time, interval time.Duration) time.Time {
 	at := now.Add(interval)
-	if m.cfg.Tick == 0 || m.cfg.Tick > interval/2 {
+	if p.cfg.Tick == 0 || p.cfg.Tick > interval/2 {
 		return at
 	}
-	return at.Add(-time.Duration(at.UnixNano() % int64(m.cfg.Tick)))
+	return at.Add(-time.Duration(at.UnixNano() % int64(p.cfg.Tick)))
 }
 
 // frozen reports whether the last advertisement is so long ago that a Backup of our own priority may have taken over.
-func (m *Machine) frozen(now time.Time) bool {
-	longest := m.activeDownInterval(m.active.interval)
-	if m.cfg.Prompt {
-		longest = m.missed(m.active.interval)
+func (a *active) frozen(now time.Time, p *parameters) bool {
+	longest := p.activeDownInterval(a.interval)
+	if p.cfg.Prompt {
+		longest = p.missed(a.interval)
 	}
-	return now.Sub(m.active.sent) > longest
+	return now.Sub(a.sent) > longest
 }
 
 // activeReceived is RFC 9568, section 6.4.3, for an advertisement.
@@ -99,16 +106,16 @@ func (m *Machine) activeReceived(now time.Time, r Received) {
 		return
 	}
 	// Priority 0 comes from a router that was Active too: it is as much a rival as one that goes on.
-	if now.Sub(m.active.sent) >= answerGap && m.mayAnswer(now) {
+	if m.active.mayAnswer(now, m.cfg.Interval) {
 		m.advertise(now)
 	}
 	m.actions = append(m.actions, Reannounce{Rival: r.Source})
 }
 
-// mayAnswer bounds the answers in the long run.
-func (m *Machine) mayAnswer(now time.Time) bool {
-	every, a := m.cfg.Interval/answersEach, &m.active
-	if a.answered.Sub(now) > (answerBurst-1)*every {
+// mayAnswer keeps answers apart, and bounds them in the long run.
+func (a *active) mayAnswer(now time.Time, interval time.Duration) bool {
+	every := interval / answersEach
+	if now.Sub(a.sent) < answerGap || a.answered.Sub(now) > (answerBurst-1)*every {
 		return false
 	}
 	if a.answered.Before(now) {
@@ -119,11 +126,11 @@ func (m *Machine) mayAnswer(now time.Time) bool {
 }
 
 // loses compares an advertisement with our own: by priority, then by address, unsigned and in network order.
-func (m *Machine) loses(r Received) (Reason, bool) {
+func (p *parameters) loses(r Received) (Reason, bool) {
 	switch priority := r.Advertisement.Priority; {
-	case priority > m.said():
+	case priority > p.said():
 		return ReasonHigherPriority, true
-	case priority == m.said() && r.Source.Compare(m.cfg.Source) > 0:
+	case priority == p.said() && r.Source.Compare(p.cfg.Source) > 0:
 		return ReasonHigherAddress, true
 	}
 	return "", false

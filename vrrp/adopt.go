@@ -21,29 +21,19 @@ type claim struct {
 	first, last time.Time // heard
 }
 
-// adopt returns the Active_Adver_Interval that follows from an advertisement.
-func (m *Machine) adopt(now time.Time, r Received) time.Duration {
-	interval, longest := r.Advertisement.Interval, m.cfg.LongestInterval()
-	m.backup.bounded = interval > longest
-	if !m.backup.bounded {
-		return interval
+// adopt returns the Active_Adver_Interval that follows from an advertised one, and whether that is shorter.
+func (c *claim) adopt(now time.Time, cfg *Config, interval time.Duration) (adopted time.Duration, bounded bool) {
+	longest := cfg.LongestInterval()
+	if interval <= longest {
+		return interval, false
 	}
-	c := &m.claim
-	silent := now.Sub(c.last) > time.Duration(m.cfg.DownTimerAdverts+1)*interval
+	silent := now.Sub(c.last) > time.Duration(cfg.DownTimerAdverts+1)*interval
 	if c.interval != interval || silent {
 		*c = claim{interval: interval, first: now}
 	}
 	c.last = now
 	if now.Sub(c.first) < longest {
-		return longest
+		return longest, true
 	}
-	m.backup.bounded = false
-	return interval
-}
-
-// ask sends an advertisement before this Backup takes over from a router that may advertise less often than it is waited for. An
-// Active that is alive answers at once (section 6.4.3), and has then said its interval twice; one of lower priority yields.
-func (m *Machine) ask() {
-	m.backup.asked = true
-	m.send(m.priority)
+	return interval, false
 }

@@ -5,6 +5,12 @@ import (
 	"time"
 )
 
+// tieBreakShare is the part of the Active_Adver_Interval that a tie-break delay may take at most.
+const tieBreakShare = 8
+
+// rankTime is the time between the turns of two equals: that of a packet, of a wakeup, and of what a busy machine adds.
+const rankTime = 4 * time.Millisecond
+
 // backup is what a Backup knows. Its deadline is not stored but computed, so that every change of priority, tie-break delay or
 // interval moves the running Active_Down_Timer without moving its start.
 type backup struct {
@@ -43,16 +49,27 @@ func (b *backup) restart(from time.Time) {
 	b.start, b.gaveUp, b.deaf, b.lower, b.late, b.ahead, b.asked, b.ready = from, false, false, false, false, false, false, ""
 }
 
-// backupDeadline is when the Active_Down_Timer expires.
-func (m *Machine) backupDeadline() time.Time {
-	d := m.turn()
-	if !m.backup.gaveUp {
-		d += m.missed(m.backup.interval)
+// turn is what a Backup waits when the Active is silent, or has given up: Skew_Time puts routers of different
+// priorities in an order, and the tie-break delay those of the same. Where all are known and equal, their rank alone
+// does, so close together that the last has no longer to wait than Skew_Time.
+func (b *backup) turn(p *parameters) time.Duration {
+	skew := p.skewTime(b.interval)
+	if e := b.equals; e.Of > 0 && b.level == p.priority {
+		return time.Duration(e.Rank) * min(rankTime, skew/time.Duration(e.Of))
 	}
-	if m.backup.asked {
-		d += m.cfg.Interval
+	return skew + min(p.offset, b.interval/tieBreakShare)
+}
+
+// deadline is when the Active_Down_Timer expires.
+func (b *backup) deadline(p *parameters) time.Time {
+	d := b.turn(p)
+	if !b.gaveUp {
+		d += p.missed(b.interval)
 	}
-	return m.backup.start.Add(d)
+	if b.asked {
+		d += p.cfg.Interval
+	}
+	return b.start.Add(d)
 }
 
 // enterBackup makes an Active a Backup with a fresh Active_Down_Timer and nobody to follow yet.
@@ -65,7 +82,7 @@ func (m *Machine) enterBackup(now time.Time, reason Reason) {
 // backupExpired sends what is due of the last advertisements, and takes over when the Active_Down_Timer has expired (RFC
 // 9568, section 6.4.2).
 func (m *Machine) backupExpired(now time.Time) {
-	deadline := m.backupDeadline()
+	deadline := m.backup.deadline(&m.parameters)
 	if now.Before(deadline) || m.backup.ready != "" {
 		if m.final.due(now) {
 			m.sendFinal(now)
@@ -73,11 +90,14 @@ func (m *Machine) backupExpired(now time.Time) {
 		return
 	}
 	if now.Sub(deadline) > m.backup.interval && !m.backup.late {
-		m.listenAgain(now)
+		m.backup.listenAgain(now, &m.parameters)
 		return
 	}
 	if m.backup.bounded && !m.backup.asked {
-		m.ask()
+		// The Active may advertise less often than it is waited for. One that is alive answers at once (section 6.4.3), and has then said its
+		// interval twice; one of lower priority yields.
+		m.backup.asked = true
+		m.send(m.priority)
 		return
 	}
 	reason := ReasonSilence
@@ -106,18 +126,18 @@ func (m *Machine) takeOver(now time.Time) {
 // listenAgain gives a Backup that was frozen one more Active_Adver_Interval and its Skew_Time, once, before it takes over.
 // The machine around it may have been paused as a whole, and the packets of that time lost: an Active that is alive is
 // heard within an interval.
-func (m *Machine) listenAgain(now time.Time) {
-	missed := time.Duration(m.cfg.DownTimerAdverts-1) * m.backup.interval
-	m.backup.restart(now.Add(-missed))
-	m.backup.late = true
+func (b *backup) listenAgain(now time.Time, p *parameters) {
+	missed := time.Duration(p.cfg.DownTimerAdverts-1) * b.interval
+	b.restart(now.Add(-missed))
+	b.late = true
 }
 
 // backupReceived is RFC 9568, section 6.4.2, for an advertisement.
 func (m *Machine) backupReceived(now time.Time, r Received) {
 	switch {
 	case r.Advertisement.Priority == priorityGiveUp, r.Deaf:
-		m.activeGaveUp(now, r.Source, r.Deaf)
-	case m.preempts(now, r.Advertisement.Priority) && !r.Deferred:
+		m.backup.activeGaveUp(now, r.Source, r.Deaf)
+	case m.backup.preempts(now, &m.parameters, r.Advertisement.Priority) && !r.Deferred:
 		m.backup.lower = true
 	default:
 		m.follow(now, r)
@@ -126,38 +146,38 @@ func (m *Machine) backupReceived(now time.Time, r Received) {
 
 // activeGaveUp sets the timer to Skew_Time, or among equals to the rank. Priority 0 from anybody but the Active that is followed says nothing about
 // that Active, and is ignored: a third router that stops, or a forger, must not start a takeover. So it is with an Active that is deaf.
-func (m *Machine) activeGaveUp(now time.Time, source netip.Addr, deaf bool) {
-	if source != m.backup.followed {
+func (b *backup) activeGaveUp(now time.Time, source netip.Addr, deaf bool) {
+	if source != b.followed {
 		return
 	}
-	m.backup.restart(now)
-	m.backup.gaveUp, m.backup.deaf, m.backup.bounded = true, deaf, false
-	m.backup.followed = netip.Addr{}
+	b.restart(now)
+	b.gaveUp, b.deaf, b.bounded = true, deaf, false
+	b.followed = netip.Addr{}
 	if deaf {
-		m.backup.equals = Equals{} // its lease runs on
+		b.equals = Equals{} // its lease runs on
 	}
-	m.backup.preemptSince = time.Time{}
+	b.preemptSince = time.Time{}
 }
 
 // preempts reports whether an advertisement of the given priority is to be discarded, so that the Active_Down_Timer
 // runs on and this Backup takes over.
-func (m *Machine) preempts(now time.Time, priority uint8) bool {
-	if priority >= m.priority {
-		m.backup.preemptSince = time.Time{}
+func (b *backup) preempts(now time.Time, p *parameters, priority uint8) bool {
+	if priority >= p.priority {
+		b.preemptSince = time.Time{}
 		return false
 	}
-	if !m.cfg.Preempt {
+	if !p.cfg.Preempt {
 		return false
 	}
-	if m.backup.preemptSince.IsZero() {
-		m.backup.preemptSince = now
+	if b.preemptSince.IsZero() {
+		b.preemptSince = now
 	}
-	return now.Sub(m.backup.preemptSince) >= m.cfg.PreemptDelay
+	return now.Sub(b.preemptSince) >= p.cfg.PreemptDelay
 }
 
 // follow accepts an advertisement as the Active's: adopts its interval ([Config.LongestInterval]) and restarts the Active_Down_Timer.
 func (m *Machine) follow(now time.Time, r Received) {
-	m.backup.interval = m.adopt(now, r)
+	m.backup.interval, m.backup.bounded = m.claim.adopt(now, &m.cfg, r.Advertisement.Interval)
 	m.backup.followed, m.backup.equals, m.backup.level = r.Source, r.Equals, r.Advertisement.Priority
 	age := min(max(r.Age, 0), m.backup.interval)
 	m.backup.restart(now.Add(-age))

@@ -26,40 +26,30 @@ func (m *Machine) claimed(now time.Time, c Claimed) {
 	case Backup:
 		m.follow(now, r)
 	case Active:
-		m.rivalClaims(now, r, c.Deaf)
+		if _, lost := m.loses(r); c.Deaf && !lost {
+			m.enterBackup(now, ReasonSplit)
+			m.follow(now, r)
+		} else {
+			m.activeReceived(now, r)
+		}
 	}
 	if m.state == Backup && c.Deaf {
-		m.outlast(now.Add(c.Lasts - c.Age))
-	}
-}
-
-func (m *Machine) rivalClaims(now time.Time, r Received, deaf bool) {
-	reason, lost := m.loses(r)
-	switch {
-	case lost:
-		m.yield(now, r, reason)
-	case deaf:
-		m.enterBackup(now, ReasonSplit)
-		m.follow(now, r)
-	default:
-		if now.Sub(m.active.sent) >= answerGap && m.mayAnswer(now) {
-			m.advertise(now)
-		}
-		m.actions = append(m.actions, Reannounce{Rival: r.Source})
+		m.backup.outlast(now.Add(c.Lasts-c.Age), &m.parameters)
 	}
 }
 
 // outlast lets the Active_Down_Timer expire at that time, if it would do so sooner.
-func (m *Machine) outlast(end time.Time) {
-	start := end.Add(-m.activeDownInterval(m.backup.interval))
-	if start.After(m.backup.start) {
-		m.backup.restart(start)
-		m.backup.ahead = true
+func (b *backup) outlast(end time.Time, p *parameters) {
+	start := end.Add(-p.activeDownInterval(b.interval))
+	if start.After(b.start) {
+		b.restart(start)
+		b.ahead = true
 	}
 }
 
-func (m *Machine) disclaimed(now time.Time, source netip.Addr) {
-	if m.state == Backup && m.backup.ahead && m.backup.followed == source {
-		m.backup.restart(now)
+// disclaimed does nothing but to a Backup: a router of another state is ahead of no claim.
+func (b *backup) disclaimed(now time.Time, source netip.Addr) {
+	if b.ahead && b.followed == source {
+		b.restart(now)
 	}
 }

@@ -20,7 +20,7 @@ func (m *Machine) gone(now time.Time, g Gone) {
 
 // assert sends an advertisement before it is due, but not more often than rivals are answered.
 func (m *Machine) assert(now time.Time) {
-	if m.state == Active && now.Sub(m.active.sent) >= answerGap && m.mayAnswer(now) {
+	if m.state == Active && m.active.mayAnswer(now, m.cfg.Interval) {
 		m.advertise(now)
 	}
 }

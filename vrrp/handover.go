@@ -9,10 +9,3 @@ func (m *Machine) passOn(now time.Time) {
 		m.enterBackup(now, ReasonPassedOn)
 	}
 }
-
-// granted makes a Backup the Active at once.
-func (m *Machine) granted(now time.Time) {
-	if m.state == Backup {
-		m.becomeActive(now, ReasonGranted)
-	}
-}

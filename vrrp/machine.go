@@ -8,15 +8,11 @@ import (
 // Machine is the state machine of one Virtual Router (RFC 9568, section 6.4), pure: it has no clock and does no I/O.
 // Make one with [NewMachine]. It is not safe for concurrent use.
 type Machine struct {
-	cfg      Config
-	priority uint8 // effective
-	last     bool  // SetLast's
+	parameters
 
 	state  State
 	since  time.Time
 	reason Reason
-
-	offset time.Duration // SetTieBreakDelay's, uncapped
 
 	backup backup
 	active active
@@ -31,7 +27,7 @@ func NewMachine(cfg Config) (*Machine, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	m := &Machine{cfg: cfg.normalized(), priority: cfg.Priority}
+	m := &Machine{parameters: parameters{cfg: cfg.normalized(), priority: cfg.Priority}}
 	m.backup.reset(m.cfg)
 	return m, nil
 }
@@ -43,7 +39,7 @@ func NewMachine(cfg Config) (*Machine, error) {
 func (m *Machine) Step(now time.Time, ev Event) []Action {
 	clear(m.actions)
 	m.actions = m.actions[:0]
-	if m.state == Active && m.frozen(now) {
+	if m.state == Active && m.active.frozen(now, &m.parameters) {
 		m.enterBackup(now, ReasonFrozen)
 	}
 	switch ev := ev.(type) {
@@ -58,17 +54,21 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 	case Claimed:
 		m.claimed(now, ev)
 	case Disclaimed:
-		m.disclaimed(now, ev.Source.WithZone(""))
+		m.backup.disclaimed(now, ev.Source.WithZone(""))
 	case PassOn:
 		m.passOn(now)
 	case Granted:
-		m.granted(now)
+		if m.state == Backup {
+			m.becomeActive(now, ReasonGranted)
+		}
 	case Gone:
 		m.gone(now, ev)
 	case Assert:
 		m.assert(now)
 	case SetPriority:
-		m.setPriority(now, ev.Priority)
+		old := m.said()
+		m.setPriority(ev.Priority)
+		m.priorityChanged(now, old)
 	case SetLast:
 		old := m.said()
 		m.last = ev.On
@@ -88,7 +88,7 @@ func (m *Machine) Deadline() (time.Time, bool) {
 	switch m.state {
 	case Backup:
 		next, ok := m.final.deadline()
-		if down := m.backupDeadline(); m.backup.ready == "" && (!ok || down.Before(next)) {
+		if down := m.backup.deadline(&m.parameters); m.backup.ready == "" && (!ok || down.Before(next)) {
 			return down, true
 		}
 		return next, ok
@@ -158,24 +158,6 @@ func (m *Machine) received(now time.Time, r Received) {
 	case Active:
 		m.activeReceived(now, r)
 	}
-}
-
-func (m *Machine) setPriority(now time.Time, priority uint8) {
-	if priority == priorityOwner && m.cfg.Priority != priorityOwner {
-		priority--
-	}
-	priority = max(priority, 1)
-	old := m.said()
-	m.priority = priority
-	m.priorityChanged(now, old)
-}
-
-// said is the priority that an Active advertises.
-func (m *Machine) said() uint8 {
-	if m.last && m.priority != priorityOwner {
-		return 1
-	}
-	return m.priority
 }
 
 // change records and emits a change of state.

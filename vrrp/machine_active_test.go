@@ -179,7 +179,7 @@ func TestMachineActiveAdvertisesOnTicks(t *testing.T) {
 			steps: []step{start(), {3750 * ms, Expired{}, tookOver}}, state: Active, deadline: 4750 * ms,
 		},
 	})
-	m := Machine{cfg: Config{Tick: 500 * ms}}
-	assert.Equal(t, epoch.Add(800*ms), m.onTick(epoch.Add(100*ms), 700*ms), "an interval too short for ticks")
-	assert.Equal(t, epoch.Add(time.Second), m.onTick(epoch.Add(100*ms), 1100*ms))
+	p := parameters{cfg: Config{Tick: 500 * ms}}
+	assert.Equal(t, epoch.Add(800*ms), p.onTick(epoch.Add(100*ms), 700*ms), "an interval too short for ticks")
+	assert.Equal(t, epoch.Add(time.Second), p.onTick(epoch.Add(100*ms), 1100*ms))
 }

@@ -53,10 +53,10 @@ func TestMachineActiveHearsAClaim(t *testing.T) {
 			m.Step(now, Claimed{Source: claimFrom(tt.last), Priority: tt.priority, Interval: 100 * time.Millisecond, Deaf: tt.deaf, Lasts: 3 * time.Second})
 			assert.Equal(t, tt.want, m.Snapshot().State)
 			if tt.want == Backup {
-				wait := m.backupDeadline().Sub(now)
+				wait := m.backup.deadline(&m.parameters).Sub(now)
 				assert.Equal(t, tt.deaf, wait >= 3*time.Second, "%v", wait)
 				m.Step(now.Add(time.Millisecond), Disclaimed{Source: claimFrom(tt.last)})
-				assert.Less(t, m.backupDeadline().Sub(now), 400*time.Millisecond, "it is over")
+				assert.Less(t, m.backup.deadline(&m.parameters).Sub(now), 400*time.Millisecond, "it is over")
 			}
 		})
 	}
@@ -71,7 +71,7 @@ func TestMachineBackupHearsAClaim(t *testing.T) {
 			m.Step(now, Claimed{Source: claimFrom(12), Priority: priority, Interval: 100 * time.Millisecond})
 			m.Step(now, Expired{})
 			assert.Equal(t, Backup, m.Snapshot().State)
-			assert.Less(t, m.backupDeadline().Sub(now), 400*time.Millisecond)
+			assert.Less(t, m.backup.deadline(&m.parameters).Sub(now), 400*time.Millisecond)
 		}
 		at, _ := m.Deadline()
 		m.Step(at, Expired{})
@@ -86,7 +86,7 @@ func TestMachineBackupHearsAnAdvertisementAfterAClaim(t *testing.T) {
 	m.Step(now, Claimed{Source: claimFrom(12), Priority: 100, Interval: 100 * time.Millisecond, Deaf: true, Lasts: 3 * time.Second})
 	adv := m.cfg.advertisement(100)
 	m.Step(now, Received{Source: claimFrom(12), Advertisement: adv})
-	assert.Less(t, m.backupDeadline().Sub(now), 400*time.Millisecond)
+	assert.Less(t, m.backup.deadline(&m.parameters).Sub(now), 400*time.Millisecond)
 }
 
 // A claim makes a Backup wait no longer than one advertisement would, however often it is repeated: whoever has no key can say one.
@@ -126,7 +126,7 @@ func TestMachineBoundsTheIntervalOfAClaim(t *testing.T) {
 					}
 					assert.Equal(t, Backup, m.Snapshot().State)
 					assert.Equal(t, tt.adopts, m.Snapshot().ActiveAdverInterval)
-					assert.LessOrEqual(t, m.backupDeadline().Sub(now), m.activeDownInterval(tt.adopts))
+					assert.LessOrEqual(t, m.backup.deadline(&m.parameters).Sub(now), m.activeDownInterval(tt.adopts))
 					now = now.Add(max(tt.own, tt.adopts))
 				}
 			})

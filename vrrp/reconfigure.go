@@ -16,7 +16,12 @@ func (m *Machine) reconfigure(now time.Time, cfg Config) {
 	if m.cfg.Priority != old.Priority {
 		m.priority = m.cfg.Priority
 	}
-	m.reconfigureTimers(old)
+	if m.state == Active {
+		m.active.repace(old.Interval, m.cfg.Interval)
+		m.backup.interval = m.cfg.Interval
+	} else {
+		m.backup.reconfigured(&m.cfg)
+	}
 	if m.state == Active && !equalAdverts(old.advertisement(m.priority), m.cfg.advertisement(m.priority)) {
 		m.advertise(now)
 		return
@@ -24,20 +29,13 @@ func (m *Machine) reconfigure(now time.Time, cfg Config) {
 	m.priorityChanged(now, oldPriority)
 }
 
-// reconfigureTimers leaves a Backup the interval of the Active that it follows.
-func (m *Machine) reconfigureTimers(old Config) {
+// reconfigured leaves a Backup the interval of the Active that it follows.
+func (b *backup) reconfigured(cfg *Config) {
 	switch {
-	case m.state == Active:
-		if m.cfg.Interval > old.Interval {
-			m.active.pace, m.active.paced = old.Interval, pacedAdverts
-		} else if m.cfg.Interval < old.Interval {
-			m.active.paced = 0
-		}
-		m.backup.interval = m.cfg.Interval
-	case m.cfg.Version == 2:
-		m.backup.interval = m.cfg.Interval
-	case !m.backup.followed.IsValid() && !m.backup.gaveUp:
-		m.backup.interval = max(m.cfg.Interval, m.cfg.StartupInterval)
+	case cfg.Version == 2:
+		b.interval = cfg.Interval
+	case !b.followed.IsValid() && !b.gaveUp:
+		b.interval = max(cfg.Interval, cfg.StartupInterval)
 	}
 }
 

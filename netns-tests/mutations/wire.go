@@ -4,12 +4,12 @@ package mutations
 func wire() []Mutation {
 	return []Mutation{
 		{
-			Name: "Skew_Time with the wrong sign", File: "vrrp/timers.go", Test: "TestMachineRFC9568",
-			Old: `time.Duration(256-int(m.priority)) / 256`, New: `time.Duration(int(m.priority)) / 256`,
+			Name: "Skew_Time with the wrong sign", File: "vrrp/parameters.go", Test: "TestMachineRFC9568",
+			Old: `time.Duration(256-int(p.priority)) / 256`, New: `time.Duration(int(p.priority)) / 256`,
 		},
 		{
 			Name: "priority 0 believed from anybody", File: "vrrp/backup.go", Test: "TestMachineBackupReceivesPriorityZero",
-			Old: `if source != m.backup.followed {`, New: `if !source.IsValid() {`,
+			Old: `if source != b.followed {`, New: `if !source.IsValid() {`,
 		},
 		{
 			Name: "a Backup that stood still has no second chance", File: "vrrp/backup.go", Test: "TestMachineBackupFrozen",
@@ -22,11 +22,11 @@ func wire() []Mutation {
 		},
 		{
 			Name: "of equals the lower address wins", File: "vrrp/active.go", Test: "TestMachineAddressesCompareUnsigned",
-			Old: `r.Source.Compare(m.cfg.Source) > 0:`, New: `r.Source.Compare(m.cfg.Source) < 0:`,
+			Old: `r.Source.Compare(p.cfg.Source) > 0:`, New: `r.Source.Compare(p.cfg.Source) < 0:`,
 		},
 		{
 			Name: "an Active that stood still goes on", File: "vrrp/machine.go", Test: "TestMachineActiveFrozen",
-			Old: `if m.state == Active && m.frozen(now) {`, New: `if m.state == Backup && m.frozen(now) {`,
+			Old: `if m.state == Active && m.active.frozen(now, &m.parameters) {`, New: `if m.state == Backup && m.active.frozen(now, &m.parameters) {`,
 		},
 		{
 			Name: "each advertisement is taken for one of TTL 255", File: "vrrp/receive.go", Test: "TestPacketThatARouterHasPassedOnIsNotDelivered",
