@@ -18,7 +18,7 @@ func (c *Config) Args() []string {
 			key, t.vip = o.at(0), &c.VIPs[0]
 		}
 		switch c.Origin(key).Source {
-		case Environment, Flag:
+		case environment, flag:
 			for _, v := range o.format(t) {
 				args = append(args, "--"+o.Flag+"="+v)
 			}

@@ -60,7 +60,7 @@ type counts string
 
 // The ways of counting.
 const (
-	CountsDamped counts = "damped"
+	countsDamped counts = "damped"
 	CountsPlain  counts = "plain"
 )
 
@@ -69,8 +69,8 @@ type checksAsRoot string
 
 // The ways.
 const (
-	RootNever checksAsRoot = "never"
-	RootSafe  checksAsRoot = "safe" // where nobody else can put another program in the place of the check's
+	rootNever checksAsRoot = "never"
+	rootSafe  checksAsRoot = "safe" // where nobody else can put another program in the place of the check's
 	RootAny   checksAsRoot = "any"
 )
 
@@ -180,10 +180,10 @@ func listedOptions() []Option {
 			binding: one(boolean(), func(t target) *bool { return &t.check.InitFail }),
 		},
 		{
-			Key: at("counts"), Default: string(CountsDamped),
+			Key: at("counts"), Default: string(countsDamped),
 			Help: "damped: a check that flaps needs more good probes than rise, and the first bad probe after the start does not count alone; " +
 				"plain: rise and fall and nothing else, and the first probe counts alone, with initFail, too, as in keepalived",
-			binding: one(enum(CountsDamped, CountsPlain), func(t target) *counts { return &t.check.Counts }),
+			binding: one(enum(countsDamped, CountsPlain), func(t target) *counts { return &t.check.Counts }),
 		},
 		{
 			Key: at("watch"), Default: "true",

@@ -30,12 +30,12 @@ func (k *validator) checkPrograms() {
 
 func (l listedCheck) program() {
 	var err error
-	if l.h.UID, l.h.GID, err = lookUp(l.h.User, l.ChecksAsRoot != RootNever); err != nil {
+	if l.h.UID, l.h.GID, err = lookUp(l.h.User, l.ChecksAsRoot != rootNever); err != nil {
 		l.fail("user", "%v", err)
 		return
 	}
 	err = runnable(l.h.Command[0], l.h.UID, l.h.GID)
-	if err == nil && l.ChecksAsRoot == RootSafe && (l.h.UID == 0 || l.h.GID == 0) {
+	if err == nil && l.ChecksAsRoot == rootSafe && (l.h.UID == 0 || l.h.GID == 0) {
 		err = safeForRoot(l.h.Command[0])
 	}
 	if err != nil {

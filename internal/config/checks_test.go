@@ -37,7 +37,7 @@ func TestChecksOfEveryKind(t *testing.T) {
 	c, err := Load(in)
 	require.NoError(t, err)
 	const ms = time.Millisecond
-	base := ListedCheck{Interval: 300 * ms, Timeout: 600 * ms, Rise: 2, Fall: 3, Counts: CountsDamped, Watch: true, QuorumMax: MostProcesses, Match: matchExact}
+	base := ListedCheck{Interval: 300 * ms, Timeout: 600 * ms, Rise: 2, Fall: 3, Counts: countsDamped, Watch: true, QuorumMax: MostProcesses, Match: matchExact}
 	with := func(change func(*ListedCheck)) ListedCheck { h := base; change(&h); return h }
 	assert.Equal(t, []ListedCheck{
 		with(func(h *ListedCheck) {

@@ -12,7 +12,7 @@ type Config struct {
 	Key      Key
 	Port     uint16 // UDP and TCP between members
 	Raft     Raft
-	Follow   Follow
+	Follow   follow
 	Lifeline bool // members hear of the end of this process by the end of a connection
 	Realtime bool // schedule the process before everything that is not real-time
 	Socket   string
@@ -21,7 +21,7 @@ type Config struct {
 	KeepalivedFiles string
 	ChecksAsRoot    checksAsRoot
 	Metrics         Metrics
-	Health          Health
+	Health          health
 	FIFO            FIFO
 	Log             Log
 
@@ -113,7 +113,7 @@ type VRRP struct {
 	AdvertiseFromInterface bool
 
 	PasswordFile    string   // version 2: the file of the password; "" for none
-	Detector        Detector // how a Backup finds out that the holder is dead
+	Detector        detector // how a Backup finds out that the holder is dead
 	DetectorWitness Witness  // a host that answers in place of a third member
 	Password        string   // its contents, as loaded; at most 8 bytes
 }
@@ -187,13 +187,13 @@ const (
 // Elections are all of them, in the order of the reference.
 func Elections() []Election { return []Election{ElectionVRRP, ElectionRaft, ElectionLocal} }
 
-// Detector names how a Backup finds out that the node of the holder is dead.
-type Detector string
+// detector names how a Backup finds out that the node of the holder is dead.
+type detector string
 
 // The detectors.
 const (
-	DetectorPlain Detector = "plain" // by the advertisements that do not come
-	DetectorFast  Detector = "fast"  // by beats, echoes, and what another member finds
+	detectorPlain detector = "plain" // by the advertisements that do not come
+	DetectorFast  detector = "fast"  // by beats, echoes, and what another member finds
 )
 
 // Checksum names what a VRRPv3 checksum over IPv4 covers (RFC 9568 section 5.2.8). Both forms are accepted from others.
@@ -230,7 +230,7 @@ type logFormat string
 
 // The handlers of log/slog.
 const (
-	LogText logFormat = "text"
+	logText logFormat = "text"
 	LogJSON logFormat = "json"
 )
 

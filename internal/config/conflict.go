@@ -5,16 +5,16 @@ type onConflict string
 
 // The two answers.
 const (
-	Defend onConflict = "defend" // announce again, at most every ten seconds (RFC 5227 section 2.4)
+	defend onConflict = "defend" // announce again, at most every ten seconds (RFC 5227 section 2.4)
 	Yield  onConflict = "yield"  // resign, and stay out while it is claimed
 )
 
 func conflictOptions() []Option {
 	return []Option{
 		{
-			Key: "vips[].onConflict", Flag: "on-conflict", Default: string(Defend), Reload: live,
+			Key: "vips[].onConflict", Flag: "on-conflict", Default: string(defend), Reload: live,
 			Help:    "What to do about a host outside the election that claims an address: announce against it, or give the addresses up as long as it does",
-			binding: one(enum(Defend, Yield), func(t target) *onConflict { return &t.vip.OnConflict }),
+			binding: one(enum(defend, Yield), func(t target) *onConflict { return &t.vip.OnConflict }),
 		},
 		{
 			Key: "vips[].probeBeforeBind", Flag: "probe-before-bind", Default: "true", Reload: live,

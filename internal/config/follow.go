@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// Follow is for hosts that are no members and send their connections to these: `keepvip follow`.
-type Follow struct {
+// follow is for hosts that are no members and send their connections to these: `keepvip follow`.
+type follow struct {
 	Members   []netip.Addr // own addresses of members to ask; those of the entries are asked, too
 	Listen    string       // host:port of this host for programs that cannot use the virtual address, or ""
 	OnMembers bool         // members listen there, too

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// Health is the listener at which balancers ask whether this node should get connections.
-type Health struct {
+// health is the listener at which balancers ask whether this node should get connections.
+type health struct {
 	Address string // host:port, or "" when switched off
 }
 
@@ -20,7 +20,7 @@ func healthOptions() []Option {
 }
 
 // Port is that of the listener; 0 without one.
-func (h Health) Port() uint16 {
+func (h health) Port() uint16 {
 	_, text, _ := net.SplitHostPort(h.Address)
 	n, _ := strconv.ParseUint(text, 10, 16) // the table has checked that it is a number
 	return uint16(n)

@@ -26,7 +26,7 @@ func TestLoadFlagsDescribeOneVIP(t *testing.T) {
 	v := c.VIPs[0]
 	assert.Equal(t, "apiserver", v.Name)
 	assert.Equal(t, prefixes("10.77.0.100/32", "fd77::100/64"), v.Addresses)
-	assert.Equal(t, VRRP{ID: 51, Version: 3, AdvertisementInterval: 100 * time.Millisecond, Preempt: true, MinTTL: 255, Checksum: ChecksumPseudoHeader, DownTimerAdverts: 3, Detector: DetectorPlain}, v.VRRP)
+	assert.Equal(t, VRRP{ID: 51, Version: 3, AdvertisementInterval: 100 * time.Millisecond, Preempt: true, MinTTL: 255, Checksum: ChecksumPseudoHeader, DownTimerAdverts: 3, Detector: detectorPlain}, v.VRRP)
 	assert.Empty(t, v.AllChecks())
 }
 
@@ -35,9 +35,9 @@ func TestLoadDefaults(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, VIP{
 		Name: "apiserver", Addresses: prefixes("10.77.0.100/32"), Scope: ScopeGlobal, Election: ElectionVRRP, Priority: 100,
-		VRRP:       VRRP{ID: deriveVRID(netip.MustParseAddr("10.77.0.100")), Version: 3, AdvertisementInterval: 100 * time.Millisecond, Preempt: true, MinTTL: 255, Checksum: ChecksumPseudoHeader, DownTimerAdverts: 3, Detector: DetectorPlain},
+		VRRP:       VRRP{ID: deriveVRID(netip.MustParseAddr("10.77.0.100")), Version: 3, AdvertisementInterval: 100 * time.Millisecond, Preempt: true, MinTTL: 255, Checksum: ChecksumPseudoHeader, DownTimerAdverts: 3, Detector: detectorPlain},
 		Announce:   Announce{Refresh: time.Minute, RefreshRepeat: 1, Repeat: 6, Table: 198, Protocol: 248},
-		OnConflict: Defend, ProbeBeforeBind: true,
+		OnConflict: defend, ProbeBeforeBind: true,
 		Spread: Spread{
 			Via: ViaOff, Weight: 1, BackendCheck: Check{Interval: 300 * time.Millisecond, Timeout: 600 * time.Millisecond, Rise: 2, Fall: 3},
 		},
@@ -51,7 +51,7 @@ func TestLoadDefaults(t *testing.T) {
 	assert.Equal(t, "/run/keepvip/keepvip.sock /var/lib/keepvip 127.0.0.1:9645", strings.Join([]string{c.Socket, c.StateDir, c.Metrics.Address}, " "))
 	assert.Equal(t, uint16(9646), c.Port)
 	assert.Equal(t, Key{ID: 1, Mode: KeyEnforce, Window: 10 * time.Second}, c.Key)
-	assert.Equal(t, Log{Level: LogInfo, Format: LogText}, c.Log)
+	assert.Equal(t, Log{Level: LogInfo, Format: logText}, c.Log)
 	assert.Empty(t, c.Path)
 	assert.Empty(t, c.Warnings)
 }

@@ -9,8 +9,8 @@ type Source uint8
 const (
 	Default Source = iota
 	File
-	Environment
-	Flag
+	environment
+	flag
 )
 
 // Origin is where one value came from.

@@ -30,7 +30,7 @@ func fromEnvironment(environ []string) (settings []setting, vars map[string]stri
 			continue
 		}
 		o := &table[i]
-		settings = append(settings, setting{option: o, raw: o.split(value), origin: Origin{Source: Environment, Name: name}})
+		settings = append(settings, setting{option: o, raw: o.split(value), origin: Origin{Source: environment, Name: name}})
 	}
 	return settings, vars, warnings
 }
@@ -45,12 +45,12 @@ func fromFlags(flags map[string][]string, ps *problems) []setting {
 			for _, s := range raw {
 				values = append(values, o.split(s)...)
 			}
-			settings = append(settings, setting{option: o, raw: values, origin: Origin{Source: Flag, Name: "--" + o.Flag}})
+			settings = append(settings, setting{option: o, raw: values, origin: Origin{Source: flag, Name: "--" + o.Flag}})
 		}
 	}
 	for name := range flags {
 		if !slices.ContainsFunc(table, func(o Option) bool { return o.Flag == name }) {
-			ps.add(Origin{Source: Flag, Name: "--" + name}, "", "unknown flag, want one of the reference")
+			ps.add(Origin{Source: flag, Name: "--" + name}, "", "unknown flag, want one of the reference")
 		}
 	}
 	return settings

@@ -177,9 +177,9 @@ func vipOptions() []Option {
 			binding: one(enum(ChecksumPseudoHeader, ChecksumMessageOnly), func(t target) *Checksum { return &t.vip.VRRP.Checksum }),
 		},
 		{
-			Key: "vips[].vrrp.detector", Flag: "detector", Default: string(DetectorPlain), Reload: recreate,
+			Key: "vips[].vrrp.detector", Flag: "detector", Default: string(detectorPlain), Reload: recreate,
 			Help:    "How a backup finds out that the node of the holder is dead: plain, by three missed advertisements; fast, some 40 ms after it, by beats of the holder each 30 ms, by echo requests that its kernel leaves unanswered, and by another member that finds the same. The same on all nodes (docs/detector.md)",
-			binding: one(enum(DetectorPlain, DetectorFast), func(t target) *Detector { return &t.vip.VRRP.Detector }),
+			binding: one(enum(detectorPlain, DetectorFast), func(t target) *detector { return &t.vip.VRRP.Detector }),
 		},
 		{
 			Key: "vips[].vrrp.detectorWitness", Flag: "detector-witness", Reload: recreate,
@@ -317,10 +317,10 @@ func hostOptions() []Option {
 			binding: one(absolute(maxPath, "/tmp"), func(t target) *string { return &t.config.KeepalivedFiles }),
 		},
 		{
-			Key: "checksAsRoot", Flag: "checks-as-root", Default: string(RootNever), Reload: live,
+			Key: "checksAsRoot", Flag: "checks-as-root", Default: string(rootNever), Reload: live,
 			Help: "Whether checks of kind exec may have user root, as a script of keepalived's: never; safe: where nobody but root can change the program, or replace it in one of its directories; any: as keepalived without enable_script_security. " +
 				"A keepalived.conf that is run as it is has safe or any, by enable_script_security; never refuses such a check",
-			binding: one(enum(RootNever, RootSafe, RootAny), func(t target) *checksAsRoot { return &t.config.ChecksAsRoot }),
+			binding: one(enum(rootNever, rootSafe, RootAny), func(t target) *checksAsRoot { return &t.config.ChecksAsRoot }),
 		},
 		{
 			Key: "log.level", Flag: "log-level", Default: string(LogInfo), Reload: live,
@@ -328,9 +328,9 @@ func hostOptions() []Option {
 			binding: one(enum(LogDebug, LogInfo, LogWarn, LogError), func(t target) *LogLevel { return &t.config.Log.Level }),
 		},
 		{
-			Key: "log.format", Flag: "log-format", Default: string(LogText), Reload: restart,
+			Key: "log.format", Flag: "log-format", Default: string(logText), Reload: restart,
 			Help:    "The shape of a log line",
-			binding: one(enum(LogText, LogJSON), func(t target) *logFormat { return &t.config.Log.Format }),
+			binding: one(enum(logText, LogJSON), func(t target) *logFormat { return &t.config.Log.Format }),
 		},
 	}
 }
