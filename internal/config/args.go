@@ -11,7 +11,7 @@ func (c *Config) Args() []string {
 	var args []string
 	for _, o := range table {
 		key, t := o.Key, target{config: c}
-		if o.PerVIP() {
+		if o.perVIP() {
 			if len(c.VIPs) != 1 { // with several, only the file describes them
 				continue
 			}
@@ -42,7 +42,7 @@ func (c *Config) Values() []Value {
 	}
 	for i := range c.VIPs {
 		for _, o := range table {
-			if o.PerVIP() {
+			if o.perVIP() {
 				add(o, o.at(i), target{config: c, vip: &c.VIPs[i]})
 			}
 		}
@@ -71,7 +71,7 @@ func (c *Config) Values() []Value {
 		}
 	}
 	for _, o := range table {
-		if !o.PerVIP() {
+		if !o.perVIP() {
 			add(o, o.Key, target{config: c})
 		}
 	}

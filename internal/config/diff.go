@@ -29,7 +29,7 @@ func Diff(before, after *Config) Changes {
 	var d Changes
 	for _, o := range table {
 		switch {
-		case o.PerVIP() || !o.differs(target{config: before}, target{config: after}):
+		case o.perVIP() || !o.differs(target{config: before}, target{config: after}):
 		case o.waits(before):
 			d.Restart = append(d.Restart, o.Key)
 		default:
@@ -56,7 +56,7 @@ func Diff(before, after *Config) Changes {
 
 // waits tells whether a process that runs with before cannot take a new value over. An option of the process is never re-created.
 func (o Option) waits(before *Config) bool {
-	return !o.PerVIP() && (o.Reload == restart || o.Reload == member && len(before.ByRaft()) > 0)
+	return !o.perVIP() && (o.Reload == restart || o.Reload == member && len(before.ByRaft()) > 0)
 }
 
 // Running is what a process that runs with before makes of next: next, but for the values that only a new process uses. These stay what
@@ -74,7 +74,7 @@ func Running(before, next *Config) *Config {
 func diffVIP(before, after VIP) vipChange {
 	c := vipChange{New: after}
 	for _, o := range table {
-		if o.PerVIP() && o.differs(target{vip: &before}, target{vip: &after}) {
+		if o.perVIP() && o.differs(target{vip: &before}, target{vip: &after}) {
 			c.Keys = append(c.Keys, o.Key)
 			c.Recreate = c.Recreate || o.Reload == recreate
 		}

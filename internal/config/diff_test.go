@@ -108,7 +108,7 @@ var others = map[string]string{
 // A value that waits for a new process must be nowhere in the configuration that this one goes on with, however often it is reloaded.
 func TestReloadLeavesWhatOnlyANewProcessUses(t *testing.T) {
 	for _, o := range Options() {
-		if o.PerVIP() {
+		if o.perVIP() {
 			continue
 		}
 		for _, election := range []Election{ElectionVRRP, ElectionRaft} {

@@ -19,8 +19,8 @@ func healthOptions() []Option {
 	}}
 }
 
-// Port is that of the listener; 0 without one.
-func (h health) Port() uint16 {
+// port is that of the listener; 0 without one.
+func (h health) port() uint16 {
 	_, text, _ := net.SplitHostPort(h.Address)
 	n, _ := strconv.ParseUint(text, 10, 16) // the table has checked that it is a number
 	return uint16(n)
@@ -36,11 +36,11 @@ func (k *validator) checkHealth() {
 	switch v := k.virtualHost(k.Health.Address); {
 	case v != "":
 		bad("%s is a virtual address, which comes and goes, want one of the node's own, or 0.0.0.0 for all of these", v)
-	case k.Health.Port() == 0:
+	case k.Health.port() == 0:
 		bad("%s has no port, want the one that balancers ask, such as 9647", k.Health.Address)
-	case k.Health.Port() == k.Port && len(k.ByRaft()) > 0:
+	case k.Health.port() == k.Port && len(k.ByRaft()) > 0:
 		bad("%s has the port of the members, by which they elect; want another one, such as 9647", k.Health.Address)
-	case port == strconv.Itoa(int(k.Health.Port())):
+	case port == strconv.Itoa(int(k.Health.port())):
 		bad("%s has the port of metrics.address %s, want another one, such as 9647", k.Health.Address, k.Metrics.Address)
 	}
 }

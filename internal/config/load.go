@@ -42,7 +42,7 @@ func Load(in Input) (*Config, error) {
 		return nil, ps.err()
 	}
 	c.derive()
-	if err := c.Validate(); err != nil {
+	if err := c.validate(); err != nil {
 		return nil, err
 	}
 	if !in.Elsewhere {
@@ -69,7 +69,7 @@ func (c *Config) merge(doc document, overrides []setting, ps *problems) {
 		c.origins[fmt.Sprintf("%s[%d]", vipsKey, i)] = origin
 	}
 	n := len(doc.vips)
-	describesVIP := slices.IndexFunc(overrides, func(s setting) bool { return s.option.PerVIP() })
+	describesVIP := slices.IndexFunc(overrides, func(s setting) bool { return s.option.perVIP() })
 	if n == 0 && describesVIP >= 0 {
 		n = 1
 	}
@@ -83,7 +83,7 @@ func (c *Config) merge(doc document, overrides []setting, ps *problems) {
 	c.defaults()
 	for _, s := range append(doc.settings, overrides...) {
 		key, t := s.option.Key, target{config: c}
-		if s.option.PerVIP() {
+		if s.option.perVIP() {
 			key, t.vip = s.option.at(s.vip), &c.VIPs[s.vip]
 		}
 		if s.option.perCheck() {
@@ -136,7 +136,7 @@ func (c *Config) defaults() {
 			continue
 		}
 		targets := []target{{config: c}}
-		if o.PerVIP() {
+		if o.perVIP() {
 			targets = nil
 			for i := range c.VIPs {
 				targets = append(targets, c.targets(o, &c.VIPs[i])...)

@@ -59,8 +59,8 @@ func metricsOptions() []Option {
 	}
 }
 
-// Exposed tells that other hosts may reach the listener.
-func (m Metrics) Exposed() bool {
+// exposed tells that other hosts may reach the listener.
+func (m Metrics) exposed() bool {
 	if m.Address == "" {
 		return false
 	}
@@ -71,7 +71,7 @@ func (m Metrics) Exposed() bool {
 
 // Local is where this host reaches the listener, "" without one.
 func (m Metrics) Local() string {
-	if !m.Exposed() {
+	if !m.exposed() {
 		return m.Address
 	}
 	_, port, _ := net.SplitHostPort(m.Address)
@@ -80,7 +80,7 @@ func (m Metrics) Local() string {
 
 // ExposedPort is the port at which other hosts reach the listener, 0 if they do not.
 func (m Metrics) ExposedPort() int {
-	if !m.Exposed() {
+	if !m.exposed() {
 		return 0
 	}
 	_, port, _ := net.SplitHostPort(m.Address)
@@ -99,7 +99,7 @@ func (k *validator) checkMetrics() {
 		page = "true"
 	}
 	for _, set := range [][2]string{{"metrics.page", page}, {"metrics.certificate", m.Certificate}, {"metrics.privateKey", m.PrivateKey}, {"metrics.tokenFile", m.TokenFile}} {
-		if set[1] != "" && !m.Exposed() {
+		if set[1] != "" && !m.exposed() {
 			k.bad(set[0], "set while metrics.address is %s, which no other host reaches, want an address of the node there, or 0.0.0.0:9645", listener(metricsExample).format(m.Address))
 			return
 		}

@@ -25,7 +25,7 @@ func TestMetricsAreLocalOrExposed(t *testing.T) {
 		"10.77.0.11:9100": {true, "127.0.0.1:9100", 9100},
 	} {
 		m := Metrics{Address: address}
-		assert.Equal(t, want.exposed, m.Exposed(), address)
+		assert.Equal(t, want.exposed, m.exposed(), address)
 		assert.Equal(t, want.local, m.Local(), address)
 		assert.Equal(t, want.port, m.ExposedPort(), address)
 	}

@@ -46,8 +46,8 @@ func (o Option) Kind() string { return o.kind }
 // IsBool tells that a flag may stand without a value.
 func (o Option) IsBool() bool { return slices.Contains(o.tags, tagBool) }
 
-// PerVIP tells that the option describes one virtual address rather than the process.
-func (o Option) PerVIP() bool { return strings.HasPrefix(o.Key, vipsKey+"[].") }
+// perVIP tells that the option describes one virtual address rather than the process.
+func (o Option) perVIP() bool { return strings.HasPrefix(o.Key, vipsKey+"[].") }
 
 // at is the option's key for one VIP: "vips[1].vrrp.id".
 func (o Option) at(vip int) string {

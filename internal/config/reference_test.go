@@ -43,7 +43,7 @@ func (o Option) part() string {
 		return "vips[].check."
 	case strings.HasPrefix(o.Key, spreadPrefix):
 		return spreadPrefix
-	case o.PerVIP():
+	case o.perVIP():
 		return "vips[]."
 	}
 	return ""

@@ -16,7 +16,7 @@ func TestLocalReleasesWhereNothingElseIsSaid(t *testing.T) {
 	} {
 		c, err := Load(inFile(text))
 		require.NoError(t, err, text)
-		require.NoError(t, c.Validate(), text)
+		require.NoError(t, c.validate(), text)
 		assert.Equal(t, want, c.VIPs[0].Check.WhenAllUnhealthy, text)
 	}
 	in := inFile("vips:\n- addresses: [10.99.0.100]\n  election: local\n  check: {whenAllUnhealthy: hold}\nport: 0\n")
@@ -43,7 +43,7 @@ func TestLocalSpreadsDirectly(t *testing.T) {
 	load := func(text string) (*Config, error) {
 		c, err := Load(inFile("vips:\n- addresses: [10.99.0.100]\n  election: local\n" + text))
 		if err == nil {
-			err = c.Validate()
+			err = c.validate()
 		}
 		return c, err
 	}

@@ -26,8 +26,8 @@ const mostTTL = 255
 // minSilence is the shortest silence after which a holder may count as dead.
 const minSilence = 30 * time.Millisecond
 
-// Validate checks what spans several values. The error joins one [Problem] for each thing wrong.
-func (c *Config) Validate() error {
+// validate checks what spans several values. The error joins one [Problem] for each thing wrong.
+func (c *Config) validate() error {
 	k := validator{Config: c}
 	if len(c.VIPs) == 0 {
 		k.bad(vipsKey, "no virtual address, want --vip ADDRESS or a file with %s", vipsKey)
