@@ -1,7 +1,7 @@
 package keepalived
 
 // similar is the keyword of a block's table that a word may be meant for: one letter is wrong, missing, too many or in the wrong place.
-// In the two shortest tables nothing is looked for.
+// Nothing is looked for in a vrrp_sync_group and in a track_file.
 func similar[T any](word, of string, table map[string]keyword[T]) (like string) {
 	if len(word) < 4 || of == "vrrp_sync_group" || of == "track_file" {
 		return ""
