@@ -31,7 +31,7 @@ func kernel() []Mutation {
 		},
 		{
 			Name: "the interface of a virtual MAC stays up on a Backup", File: "internal/node/daemon/bearer.go", Test: "TestBearerIsUpWithAnAddressAlone", Netns: true,
-			Old: `h.links.SetUp(index, false)`, New: `h.links.SetUp(index, true)`,
+			Old: `b.links.SetUp(index, false)`, New: `b.links.SetUp(index, true)`,
 		},
 		{
 			Name: "an interface that keepvip has not made is taken for that of a virtual MAC", File: "internal/kernel/link/virtualmac.go",

@@ -1,7 +1,9 @@
 package daemon
 
 import (
+	"log/slog"
 	"slices"
+	"sync"
 
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/config"
@@ -9,20 +11,28 @@ import (
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
+// bearers makes the links of virtual MACs, deletes them, and sets them up and down.
+//
 // An entry with a virtual MAC has a link of its own for it, on that of the election: its bearer. It is there as long as the entry, and down unless an
 // address is bound to it: who does not hold the addresses must take nothing that is sent to the virtual MAC (RFC 9568 section 6.4.2, (110)), and a
 // link that is up would forward what a switch floods.
+type bearers struct {
+	links  *link.Handle
+	seen   *seen
+	log    *slog.Logger
+	making sync.Mutex // one that makes or deletes a link at a time
+}
 
 // bearing is p with the bearer of v, which is made if it is not there.
-func (h *host) bearing(p instance.Place, v config.VIP) (instance.Place, error) {
+func (b *bearers) bearing(p instance.Place, v config.VIP) (instance.Place, error) {
 	name := v.VirtualMACInterface()
 	if name == "" {
 		return p, nil
 	}
 	want := link.VirtualMAC{Name: name, On: p.Index, MAC: link.RouterMAC(p.Source.Is4(), v.VRRP.ID)}
-	h.bearers.Lock()
-	defer h.bearers.Unlock()
-	_, links := h.seen.last()
+	b.making.Lock()
+	defer b.making.Unlock()
+	_, links := b.seen.last()
 	for _, l := range links {
 		if l.Name != name && !slices.Contains(l.AltNames, name) {
 			continue
@@ -33,78 +43,78 @@ func (h *host) bearing(p instance.Place, v config.VIP) (instance.Place, error) {
 		}
 		err := want.Refuse(l)
 		if err == nil {
-			err = h.deleteBearer(l, links)
+			err = b.delete(l, links)
 		}
 		if err != nil {
 			return instance.Place{}, code.With(code.VirtualMACInterface, err)
 		}
 	}
-	l, err := h.links.MakeVirtual(want, links)
+	l, err := b.links.MakeVirtual(want, links)
 	if err != nil {
 		return instance.Place{}, code.With(code.VirtualMACInterface, err)
 	}
-	h.log.Info("interface made for the virtual MAC", "vip", v.Name, "interface", name, "on", p.Name, "mac", want.MAC.String())
-	h.seen.put(l)
+	b.log.Info("interface made for the virtual MAC", "vip", v.Name, "interface", name, "on", p.Name, "mac", want.MAC.String())
+	b.seen.put(l)
 	p.Bearer = instance.Bearer{Index: l.Index, Name: l.Name, MAC: l.MAC.String()}
 	return p, nil
 }
 
-// removeBearers deletes what this run or an earlier one has made for virtual MACs and cfg does not have; nil: all of it.
-func (h *host) removeBearers(cfg *config.Config) {
+// removeOthers deletes what this run or an earlier one has made for virtual MACs and cfg does not have; nil: all of it.
+func (b *bearers) removeOthers(cfg *config.Config) {
 	wanted := map[string]bool{}
 	if cfg != nil {
 		for _, v := range cfg.VIPs {
 			wanted[v.VirtualMACInterface()] = true
 		}
 	}
-	h.bearers.Lock()
-	defer h.bearers.Unlock()
+	b.making.Lock()
+	defer b.making.Unlock()
 	for {
-		_, links := h.seen.last()
+		_, links := b.seen.last()
 		i := slices.IndexFunc(links, func(l link.Link) bool { return l.OursVirtual() && !wanted[l.Name] })
 		if i < 0 {
 			return
 		}
-		if err := h.deleteBearer(links[i], links); err != nil {
-			h.log.Warn("the interface of a virtual MAC stays", "interface", links[i].Name, "error", err)
+		if err := b.delete(links[i], links); err != nil {
+			b.log.Warn("the interface of a virtual MAC stays", "interface", links[i].Name, "error", err)
 			return
 		}
 	}
 }
 
-// deleteBearer deletes one. The caller holds the lock.
-func (h *host) deleteBearer(l link.Link, links []link.Link) error {
-	if err := h.links.DeleteVirtual(l, links); err != nil {
+// delete deletes one. The caller holds the lock.
+func (b *bearers) delete(l link.Link, links []link.Link) error {
+	if err := b.links.DeleteVirtual(l, links); err != nil {
 		return err
 	}
-	h.seen.remove(l.Index)
-	h.log.Info("interface of a virtual MAC removed", "interface", l.Name)
+	b.seen.remove(l.Index)
+	b.log.Info("interface of a virtual MAC removed", "interface", l.Name)
 	return nil
 }
 
 // raise sets a bearer up, before an address is bound to it.
-func (h *host) raise(index int) error {
-	if l, ok := h.seen.bearer(index); !ok || l.Up {
+func (b *bearers) raise(index int) error {
+	if l, ok := b.seen.bearer(index); !ok || l.Up {
 		return nil
 	}
-	if err := h.links.SetUp(index, true); err != nil {
+	if err := b.links.SetUp(index, true); err != nil {
 		return err
 	}
-	h.seen.turn(index, true)
+	b.seen.turn(index, true)
 	return nil
 }
 
 // lower sets a bearer down that has no address any more.
-func (h *host) lower(index int) {
-	l, ok := h.seen.bearer(index)
+func (b *bearers) lower(index int) {
+	l, ok := b.seen.bearer(index)
 	if !ok || !l.Up || slices.ContainsFunc(l.Addresses, func(a link.Address) bool { return a.Ours }) {
 		return
 	}
-	if err := h.links.SetUp(index, false); err != nil {
-		h.log.Warn("the interface of a virtual MAC stays up", "interface", l.Name, "error", err)
+	if err := b.links.SetUp(index, false); err != nil {
+		b.log.Warn("the interface of a virtual MAC stays up", "interface", l.Name, "error", err)
 		return
 	}
-	h.seen.turn(index, false)
+	b.seen.turn(index, false)
 }
 
 // bearer is the link of that index if it is one of a virtual MAC.

@@ -35,7 +35,7 @@ func TestBearerIsUpWithAnAddressAlone(t *testing.T) {
 	require.NoError(t, err)
 	v := config.VIP{Addresses: []netip.Prefix{netip.MustParsePrefix("10.1.0.100/32")}, Interface: "eth0", Election: config.ElectionVRRP}
 	v.VRRP.ID, v.VRRP.VirtualMAC = 51, "auto"
-	p, err := h.bearing(instance.Place{Index: s.Index("eth0"), Name: "eth0", Source: netip.MustParseAddr("10.1.0.5")}, v)
+	p, err := h.bearers.bearing(instance.Place{Index: s.Index("eth0"), Name: "eth0", Source: netip.MustParseAddr("10.1.0.5")}, v)
 	require.NoError(t, err)
 	assert.Equal(t, instance.Bearer{Index: s.Index("vrrp.51"), Name: "vrrp.51", MAC: "00:00:5e:00:01:33"}, p.Bearer)
 	assert.False(t, up(), "it has no address yet")
@@ -48,7 +48,7 @@ func TestBearerIsUpWithAnAddressAlone(t *testing.T) {
 	s.IP("link add vrrp.52 link eth0 type macvlan mode private")
 	_, err = h.refresh()
 	require.NoError(t, err)
-	h.removeBearers(nil)
+	h.bearers.removeOthers(nil)
 	left := []string{}
 	all, err := links.Links()
 	require.NoError(t, err)

@@ -264,7 +264,7 @@ func (d *Daemon) addInstances() error {
 	if err := d.host.removeStrays(); err != nil {
 		d.log.Warn("an address of an earlier run stays", "error", err)
 	}
-	d.host.removeBearers(d.cfg)
+	d.host.bearers.removeOthers(d.cfg)
 	d.removeOldFences()
 	if err := d.build.removeSpread(d.cfg.VIPs); err != nil {
 		d.log.Warn("tables of what an earlier run has spread stay", "error", err)
@@ -292,7 +292,7 @@ func (d *Daemon) runInstances(ctx, outer context.Context, wg *sync.WaitGroup, hu
 	d.set.Run(ctx)
 	d.stopDepartures()
 	d.build.raft.close()
-	d.host.removeBearers(nil)
+	d.host.bearers.removeOthers(nil)
 	d.hooks.Close()
 	d.log.Info("stopped")
 }

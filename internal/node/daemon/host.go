@@ -26,7 +26,7 @@ type host struct {
 	arp   *arpSockets
 	binds binds
 
-	bearers sync.Mutex       // one that makes or deletes a link of a virtual MAC at a time
+	bearers bearers
 	watch   *nfttables.Watch // nil: nobody tells of changes
 
 	routeDevice *hostroute.Device
@@ -41,7 +41,9 @@ type host struct {
 var _ address.Host = (*host)(nil)
 
 func newHost(links *link.Handle, log *slog.Logger) *host {
-	return &host{links: links, log: log, arp: newARPSockets(log), routeDevice: hostroute.NewDevice()}
+	h := &host{links: links, log: log, arp: newARPSockets(log), routeDevice: hostroute.NewDevice()}
+	h.bearers = bearers{links: links, seen: &h.seen, log: log}
+	return h
 }
 
 // refresh lists the links anew, and tells whether anything is not as it was: an event may say what is known.
@@ -66,7 +68,7 @@ func (h *host) Bound(addresses []netip.Prefix) []address.Binding { return h.seen
 
 // Bind implements address.Host.
 func (h *host) Bind(index int, addresses []netip.Prefix, valid time.Duration) error {
-	if err := h.raise(index); err != nil {
+	if err := h.bearers.raise(index); err != nil {
 		return err
 	}
 	err := h.binds.do(bind{index: index, addresses: addresses, valid: valid}, h.links.Add)
@@ -129,7 +131,7 @@ func (h *host) Unbind(index int, addresses []netip.Prefix) error {
 		return err
 	}
 	h.seen.note(index, addresses, false)
-	h.lower(index)
+	h.bearers.lower(index)
 	for _, p := range h.seen.leftBehind(index, addresses) {
 		if err := h.links.UnrouteSubnet(index, p); err != nil {
 			h.log.Warn("the route to the subnet of an address stays until its end", "address", p, "error", err)

@@ -86,7 +86,7 @@ func (h *host) placeOf(v config.VIP) (instance.Place, error) {
 	if err != nil {
 		return p, err
 	}
-	return h.bearing(p, v)
+	return h.bearers.bearing(p, v)
 }
 
 // instances makes some of the virtual addresses of whole.

@@ -74,7 +74,7 @@ func (d *Daemon) reload(l loaded) (Reloaded, error) {
 	d.serveNow(m.serving)
 	d.hooks.Use(hookEntries(next), leaving(done))
 	d.set.Apply(delta)
-	d.host.removeBearers(m.serving)
+	d.host.bearers.removeOthers(m.serving)
 	d.build.raft.closeIdle()
 	d.build.memberSockets.lines.freed(m.serving)
 	d.departures.follow(m, d.depart)
