@@ -32,7 +32,7 @@ func (b *bearers) bearing(p instance.Place, v config.VIP) (instance.Place, error
 	want := link.VirtualMAC{Name: name, On: p.Index, MAC: link.RouterMAC(p.Source.Is4(), v.VRRP.ID)}
 	b.making.Lock()
 	defer b.making.Unlock()
-	_, links := b.seen.last()
+	links := b.seen.now().all
 	for _, l := range links {
 		if l.Name != name && !slices.Contains(l.AltNames, name) {
 			continue
@@ -70,7 +70,7 @@ func (b *bearers) removeOthers(cfg *config.Config) {
 	b.making.Lock()
 	defer b.making.Unlock()
 	for {
-		_, links := b.seen.last()
+		links := b.seen.now().all
 		i := slices.IndexFunc(links, func(l link.Link) bool { return l.OursVirtual() && !wanted[l.Name] })
 		if i < 0 {
 			return
@@ -94,7 +94,7 @@ func (b *bearers) delete(l link.Link, links []link.Link) error {
 
 // raise sets a bearer up, before an address is bound to it.
 func (b *bearers) raise(index int) error {
-	if l, ok := b.seen.bearer(index); !ok || l.Up {
+	if l, ok := b.seen.now().bearer(index); !ok || l.Up {
 		return nil
 	}
 	if err := b.links.SetUp(index, true); err != nil {
@@ -106,7 +106,7 @@ func (b *bearers) raise(index int) error {
 
 // lower sets a bearer down that has no address any more.
 func (b *bearers) lower(index int) {
-	l, ok := b.seen.bearer(index)
+	l, ok := b.seen.now().bearer(index)
 	if !ok || !l.Up || slices.ContainsFunc(l.Addresses, func(a link.Address) bool { return a.Ours }) {
 		return
 	}
@@ -115,56 +115,4 @@ func (b *bearers) lower(index int) {
 		return
 	}
 	b.seen.turn(index, false)
-}
-
-// bearer is the link of that index if it is one of a virtual MAC.
-func (s *seen) bearer(index int) (link.Link, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.snapshot, func(l link.Link) bool { return l.Index == index && l.OursVirtual() })
-	if i < 0 {
-		return link.Link{}, false
-	}
-	return s.snapshot[i], true
-}
-
-// raised tells whether the bearer of that index is up.
-func (s *seen) raised(index int) bool {
-	l, ok := s.bearer(index)
-	return ok && l.Up
-}
-
-// put adds a link that this process has just made. A listing may have seen it half made meanwhile.
-func (s *seen) put(l link.Link) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.generation++
-	s.snapshot = append(s.but(l.Index), l)
-	s.own = link.Without(s.snapshot, s.virtual)
-}
-
-// remove takes a link out that this process has just deleted.
-func (s *seen) remove(index int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.generation++
-	s.snapshot = s.but(index)
-	s.own = link.Without(s.snapshot, s.virtual)
-}
-
-// but is the snapshot without the link of that index. The caller holds the lock.
-func (s *seen) but(index int) []link.Link {
-	return slices.DeleteFunc(slices.Clone(s.snapshot), func(l link.Link) bool { return l.Index == index })
-}
-
-// turn keeps the snapshot true to what this process has just done.
-func (s *seen) turn(index int, up bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.generation++
-	for i := range s.snapshot {
-		if s.snapshot[i].Index == index {
-			s.snapshot[i].Up = up
-		}
-	}
 }

@@ -29,7 +29,7 @@ func TestBearerIsUpWithAnAddressAlone(t *testing.T) {
 	up := func() bool {
 		_, err := h.refresh()
 		require.NoError(t, err)
-		return h.seen.raised(s.Index("vrrp.51"))
+		return h.seen.now().raised(s.Index("vrrp.51"))
 	}
 	_, err = h.refresh()
 	require.NoError(t, err)

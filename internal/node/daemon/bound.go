@@ -36,26 +36,24 @@ func subnetsOf(cfg *config.Config) map[netip.Addr]netip.Prefix {
 
 // brought are those of the addresses whose subnet no own address of the link has: without a route of their own, answers would go to the
 // router, or nowhere.
-func (s *seen) brought(index int, addresses []netip.Prefix) (out []netip.Prefix) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.subnets) == 0 {
+func (h hostLinks) brought(index int, addresses []netip.Prefix) (out []netip.Prefix) {
+	if len(h.subnets) == 0 {
 		return nil
 	}
 	for _, a := range addresses {
-		if p, written := s.subnets[a.Addr()]; written && !s.coversOn(index, p.Masked()) {
+		if p, written := h.subnets[a.Addr()]; written && !h.own.covers(index, p.Masked()) {
 			out = append(out, p)
 		}
 	}
 	return out
 }
 
-// coversOn tells whether an own address of a link is in the subnet, or has one around it. One with a virtual MAC has none: those of the link below count.
-func (s *seen) coversOn(index int, subnet netip.Prefix) bool {
-	if i := slices.IndexFunc(s.own, func(l link.Link) bool { return l.Index == index && l.OursVirtual() }); i >= 0 {
-		index = s.own[i].Below
+// covers tells whether an own address of a link is in the subnet, or has one around it. One with a virtual MAC has none: those of the link below count.
+func (o ownLinks) covers(index int, subnet netip.Prefix) bool {
+	if i := slices.IndexFunc(o, func(l link.Link) bool { return l.Index == index && l.OursVirtual() }); i >= 0 {
+		index = o[i].Below
 	}
-	for _, l := range s.own {
+	for _, l := range o {
 		if l.Index != index {
 			continue
 		}
@@ -70,25 +68,23 @@ func (s *seen) coversOn(index int, subnet netip.Prefix) bool {
 
 // leftBehind are those of the addresses, which are off now, whose routes the kernel does not take away with them: of IPv6, where no other address
 // needs the route.
-func (s *seen) leftBehind(index int, addresses []netip.Prefix) (out []netip.Prefix) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.subnets) == 0 {
+func (h hostLinks) leftBehind(index int, addresses []netip.Prefix) (out []netip.Prefix) {
+	if len(h.subnets) == 0 {
 		return nil
 	}
 	for _, a := range addresses {
-		if p, written := s.subnets[a.Addr()]; written && p.Addr().Is6() && !s.needs(index, p.Masked()) {
+		if p, written := h.subnets[a.Addr()]; written && p.Addr().Is6() && !h.needs(index, p.Masked()) {
 			out = append(out, p)
 		}
 	}
 	return out
 }
 
-// needs tells whether a virtual address of the link is written with that subnet. The caller holds the lock.
-func (s *seen) needs(index int, subnet netip.Prefix) bool {
-	return slices.ContainsFunc(s.snapshot, func(l link.Link) bool {
+// needs tells whether a virtual address of the link is written with that subnet.
+func (h hostLinks) needs(index int, subnet netip.Prefix) bool {
+	return slices.ContainsFunc(h.all, func(l link.Link) bool {
 		return l.Index == index && slices.ContainsFunc(l.Addresses, func(a link.Address) bool {
-			p, written := s.subnets[a.Prefix.Addr()]
+			p, written := h.subnets[a.Prefix.Addr()]
 			return written && p.Masked() == subnet
 		})
 	})

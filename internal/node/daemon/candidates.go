@@ -13,26 +13,24 @@ import (
 )
 
 // candidate tells whether this node may hold the addresses of v: one without a list may, wherever it runs.
-func (s *seen) candidate(v config.VIP) bool {
+func (o ownLinks) candidate(v config.VIP) bool {
 	if len(v.Candidates) == 0 {
 		return true
 	}
-	_, own := s.among(v.Candidates)
+	_, own := o.among(v.Candidates)
 	return own
 }
 
 // sendsOnly tells whether this node sends on what it receives for v, and serves nothing: it is a candidate, and not among the members that
 // serve. known is false as long as that cannot be told, as of a node that has no address yet.
-func (s *seen) sendsOnly(v config.VIP) (yes, known bool) {
+func (o ownLinks) sendsOnly(v config.VIP) (yes, known bool) {
 	if v.Spread.Via == config.ViaOff || len(v.Candidates) == 0 || len(v.Spread.Members) == 0 {
 		return false, true
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, serves := s.find(v.Spread.Members); serves {
+	if _, serves := o.among(v.Spread.Members); serves {
 		return false, true
 	}
-	_, yes = s.find(v.Candidates)
+	_, yes = o.among(v.Candidates)
 	return yes, yes
 }
 
@@ -42,8 +40,8 @@ func namesSenders(cfg *config.Config) bool {
 }
 
 // asked are those of the checks of v that this node is asked.
-func (s *seen) asked(v config.VIP, list []NamedCheck) []NamedCheck {
-	if yes, _ := s.sendsOnly(v); !yes {
+func (o ownLinks) asked(v config.VIP, list []NamedCheck) []NamedCheck {
+	if yes, _ := o.sendsOnly(v); !yes {
 		return list
 	}
 	return slices.DeleteFunc(list, asksService)
@@ -59,10 +57,10 @@ func (s *seen) whereServed(v config.VIP, c NamedCheck, check instance.Check) ins
 	if len(v.Candidates) == 0 || len(v.Spread.Members) == 0 || !asksService(c) {
 		return check
 	}
-	if yes, _ := s.sendsOnly(v); yes {
+	if yes, _ := s.now().own.sendsOnly(v); yes {
 		check.ID += " is not asked" // another one when this node begins to serve
 	}
-	one := &spared{check: check, sendsOnly: func() (bool, bool) { return s.sendsOnly(v) }}
+	one := &spared{check: check, sendsOnly: func() (bool, bool) { return s.now().own.sendsOnly(v) }}
 	check.Run, check.Verdict, check.Fresh = one.run, one.verdict, one.fresh
 	return check
 }

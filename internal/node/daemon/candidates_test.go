@@ -52,15 +52,15 @@ func TestCandidatesKnowThemselvesByTheirOwnAddresses(t *testing.T) {
 		"it has no address yet":           {unknown: true},
 	} {
 		h := hostOf(t, tt.own...)
-		sends, known := h.seen.sendsOnly(tier())
-		assert.Equal(t, tt.candidate, h.seen.candidate(tier()), name)
+		sends, known := h.seen.now().own.sendsOnly(tier())
+		assert.Equal(t, tt.candidate, h.seen.now().own.candidate(tier()), name)
 		assert.Equal(t, tt.sends, sends, name)
 		assert.Equal(t, !tt.unknown, known, name)
 	}
 	plain := tier()
 	plain.Candidates = nil
-	assert.True(t, hostOf(t).seen.candidate(plain), "without a list every node may")
-	sends, known := hostOf(t).seen.sendsOnly(plain)
+	assert.True(t, hostOf(t).seen.now().own.candidate(plain), "without a list every node may")
+	sends, known := hostOf(t).seen.now().own.sendsOnly(plain)
 	assert.False(t, sends)
 	assert.True(t, known)
 }
@@ -96,8 +96,8 @@ func TestChecksAreNotAskedWhereNothingIsServed(t *testing.T) {
 	assert.Equal(t, bad, serving.Verdict())
 	assert.NotEqual(t, made.ID, hostOf(t, "10.77.0.11/24").seen.whereServed(tier(), service, made).ID, "it is another one when the node begins to serve")
 	list := []NamedCheck{service, router}
-	assert.Len(t, hostOf(t, "10.77.0.13/24").seen.asked(tier(), list), 2)
-	assert.Equal(t, []NamedCheck{router}, hostOf(t, "10.77.0.11/24").seen.asked(tier(), []NamedCheck{service, router}))
+	assert.Len(t, hostOf(t, "10.77.0.13/24").seen.now().own.asked(tier(), list), 2)
+	assert.Equal(t, []NamedCheck{router}, hostOf(t, "10.77.0.11/24").seen.now().own.asked(tier(), []NamedCheck{service, router}))
 }
 
 func TestReloadRefusesListsWithoutThisNode(t *testing.T) {

@@ -46,7 +46,7 @@ func OpenChecks(cfg *config.Config) (all []NamedCheck, done func(), err error) {
 			return nil, nil, err
 		}
 		if here != nil {
-			list = here.seen.asked(v, list)
+			list = here.seen.now().own.asked(v, list)
 		}
 		if len(list) == 0 {
 			list = []NamedCheck{{Checker: health.Always(), VIP: v.Name}}

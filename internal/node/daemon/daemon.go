@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"os/signal"
 	"strings"
@@ -163,14 +164,14 @@ func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 	keys := newKeys()
 	log := opts.Log
 	keys.followers = subscription.NewServer(cfg.Port, log)
-	fences := fence.NewLinks(h.seen.leftovers, h.watch)
+	fences := fence.NewLinks(func(index int) []netip.Addr { return h.seen.now().leftovers(index) }, h.watch)
 	fences.Expect(len(cfg.Internal()))
 	lines := newLifelines(cfg, keys.members, fences, log)
 	hooks, past, set := hook.New(log), history.New(log), instance.New(log)
 	d := &Daemon{
 		opts: opts, cfg: cfg, log: log, keys: keys, hooks: hooks, past: past, host: h, set: set, drills: drills{set: set},
 		build: &builder{
-			vrrpSockets: newVRRPSockets(keys.vrrp, h.seen.raised, log), earSockets: &earSockets{links: h.links, log: log}, memberSockets: newMemberSockets(keys.members, cfg.Port, opts.Version, lines, log), fences: fences, near: h.neighbours, log: log,
+			vrrpSockets: newVRRPSockets(keys.vrrp, func(index int) bool { return h.seen.now().raised(index) }, log), earSockets: &earSockets{links: h.links, log: log}, memberSockets: newMemberSockets(keys.members, cfg.Port, opts.Version, lines, log), fences: fences, near: h.neighbours, log: log,
 			host: h, probings: newProbings(), hooks: hooks, past: past, raft: newRaftNode(&h.seen, opts.Version, log), timings: newTimings(),
 			coverage: coverage.New(link.Listeners), replies: replies.New(h.links), keyed: keys.enforced,
 		},

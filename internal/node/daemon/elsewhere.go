@@ -4,9 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/config"
-	"github.com/keepvip/keepvip/internal/kernel/link"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/internal/serve/service/address"
 )
@@ -25,8 +23,8 @@ func decidingOf(v config.VIP) []netip.Prefix {
 }
 
 // places finds the place of v, and that of what is elsewhere: without one of them there is no election.
-func (s *seen) places(v config.VIP) (instance.Place, error) {
-	p, err := s.place(whereOf(v))
+func (h hostLinks) places(v config.VIP) (instance.Place, error) {
+	p, err := h.place(whereOf(v))
 	if err != nil || len(v.Elsewhere) == 0 {
 		return p, err
 	}
@@ -34,7 +32,7 @@ func (s *seen) places(v config.VIP) (instance.Place, error) {
 		if l.Interface == "" {
 			continue
 		}
-		other, err := s.placeOn(l)
+		other, err := h.own.placeOn(l)
 		if err != nil {
 			return instance.Place{}, err
 		}
@@ -44,37 +42,18 @@ func (s *seen) places(v config.VIP) (instance.Place, error) {
 }
 
 // linksOf are the links on which addresses belong, by their indexes, as far as they can be found now.
-func (s *seen) linksOf(vips []config.VIP) map[int]bool {
+func (h hostLinks) linksOf(vips []config.VIP) map[int]bool {
 	used := map[int]bool{}
 	add := func(p instance.Place, err error) { used[p.Index] = used[p.Index] || err == nil }
 	for _, v := range vips {
-		add(s.place(whereOf(v)))
+		add(h.place(whereOf(v)))
 		for _, l := range v.Links() {
 			if l.Interface != "" {
-				add(s.placeOn(l))
+				add(h.own.placeOn(l))
 			}
 		}
 	}
 	return used
-}
-
-// placeOn is the place of addresses on an interface without an election.
-func (s *seen) placeOn(on config.OnLink) (instance.Place, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	first := on.Addresses[0].Addr()
-	l, err := link.Choose(s.own, first, on.Interface)
-	switch {
-	case err != nil:
-		return instance.Place{}, code.With(code.InterfaceMissing, err)
-	case !l.Up:
-		return instance.Place{}, code.With(code.LinkDown, fmt.Errorf("%s is down", l.Name))
-	}
-	if err := link.Suitable(l, on.Addresses...); err != nil {
-		return instance.Place{}, err
-	}
-	source, _ := link.Source(l, first) // an interface may do without an address of its own
-	return instance.Place{Index: l.Index, Name: l.Name, Source: source, MAC: l.MAC.String(), Stay: l.Carriers}, nil
 }
 
 // partsOf are the addresses of in by their interfaces. No advertisement leaves by those that are elsewhere, so that the lease there is
@@ -91,7 +70,7 @@ func (b *builder) partsOf(in *instance.Config, spread *address.Spread) []address
 		part := address.Part{}
 		if l.Interface != "" {
 			by = kernelLease{paced: kept.paced}
-			part.Place = func() (instance.Place, error) { return b.host.seen.placeOn(l) }
+			part.Place = func() (instance.Place, error) { return b.host.seen.now().own.placeOn(l) }
 		}
 		part.Config = b.addressConfig(in, by, there, spread)
 		out = append(out, part)

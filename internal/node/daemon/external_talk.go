@@ -24,7 +24,7 @@ func (b *builder) talkBeside(in *instance.Config) (election.Elector, func(), err
 	if b.memberSockets == nil || b.memberSockets.port == 0 || v.Election != config.ElectionVRRP || len(v.Addresses) == 0 {
 		return nil, nil, nil
 	}
-	p, err := b.host.seen.places(v)
+	p, err := b.host.seen.now().places(v)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -88,7 +88,7 @@ func TestReloadToExternalAndBack(t *testing.T) {
 	r.set.Apply(instance.Delta{Add: add})
 	s := r.set.Status()[0]
 	assert.Equal(t, []any{config.ModeExternal, "lb.example.org:6443"}, []any{s.Mode, s.Endpoint})
-	assert.Empty(t, r.host.seen.virtual, "nothing of it is on this host")
+	assert.Empty(t, r.host.seen.now().virtual, "nothing of it is on this host")
 
 	r.write(t, internalEntry)
 	done, err := r.Reload(t.Context())
@@ -96,7 +96,7 @@ func TestReloadToExternalAndBack(t *testing.T) {
 	assert.Equal(t, []string{"a"}, done.Recreated)
 	s = r.set.Status()[0]
 	assert.Equal(t, []any{config.ModeInternal, "lb.example.org:6443"}, []any{s.Mode, s.Endpoint}, "until a node holds it")
-	assert.Len(t, r.host.seen.virtual, 1)
+	assert.Len(t, r.host.seen.now().virtual, 1)
 
 	r.write(t, strings.Replace(externalEntry, "1h", "0s", 1))
 	done, err = r.Reload(t.Context())
@@ -119,7 +119,7 @@ func TestReloadWhileAnEntryBecomesExternalChangesItsTime(t *testing.T) {
 		leaves = func() bool {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			assert.Equal(t, len(r.departures), len(r.host.seen.virtual), "what is served is on this host, and nothing else")
+			assert.Equal(t, len(r.departures), len(r.host.seen.now().virtual), "what is served is on this host, and nothing else")
 			return len(r.departures) > 0
 		}
 		reload("1h")

@@ -84,8 +84,8 @@ func tcpPorts(of []address.Port) (numbers []uint16) {
 // removeOldFences takes away what an earlier run has left on links that this one has nothing to do with. The fences of the others are replaced
 // when an election begins there.
 func (d *Daemon) removeOldFences() {
-	used := d.host.seen.linksOf(d.cfg.Internal())
-	gone, err := fence.CleanupExcept(func(index int) bool { return used[index] || len(d.host.seen.leftovers(index)) > 0 })
+	used := d.host.seen.now().linksOf(d.cfg.Internal())
+	gone, err := fence.CleanupExcept(func(index int) bool { return used[index] || len(d.host.seen.now().leftovers(index)) > 0 })
 	for _, table := range gone {
 		d.log.Info("nftables table of an earlier run removed", "table", table)
 	}

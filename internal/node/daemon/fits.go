@@ -15,40 +15,38 @@ import (
 
 // fits refuses an address that belongs to none of this node's networks, or that something else has in them. While the node has
 // no address at all it is still booting, and a named interface may appear later: that is waited for.
-func (s *seen) fits(cfg *config.Config) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (h hostLinks) fits(cfg *config.Config) error {
 	var errs []error
 	virtual := virtualAddresses(cfg)
 	for _, v := range cfg.Internal() {
-		if v.Election == config.ElectionRaft && s.witness(cfg.Raft) {
+		if _, witness := h.own.among(cfg.Raft.Witnesses); witness && v.Election == config.ElectionRaft {
 			continue // votes from any network
 		}
 		if v.Local() {
-			if err := ownIsVirtual(s.snapshot, v, virtual); err != nil {
+			if err := ownIsVirtual(h.all, v, virtual); err != nil {
 				errs = append(errs, err)
 			}
 			continue // routers send it here, from any network
 		}
 		first := v.First()
-		_, err := link.Choose(s.snapshot, first, v.Interface)
-		if own := unsuitable(s.snapshot, v, virtual); own != nil {
+		_, err := link.Choose(h.all, first, v.Interface)
+		if own := unsuitable(h.all, v, virtual); own != nil {
 			errs = append(errs, own)
-		} else if unlisted := s.unlisted(v); unlisted != nil {
+		} else if unlisted := h.own.unlisted(v); unlisted != nil {
 			errs = append(errs, unlisted)
-		} else if errors.Is(err, link.ErrNoSubnet) && link.Addressed(s.snapshot, first) {
+		} else if errors.Is(err, link.ErrNoSubnet) && link.Addressed(h.all, first) {
 			errs = append(errs, fmt.Errorf("vips[%s]: %w with --interface or the key \"interface\"", v.Name, err))
 		}
 	}
-	return errors.Join(append(errs, distinct(s.snapshot, cfg))...)
+	return errors.Join(append(errs, distinct(h.all, cfg))...)
 }
 
-// unlisted refuses a list of members without this node: it could not say to the others where it is in their tables. The caller holds the lock.
-func (s *seen) unlisted(v config.VIP) error {
+// unlisted refuses a list of members without this node: it could not say to the others where it is in their tables.
+func (o ownLinks) unlisted(v config.VIP) error {
 	if v.Spread.Via == config.ViaOff || len(v.Spread.Members) == 0 {
 		return nil
 	}
-	l, err := link.Choose(s.own, v.First(), v.Interface)
+	l, err := link.Choose(o, v.First(), v.Interface)
 	if err != nil {
 		return nil // it is waited for
 	}
@@ -170,7 +168,7 @@ func HostNotes(cfg *config.Config) []string {
 	if _, err := h.refresh(); err != nil {
 		return nil
 	}
-	if err := h.seen.fits(cfg); err != nil {
+	if err := h.seen.now().fits(cfg); err != nil {
 		return strings.Split("on this host: "+strings.ReplaceAll(err.Error(), "\n", "\non this host: "), "\n")
 	}
 	return nil

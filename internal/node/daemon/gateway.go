@@ -79,7 +79,7 @@ func (g *gateway) Close() error {
 
 // look makes sure that the asker is the right one: interface, own address and router may all have changed.
 func (g *gateway) look() error {
-	l, err := g.host.seen.linkOf(g.where)
+	l, err := g.host.seen.now().own.linkOf(g.where)
 	if err != nil {
 		return err
 	}
@@ -120,20 +120,6 @@ func (g *gateway) next(l link.Link) (netip.Addr, error) {
 	}
 	g.router, g.index, g.sought = all[0], l.Index, now
 	return g.router, nil
-}
-
-// linkOf is the interface that an address belongs on, without the virtual addresses.
-func (s *seen) linkOf(w where) (link.Link, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l, err := link.Choose(s.own, w.addresses[0].Addr(), w.link)
-	switch {
-	case err != nil:
-		return l, err
-	case !l.Up:
-		return l, fmt.Errorf("%s is down", l.Name)
-	}
-	return l, nil
 }
 
 // surroundings is this node's network as `keepvip check` sees it, beside a daemon that may run. Without a check that asks a

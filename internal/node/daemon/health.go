@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"errors"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -59,5 +60,8 @@ func (b *answers) next(name string, why error, known bool, now time.Time) error 
 
 // health is what the listener of this process answers.
 func (d *Daemon) health() control.Health {
-	return control.Health{Names: func() []string { return namesOf(d.inForce.Load().VIPs) }, Fit: d.fit, Refuse: d.host.seen.isVirtual, Owner: d.users.Name}
+	return control.Health{
+		Names: func() []string { return namesOf(d.inForce.Load().VIPs) }, Fit: d.fit, Owner: d.users.Name,
+		Refuse: func(a netip.Addr) bool { return d.host.seen.now().isVirtual(a) },
+	}
 }

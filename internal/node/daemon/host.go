@@ -64,7 +64,9 @@ func (h *host) refresh() (changed bool, err error) {
 }
 
 // Bound implements address.Host.
-func (h *host) Bound(addresses []netip.Prefix) []address.Binding { return h.seen.bound(addresses) }
+func (h *host) Bound(addresses []netip.Prefix) []address.Binding {
+	return h.seen.now().bound(addresses)
+}
 
 // Bind implements address.Host.
 func (h *host) Bind(index int, addresses []netip.Prefix, valid time.Duration) error {
@@ -76,7 +78,7 @@ func (h *host) Bind(index int, addresses []netip.Prefix, valid time.Duration) er
 	if err != nil {
 		return err
 	}
-	for _, p := range h.seen.brought(index, addresses) {
+	for _, p := range h.seen.now().brought(index, addresses) {
 		if err := h.links.RouteSubnet(index, p, valid); err != nil {
 			h.log.Warn("no route to the subnet of an address: hosts there get no answer", "address", p, "error", err)
 		}
@@ -106,7 +108,7 @@ func (h *host) Usable(addresses []netip.Addr, limit time.Duration) {
 
 // Connections implements address.Host.
 func (h *host) Connections(addresses []netip.Addr) (int, error) {
-	return link.CountTCP(addresses, h.seen.ownAddresses())
+	return link.CountTCP(addresses, h.seen.now().ownAddresses())
 }
 
 // Forward implements address.Host.
@@ -122,7 +124,7 @@ func (h *host) ForgetEnded(addresses []netip.Addr) error {
 
 // Unbind implements address.Host.
 func (h *host) Unbind(index int, addresses []netip.Prefix) error {
-	foreign, name := h.seen.bindsOfOthers(index, addresses)
+	foreign, name := h.seen.now().bindsOfOthers(index, addresses)
 	err := h.links.Remove(index, addresses...)
 	if err == nil && len(foreign) > 0 {
 		h.tellRemoved(name, foreign)
@@ -132,7 +134,7 @@ func (h *host) Unbind(index int, addresses []netip.Prefix) error {
 	}
 	h.seen.note(index, addresses, false)
 	h.bearers.lower(index)
-	for _, p := range h.seen.leftBehind(index, addresses) {
+	for _, p := range h.seen.now().leftBehind(index, addresses) {
 		if err := h.links.UnrouteSubnet(index, p); err != nil {
 			h.log.Warn("the route to the subnet of an address stays until its end", "address", p, "error", err)
 		}
@@ -161,7 +163,7 @@ func (h *host) Announce(p instance.Place, addresses []netip.Addr) error {
 // Listen implements address.Host.
 func (h *host) Listen(p instance.Place, addresses []netip.Addr, report func(address.Claim)) func() {
 	return h.arp.listener(p).Watch(addresses, func(c arp.Claim) {
-		if !h.seen.ownMAC(c.MAC) {
+		if !h.seen.now().ownMAC(c.MAC) {
 			report(claimOf(c))
 		}
 	})
@@ -169,7 +171,7 @@ func (h *host) Listen(p instance.Place, addresses []netip.Addr, report func(addr
 
 // ListenChanges implements address.Host.
 func (h *host) ListenChanges(p instance.Place, addresses []netip.Addr, report func(address.Claim) bool) func() {
-	return h.arp.listener(p).WatchChanges(addresses, func(c arp.Claim) bool { return h.seen.ownMAC(c.MAC) || report(claimOf(c)) })
+	return h.arp.listener(p).WatchChanges(addresses, func(c arp.Claim) bool { return h.seen.now().ownMAC(c.MAC) || report(claimOf(c)) })
 }
 
 func claimOf(c arp.Claim) address.Claim {
@@ -185,7 +187,7 @@ func (h *host) Probe(p instance.Place, addresses []netip.Addr) error {
 // removeStrays takes the addresses away that an earlier run has bound and that the configuration does not know.
 func (h *host) removeStrays() error {
 	var errs []error
-	for _, b := range h.seen.strays() {
+	for _, b := range h.seen.now().strays() {
 		h.log.Info("address of an earlier run removed", "address", b.Prefix.String(), "interface", b.Index)
 		errs = append(errs, h.Unbind(b.Index, []netip.Prefix{b.Prefix}))
 	}

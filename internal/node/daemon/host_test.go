@@ -56,10 +56,10 @@ func TestPlaceElsewhereHasCodes(t *testing.T) {
 		Addresses: []netip.Prefix{netip.MustParsePrefix("10.77.0.100/32"), netip.MustParsePrefix("10.78.0.100/32")}, Interface: "eth0",
 		Elsewhere: []config.Elsewhere{{Address: netip.MustParseAddr("10.78.0.100"), Interface: "eth1"}},
 	}
-	_, err := h.seen.places(v)
+	_, err := h.seen.now().places(v)
 	assert.Equal(t, code.LinkDown, code.Of(err), err)
 	v.Elsewhere[0].Interface = "eth2"
-	_, err = h.seen.places(v)
+	_, err = h.seen.now().places(v)
 	assert.Equal(t, code.InterfaceMissing, code.Of(err), err)
 }
 
@@ -68,7 +68,7 @@ func TestPlaceWithoutItsSourceHasACode(t *testing.T) {
 	h.seen.keep([]link.Link{{Index: 2, Name: "eth0", Up: true, Addresses: []link.Address{{Prefix: netip.MustParsePrefix("10.77.0.11/24")}}}}, 0)
 	v := config.VIP{Addresses: []netip.Prefix{netip.MustParsePrefix("10.77.0.100/32")}, Election: config.ElectionVRRP}
 	v.VRRP.Source = netip.MustParseAddr("10.77.0.12")
-	_, err := h.seen.places(v)
+	_, err := h.seen.now().places(v)
 	assert.EqualError(t, err, "eth0 does not have 10.77.0.12 yet, which vrrp.source wants")
 	assert.Equal(t, code.NoOwnAddress, code.Of(err))
 }
@@ -81,11 +81,11 @@ func TestPlaceOnAPortNamesItsMaster(t *testing.T) {
 		{Index: 9, Name: "br-ex", Up: true, Addresses: []link.Address{{Prefix: netip.MustParsePrefix("10.77.0.11/24")}}},
 	}, 0)
 	v := config.VIP{Addresses: []netip.Prefix{netip.MustParsePrefix("10.77.0.100/32")}, Election: config.ElectionVRRP, Interface: "eth0"}
-	_, err := h.seen.places(v)
+	_, err := h.seen.now().places(v)
 	assert.EqualError(t, err, "eth0 is a port of br-ex, which has the addresses of this host now: name br-ex as the interface")
 	assert.Equal(t, code.PortOfAnother, code.Of(err))
 	v.Interface = ""
-	p, err := h.seen.places(v)
+	p, err := h.seen.now().places(v)
 	assert.NoError(t, err)
 	assert.Equal(t, "br-ex", p.Name)
 }
@@ -100,7 +100,7 @@ func TestAddressesOfOthersAreToldApart(t *testing.T) {
 		{Index: 3, Name: "eth1", Addresses: []link.Address{{Prefix: vip, Valid: 10 * time.Second}}},
 	}, 0)
 	for index, want := range map[int]string{1: "lo", 2: "", 3: ""} {
-		_, name := h.seen.bindsOfOthers(index, []netip.Prefix{vip})
+		_, name := h.seen.now().bindsOfOthers(index, []netip.Prefix{vip})
 		assert.Equal(t, want, name)
 	}
 }

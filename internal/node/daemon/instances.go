@@ -82,7 +82,7 @@ func (h *host) placeOf(v config.VIP) (instance.Place, error) {
 	case v.Local():
 		return h.routed(v)
 	}
-	p, err := h.seen.places(v)
+	p, err := h.seen.now().places(v)
 	if err != nil {
 		return p, err
 	}
@@ -196,7 +196,7 @@ type byVRRP struct {
 func (e byVRRP) Adjust(in *instance.Config, p instance.Place) {
 	crowd := crowdOf(in.Whole)
 	e.Reconfigure(ticking(routerOf(in.VIP, p), in.VIP, crowd), len(in.VIP.Addresses), spreadEvery(in.Whole))
-	e.SetCandidate(e.build.host.seen.candidate(in.VIP))
+	e.SetCandidate(e.build.host.seen.now().own.candidate(in.VIP))
 }
 
 func leaseByVRRP(v config.VIP, whole *config.Config) (time.Duration, instance.Outages) {
@@ -263,7 +263,7 @@ func (b *builder) electByVRRP(in *instance.Config, p instance.Place) (election.E
 	e, err := virtualrouter.New(virtualrouter.Config{
 		Router: router, Bound: len(v.Addresses), Peers: v.VRRP.Peers, Members: known, GroupMember: b.groups.member(v),
 		Ears: hearing, Lifeline: judged(lines, known, hearing, log), Entries: len(in.Whole.VIPs),
-		NoCandidate: !b.host.seen.candidate(v), KernelTimer: len(in.Whole.VIPs) < crowdTicks,
+		NoCandidate: !b.host.seen.now().own.candidate(v), KernelTimer: len(in.Whole.VIPs) < crowdTicks,
 	}, wire, log)
 	if err != nil {
 		giveBack()

@@ -68,11 +68,11 @@ func (d *Daemon) ownToward(to netip.Addr) netip.Addr {
 		if !slices.ContainsFunc(v.Addresses, func(p netip.Prefix) bool { return p.Addr() == to }) {
 			continue
 		}
-		p, err := d.host.seen.places(v)
+		p, err := d.host.seen.now().places(v)
 		if err != nil {
 			break
 		}
-		if own := d.host.seen.toward(p, []netip.Addr{to}); len(own) > 0 && !own[0].IsLinkLocalUnicast() {
+		if own := d.host.seen.now().own.toward(p, []netip.Addr{to}); len(own) > 0 && !own[0].IsLinkLocalUnicast() {
 			return own[0]
 		}
 	}

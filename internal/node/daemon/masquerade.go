@@ -26,7 +26,7 @@ func (h spreadHost) Toward(p instance.Place, member netip.Addr) netip.Addr {
 	if err == nil {
 		from := conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap()
 		_ = conn.Close()
-		if from.Zone() == "" && !h.seen.isVirtual(from) {
+		if from.Zone() == "" && !h.seen.now().isVirtual(from) {
 			return from
 		}
 	}

@@ -26,14 +26,15 @@ func (d *Daemon) told() metrics.Process {
 		all = append(all, keepalivedCollector{func() report.Node { return keepalivedReport(d.settled(), d.set.Status()) }})
 	}
 	return metrics.Process{
-		Version: d.opts.Version, Live: d.set.Live, Ready: d.set.Ready, Collectors: all, Virtual: d.host.seen.isVirtual, Status: d.status, History: d.history, Log: d.log,
+		Version: d.opts.Version, Live: d.set.Live, Ready: d.set.Ready, Collectors: all, Status: d.status, History: d.history, Log: d.log,
+		Virtual: func(a netip.Addr) bool { return d.host.seen.now().isVirtual(a) },
 	}
 }
 
 // lookForAddress says when nobody will reach the listener of an option. The address may come later.
 func (d *Daemon) lookForAddress(option, address string) {
 	at, err := netip.ParseAddrPort(address)
-	if err != nil || at.Addr().IsLoopback() || at.Addr().IsUnspecified() || d.host.seen.has(at.Addr()) {
+	if err != nil || at.Addr().IsLoopback() || at.Addr().IsUnspecified() || d.host.seen.now().has(at.Addr()) {
 		return
 	}
 	d.log.Warn("this node does not have the address of a listener now: no other host reaches it until it has", option, address)

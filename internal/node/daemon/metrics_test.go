@@ -85,7 +85,7 @@ func TestMetricsListenerIsClosedAtVirtualAddresses(t *testing.T) {
 	r := newReloading(t, "vips:\n- {name: a, addresses: [10.77.0.100], check: none}\nmetrics: {address: \"10.77.0.12:9645\"}\n")
 	for address, want := range map[string][2]bool{"10.77.0.100": {true, false}, "10.77.0.11": {false, true}, "10.77.0.12": {false, false}} {
 		a := netip.MustParseAddr(address)
-		assert.Equal(t, want, [2]bool{r.told().Virtual(a), r.host.seen.has(a)}, address)
+		assert.Equal(t, want, [2]bool{r.told().Virtual(a), r.host.seen.now().has(a)}, address)
 	}
 	var log strings.Builder
 	r.log = slog.New(slog.NewTextHandler(&log, nil))

@@ -133,7 +133,7 @@ func (r *raftNode) open() (*raft.Node, error) {
 		return nil, ErrNoRaft
 	}
 	c := r.cfg.Raft
-	self, ok := r.seen.among(c.Peers)
+	self, ok := r.seen.now().own.among(c.Peers)
 	if !ok {
 		return nil, fmt.Errorf("none of raft.peers (%s) is an address of this node", list(c.Peers))
 	}
@@ -234,31 +234,6 @@ func list(addrs []netip.Addr) string {
 		out[i] = a.String()
 	}
 	return strings.Join(out, ", ")
-}
-
-// among is the own address of this machine that is on a list.
-func (s *seen) among(addrs []netip.Addr) (netip.Addr, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.find(addrs)
-}
-
-// witness tells whether this machine is one. The caller holds the lock.
-func (s *seen) witness(r config.Raft) bool {
-	_, yes := s.find(r.Witnesses)
-	return yes
-}
-
-// find is among for a caller that holds the lock.
-func (s *seen) find(addrs []netip.Addr) (netip.Addr, bool) {
-	for _, l := range s.own {
-		for _, a := range l.Addresses {
-			if !a.Tentative && slices.Contains(addrs, a.Prefix.Addr()) {
-				return a.Prefix.Addr(), true
-			}
-		}
-	}
-	return netip.Addr{}, false
 }
 
 // byRaft is an elector of the cluster that follows the configuration.

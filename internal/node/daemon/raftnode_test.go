@@ -30,7 +30,7 @@ func TestWitnessIsBackAfterNothingWasElectedByRaft(t *testing.T) {
 	without := *with
 	without.VIPs = nil
 	log := slog.New(slog.DiscardHandler)
-	r := newRaftNode(&seen{own: []link.Link{{Addresses: []link.Address{{Prefix: own}}}}}, "v1", log)
+	r := newRaftNode(&seen{links: hostLinks{own: ownLinks{{Addresses: []link.Address{{Prefix: own}}}}}}, "v1", log)
 	identify, err := r.prepareIdentity(secrets{keys: []config.Secret{{ID: 1, Bytes: make([]byte, 32)}}})
 	require.NoError(t, err)
 	r.use(&without, identify)

@@ -95,7 +95,7 @@ func (d *Daemon) reload(l loaded) (Reloaded, error) {
 // prepare looks at everything besides the instances that a configuration needs of this host, and changes
 // nothing. What it returns takes the configuration over, and cannot fail.
 func (d *Daemon) prepare(cfg *config.Config, s secrets) (use func(), err error) {
-	if err := errors.Join(d.host.seen.fits(cfg), checkUsers(cfg)); err != nil {
+	if err := errors.Join(d.host.seen.now().fits(cfg), checkUsers(cfg)); err != nil {
 		return nil, err
 	}
 	useKeys, err := d.keys.prepare(cfg.Key, s.keys)

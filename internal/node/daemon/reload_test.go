@@ -81,7 +81,7 @@ type inForce struct {
 
 func (r reloading) inForce() inForce {
 	f := inForce{
-		cfg: r.cfg, raft: r.build.raft.cfg, identity: slices.Clone(r.build.raft.secrets), virtual: slices.Clone(r.host.seen.virtual),
+		cfg: r.cfg, raft: r.build.raft.cfg, identity: slices.Clone(r.build.raft.secrets), virtual: slices.Clone(r.host.seen.now().virtual),
 		groups: len(r.build.groups.byName),
 	}
 	if k := r.keys.status(); k != nil {

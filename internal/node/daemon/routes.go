@@ -72,11 +72,11 @@ var _ route.Host = routeHost{}
 
 // Own implements route.Host.
 func (h routeHost) Own(p instance.Place, addresses []netip.Addr) []netip.Addr {
-	return h.seen.toward(p, addresses)
+	return h.seen.now().own.toward(p, addresses)
 }
 
 // OwnAddresses implements route.Host.
-func (h routeHost) OwnAddresses() []netip.Addr { return h.seen.ownAddresses() }
+func (h routeHost) OwnAddresses() []netip.Addr { return h.seen.now().ownAddresses() }
 
 // OpenTranslation implements route.Host.
 func (h routeHost) OpenTranslation(name string) (route.Translation, error) {
@@ -98,9 +98,7 @@ func withRoutes(do func(*hostroute.Handle) error) error {
 // routed is the place of an address that routers send here: the interface whose subnet has it, or else the one of the default route.
 func (h *host) routed(v config.VIP) (instance.Place, error) {
 	first := v.First()
-	h.seen.mu.Lock()
-	links := h.seen.own
-	h.seen.mu.Unlock()
+	links := h.seen.now().own
 	l, err := link.Choose(links, first, v.Interface)
 	if errors.Is(err, link.ErrNoSubnet) {
 		l, err = h.towardRouter(links, first)

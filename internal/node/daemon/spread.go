@@ -13,7 +13,6 @@ import (
 
 	"github.com/keepvip/keepvip/arp"
 	"github.com/keepvip/keepvip/internal/config"
-	"github.com/keepvip/keepvip/internal/kernel/link"
 	"github.com/keepvip/keepvip/internal/kernel/spreadtables"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/internal/serve/service/spread"
@@ -102,28 +101,7 @@ func (h spreadHost) Open(name string) (spread.Plane, error) { return spreadtable
 
 // Own implements spread.Host.
 func (h spreadHost) Own(p instance.Place, addresses []netip.Addr) []netip.Addr {
-	return h.seen.toward(p, addresses)
-}
-
-// toward are the own addresses at p that suit addresses best, one of each family.
-func (s *seen) toward(p instance.Place, addresses []netip.Addr) []netip.Addr {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var out []netip.Addr
-	i := slices.IndexFunc(s.own, func(l link.Link) bool { return l.Index == p.Index })
-	for _, a := range addresses {
-		if i < 0 || slices.ContainsFunc(out, func(o netip.Addr) bool { return o.Is4() == a.Is4() }) {
-			continue
-		}
-		if own, ok := link.SourceToward(s.own[i], a); p.Source.Is4() && a.Is4() {
-			out = append(out, p.Source)
-		} else if ok {
-			out = append(out, own.WithZone(""))
-		} else if a.Is6() && p.Source.Is6() {
-			out = append(out, p.Source.WithZone(""))
-		}
-	}
-	return out
+	return h.seen.now().own.toward(p, addresses)
 }
 
 // Ask implements spread.Host.
@@ -142,7 +120,7 @@ func (h spreadHost) Ask(ctx context.Context, p instance.Place, member netip.Addr
 
 // silent is the error for a host that has not answered by the link at p. The kernel drops what is sent without a carrier, and says nothing of it.
 func (h spreadHost) silent(p instance.Place, err error) error {
-	if !h.seen.up(p) {
+	if !h.seen.now().up(p) {
 		return fmt.Errorf("%s is down", p.Name)
 	}
 	return fmt.Errorf("%w: %w", spread.ErrSilent, err)
