@@ -1,10 +1,12 @@
 package daemon
 
 import (
+	"log/slog"
 	"runtime/debug"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/startpages"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 const (
@@ -17,8 +19,7 @@ const (
 
 // afterStart has the memory given back that only the start needed. Whoever asked for realtime wants no page fault that can be avoided, so
 // there it all stays.
-func (d *Daemon) afterStart() (stop func()) {
-	cfg := d.settled()
+func afterStart(cfg *config.Config, log *slog.Logger) (stop func()) {
 	realtime, crowd := cfg.Realtime, isCrowd(cfg)
 	release := func() {
 		if realtime {
@@ -28,7 +29,7 @@ func (d *Daemon) afterStart() (stop func()) {
 			debug.FreeOSMemory()
 		}
 		if err := startpages.Release(); err != nil {
-			d.log.Debug("memory of the start is kept", "error", err)
+			log.Debug("memory of the start is kept", "error", err)
 		}
 	}
 	entries := time.Duration(len(cfg.VIPs)) * entryTime

@@ -13,7 +13,7 @@ func TestEndOfTheStartBesideAReload(*testing.T) {
 	d.mu.Lock()
 	go func() {
 		defer close(done)
-		d.afterStart()()
+		afterStart(d.settled(), nil)()
 	}()
 	d.cfg = &config.Config{}
 	d.mu.Unlock()

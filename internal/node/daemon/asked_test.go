@@ -17,8 +17,7 @@ func TestCommandsAreLoggedWithWhoAsked(t *testing.T) {
 		`level=WARN msg="a command failed" command=drain uid=0 pid=7 vips=[a] error="nobody can take the address"`: errors.New("nobody can take the address"),
 	} {
 		var log strings.Builder
-		d := &Daemon{log: slog.New(slog.NewTextHandler(&log, nil))}
-		d.asked(control.Asked{Verb: "drain", UID: 0, PID: 7, VIPs: []string{"a"}}, failure)
+		logAsked(slog.New(slog.NewTextHandler(&log, nil)), control.Asked{Verb: "drain", UID: 0, PID: 7, VIPs: []string{"a"}}, failure)
 		assert.Contains(t, log.String(), want)
 	}
 }

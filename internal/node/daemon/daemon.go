@@ -83,11 +83,10 @@ type Daemon struct {
 	reloads reloads.Record
 	sources reloads.Reading // for those who only look
 
-	borrowed loan // of the log's level
+	level logLevel
 
 	doors     doors
-	early     *control.Server // opened before socket's door; nil once that has it
-	answers   answers         // to them
+	answers   answers // to them
 	listening *listening
 	ending    atomic.Bool // the process has been told to end
 }
@@ -176,14 +175,16 @@ func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 			coverage: coverage.New(link.Listeners), replies: replies.New(h.links), keyed: keys.enforced,
 		},
 		sources: reloads.NewReading(), renewed: reloads.NewReading(), departures: departures{},
+		level: logLevel{set: opts.LogLevel, log: log, configured: cfg.Log.Level},
 	}
+	d.answers.fit, d.answers.ending = set.Fit, &d.ending
 	d.build.followers, d.build.memberSockets.followers = keys.followers, keys.followers
 	d.build.memberSockets.routers = h.links.DefaultRouters
 	if users, err := link.OpenOwners(); err == nil { // otherwise all users of this host are one
 		d.users = users
 	}
 	d.doors = d.newDoors()
-	d.listening = newListening(log, d.ownToward)
+	d.listening = newListening(log, func(to netip.Addr) netip.Addr { return h.seen.now().ownToward(to, d.inForce.Load().VIPs) })
 	d.listening.owner = d.users.Name
 	d.inForce.Store(cfg)
 	return d
@@ -191,7 +192,7 @@ func compose(cfg *config.Config, h *host, opts Options) *Daemon {
 
 // Run takes part until ctx ends, SIGTERM or SIGINT, and leaves nothing behind on the host.
 func (d *Daemon) Run(ctx context.Context) error {
-	d.tune()
+	tune(d.cfg, d.log)
 	hup := make(chan os.Signal, 1)
 	signal.Notify(hup, unix.SIGHUP) // from the beginning: it would end a process that does not wait for it
 	defer signal.Stop(hup)
@@ -202,7 +203,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	defer d.host.arp.keep(func(int) bool { return false })
 	d.past.Open(d.cfg.StateDir)
 	defer d.past.Close()
-	if err := d.openEarly(); err != nil {
+	if err := d.doors.early.openNow(d.cfg.Socket); err != nil {
 		return err
 	}
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGINT)
@@ -212,7 +213,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer close()
-	d.serve(outer, &wg, d.lock.Serve)
+	serve(outer, &wg, d.log, d.lock.Serve)
 	answer := sync.OnceFunc(func() { d.startDoor(outer, &wg, d.doors.socket, d.cfg.Socket) })
 	defer answer() // also after a start that fails: to end takes the socket off the host
 	d.startDoor(outer, &wg, d.doors.health, d.cfg.Health.Address)
@@ -221,7 +222,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 		return err
 	}
 	d.build.raft.life = ctx
-	defer d.afterStart()()
+	defer afterStart(d.settled(), d.log)()
 	answer() // before this there would be no instance in it; who asked meanwhile waits
 	d.startDoor(outer, &wg, d.doors.metrics, d.cfg.Metrics.Address)
 	d.runInstances(ctx, outer, &wg, hup)
@@ -233,7 +234,8 @@ func (d *Daemon) backend() control.Program {
 	asked := verbs{d.set}
 	return control.Program{
 		Status: d.status, Config: d.running, History: d.history, Announce: asked.announce, Reload: func(ctx context.Context) (any, error) { return d.Reload(ctx) },
-		Handover: asked.handover, Drain: asked.drain, Hold: asked.hold, Resume: d.set.Resume, Member: d.member, LogLevel: d.logLevel, Asked: d.asked,
+		Handover: asked.handover, Drain: asked.drain, Hold: asked.hold, Resume: d.set.Resume, Member: d.member, LogLevel: d.level.lend,
+		Asked: func(a control.Asked, err error) { logAsked(d.log, a, err) },
 		Drill: d.drills.run, DrillSeen: d.drills.seen, DrillPlan: d.drills.plan,
 	}
 }
@@ -246,10 +248,10 @@ func (d *Daemon) settled() *config.Config {
 }
 
 // serve runs one listener until ctx ends.
-func (d *Daemon) serve(ctx context.Context, wg *sync.WaitGroup, run func(context.Context) error) {
+func serve(ctx context.Context, wg *sync.WaitGroup, log *slog.Logger, run func(context.Context) error) {
 	wg.Go(func() {
 		if err := run(ctx); err != nil {
-			d.log.Error("a listener ended", "error", err)
+			log.Error("a listener ended", "error", err)
 		}
 	})
 }
@@ -266,7 +268,7 @@ func (d *Daemon) addInstances() error {
 		d.log.Warn("an address of an earlier run stays", "error", err)
 	}
 	d.host.bearers.removeOthers(d.cfg)
-	d.removeOldFences()
+	removeOldFences(d.cfg, &d.host.seen, d.log)
 	if err := d.build.removeSpread(d.cfg.VIPs); err != nil {
 		d.log.Warn("tables of what an earlier run has spread stay", "error", err)
 	}
@@ -283,11 +285,11 @@ func (d *Daemon) addInstances() error {
 
 // runInstances runs the instances until ctx ends.
 func (d *Daemon) runInstances(ctx, outer context.Context, wg *sync.WaitGroup, hup <-chan os.Signal) {
-	wg.Go(func() { d.watch(outer) })
+	wg.Go(func() { d.host.follow(outer, d.set.HostChanged) })
 	wg.Go(func() { d.hangups(outer, hup) })
 	files := &keepalivedFiles{log: d.log, config: d.settled, status: d.set.Status}
 	wg.Go(func() { files.run(outer) })
-	wg.Go(func() { d.notify(ctx, outer) })
+	wg.Go(func() { notify(ctx, outer, d.set, d.log) })
 	wg.Go(func() { d.build.raft.keepTrying(ctx) })
 	wg.Go(func() { d.listening.run(outer) })
 	d.set.Run(ctx)

@@ -16,10 +16,14 @@ import (
 //
 // That holds at a start, too. What can be known of an address without the host, `keepvip config validate` says. The rest may change while keepvip
 // runs, and the same configuration is on all nodes.
-type doors struct{ socket, health, metrics *door.Door }
+type doors struct {
+	socket, health, metrics *door.Door
+	early                   *earlySocket // what socket opens
+}
 
 func (d *Daemon) newDoors() doors {
-	socket := door.Config{Option: "socket", Code: code.SocketUnheard, Open: d.openSocket, Log: d.log}
+	early := &earlySocket{program: d.backend()}
+	socket := door.Config{Option: "socket", Code: code.SocketUnheard, Open: early.open, Log: d.log}
 	health := door.Config{Option: "health.address", Code: code.HealthUnheard, Log: d.log, Open: func(at string) (door.Listener, error) {
 		return control.ListenHealth(at, d.health())
 	}}
@@ -30,28 +34,33 @@ func (d *Daemon) newDoors() doors {
 	}}
 	health.Opened = func(at string) { d.lookForAddress("health.address", at) }
 	told.Opened = func(at string) { d.lookForAddress("metrics.address", at) }
-	return doors{socket: door.New(socket), health: door.New(health), metrics: door.New(told)}
+	return doors{socket: door.New(socket), health: door.New(health), metrics: door.New(told), early: early}
 }
 
-// openSocket is the control socket, which may be open already.
-func (d *Daemon) openSocket(path string) (door.Listener, error) {
-	if s := d.early; s != nil {
-		d.early = nil
+// earlySocket is the control socket, which may be open before its door is.
+type earlySocket struct {
+	program control.Program
+	server  *control.Server // nil: it is not open, or the door has it
+}
+
+func (e *earlySocket) open(path string) (door.Listener, error) {
+	if s := e.server; s != nil {
+		e.server = nil
 		return s, nil
 	}
-	return control.Open(path, d.backend())
+	return control.Open(path, e.program)
 }
 
-// openEarly opens the control socket before anything is done. The error is a mistake of the configuration; whatever else keeps it from being open is
+// openNow opens it before anything is done. The error is a mistake of the configuration; whatever else keeps it from being open is
 // tried again later.
-func (d *Daemon) openEarly() error {
-	s, err := control.Open(d.cfg.Socket, d.backend())
+func (e *earlySocket) openNow(path string) error {
+	s, err := control.Open(path, e.program)
 	var mistake *control.MistakeError
 	if errors.As(err, &mistake) {
 		return err
 	}
 	if err == nil {
-		d.early = s
+		e.server = s
 	}
 	return nil
 }
@@ -61,7 +70,7 @@ func (d *Daemon) startDoor(ctx context.Context, wg *sync.WaitGroup, at *door.Doo
 	at.Start(address, func(run func(context.Context) error) (end func()) {
 		ctx, cancel := context.WithCancel(ctx)
 		ended := make(chan struct{})
-		d.serve(ctx, wg, func(ctx context.Context) error {
+		serve(ctx, wg, d.log, func(ctx context.Context) error {
 			defer close(ended)
 			return run(ctx)
 		})

@@ -2,12 +2,14 @@ package daemon
 
 import (
 	"context"
+	"log/slog"
 	"net"
 	"net/netip"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/fence"
 	"github.com/keepvip/keepvip/internal/kernel/link"
 	"github.com/keepvip/keepvip/internal/serve/instance"
@@ -83,14 +85,14 @@ func tcpPorts(of []address.Port) (numbers []uint16) {
 
 // removeOldFences takes away what an earlier run has left on links that this one has nothing to do with. The fences of the others are replaced
 // when an election begins there.
-func (d *Daemon) removeOldFences() {
-	used := d.host.seen.now().linksOf(d.cfg.Internal())
-	gone, err := fence.CleanupExcept(func(index int) bool { return used[index] || len(d.host.seen.now().leftovers(index)) > 0 })
+func removeOldFences(cfg *config.Config, here *seen, log *slog.Logger) {
+	used := here.now().linksOf(cfg.Internal())
+	gone, err := fence.CleanupExcept(func(index int) bool { return used[index] || len(here.now().leftovers(index)) > 0 })
 	for _, table := range gone {
-		d.log.Info("nftables table of an earlier run removed", "table", table)
+		log.Info("nftables table of an earlier run removed", "table", table)
 	}
 	if err != nil {
-		d.log.Warn("an nftables table of an earlier run may stay", "error", err)
+		log.Warn("an nftables table of an earlier run may stay", "error", err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/node/control"
@@ -11,6 +12,9 @@ import (
 
 // answers are what balancers were told, by the names of virtual addresses.
 type answers struct {
+	fit    func(name string) (why error, known bool)
+	ending *atomic.Bool // the process has been told to end
+
 	mu   sync.Mutex // guards last
 	last map[string]answered
 }
@@ -29,27 +33,27 @@ var (
 	errEnding   = errors.New("keepvip is stopping")
 )
 
-// fit is what a balancer is told of the virtual address of that name.
-func (d *Daemon) fit(name string) error {
-	if d.ending.Load() {
+// to is what a balancer is told of the virtual address of that name.
+func (a *answers) to(name string) error {
+	if a.ending.Load() {
 		return errEnding
 	}
-	why, known := d.set.Fit(name)
-	return d.answers.next(name, why, known, time.Now())
+	why, known := a.fit(name)
+	return a.next(name, why, known, time.Now())
 }
 
 // next is pure but for what it remembers.
-func (b *answers) next(name string, why error, known bool, now time.Time) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (a *answers) next(name string, why error, known bool, now time.Time) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	if known {
-		if b.last == nil {
-			b.last = map[string]answered{}
+		if a.last == nil {
+			a.last = map[string]answered{}
 		}
-		b.last[name] = answered{why, now}
+		a.last[name] = answered{why, now}
 		return why
 	}
-	if was, ok := b.last[name]; ok && now.Sub(was.at) < sameFor {
+	if was, ok := a.last[name]; ok && now.Sub(was.at) < sameFor {
 		return was.why
 	}
 	if why == nil {
@@ -61,7 +65,7 @@ func (b *answers) next(name string, why error, known bool, now time.Time) error 
 // health is what the listener of this process answers.
 func (d *Daemon) health() control.Health {
 	return control.Health{
-		Names: func() []string { return namesOf(d.inForce.Load().VIPs) }, Fit: d.fit, Owner: d.users.Name,
+		Names: func() []string { return namesOf(d.inForce.Load().VIPs) }, Fit: d.answers.to, Owner: d.users.Name,
 		Refuse: func(a netip.Addr) bool { return d.host.seen.now().isVirtual(a) },
 	}
 }

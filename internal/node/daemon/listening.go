@@ -63,16 +63,16 @@ func newListening(log *slog.Logger, from func(virtual netip.Addr) netip.Addr) *l
 }
 
 // ownToward is the own address where the virtual address to would be; none, if that is not known, or good on its link alone: the kernel has to choose.
-func (d *Daemon) ownToward(to netip.Addr) netip.Addr {
-	for _, v := range d.inForce.Load().VIPs {
+func (h hostLinks) ownToward(to netip.Addr, vips []config.VIP) netip.Addr {
+	for _, v := range vips {
 		if !slices.ContainsFunc(v.Addresses, func(p netip.Prefix) bool { return p.Addr() == to }) {
 			continue
 		}
-		p, err := d.host.seen.now().places(v)
+		p, err := h.places(v)
 		if err != nil {
 			break
 		}
-		if own := d.host.seen.now().own.toward(p, []netip.Addr{to}); len(own) > 0 && !own[0].IsLinkLocalUnicast() {
+		if own := h.own.toward(p, []netip.Addr{to}); len(own) > 0 && !own[0].IsLinkLocalUnicast() {
 			return own[0]
 		}
 	}

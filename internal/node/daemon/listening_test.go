@@ -210,7 +210,8 @@ func TestReloadTellsTheListenerOfMembers(t *testing.T) {
 // At the holder the kernel would choose the virtual address as the source, and the connections would end when that moves.
 func TestListenerConnectsFromAnOwnAddress(t *testing.T) {
 	r := newReloading(t, "vips:\n- {name: a, addresses: [10.77.0.100, fd77::100], check: none, spread: {via: direct, ports: [{port: 443}]}}\n")
-	assert.Equal(t, "10.77.0.11", r.ownToward(netip.MustParseAddr("10.77.0.100")).String())
-	assert.False(t, r.ownToward(netip.MustParseAddr("fd77::100")).IsValid(), "this host has none of that family")
-	assert.False(t, r.ownToward(netip.MustParseAddr("192.0.2.1")).IsValid())
+	toward := func(to string) netip.Addr { return r.host.seen.now().ownToward(netip.MustParseAddr(to), r.cfg.VIPs) }
+	assert.Equal(t, "10.77.0.11", toward("10.77.0.100").String())
+	assert.False(t, toward("fd77::100").IsValid(), "this host has none of that family")
+	assert.False(t, toward("192.0.2.1").IsValid())
 }

@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -12,8 +13,18 @@ import (
 // mostLogLevel bounds for how long the level of the log may be another one than the configured.
 const mostLogLevel = 24 * time.Hour
 
-// logLevel has another level of the log for a while. A reload and the end of the process end that, too.
-func (d *Daemon) logLevel(level string, lasts time.Duration) error {
+// logLevel is the least severe level of the log: the configured one, or another one for a while. Safe for concurrent use.
+type logLevel struct {
+	set func(config.LogLevel) // nil: it cannot be changed
+	log *slog.Logger
+
+	mu         sync.Mutex // guards what follows
+	configured config.LogLevel
+	end        *time.Timer // of another one; nil: there is none
+}
+
+// lend has another level for a while, in place of a former one. A reload and the end of the process end that, too.
+func (l *logLevel) lend(level string, lasts time.Duration) error {
 	switch config.LogLevel(level) {
 	case config.LogDebug, config.LogInfo, config.LogWarn, config.LogError:
 	default:
@@ -22,49 +33,39 @@ func (d *Daemon) logLevel(level string, lasts time.Duration) error {
 	switch {
 	case lasts <= 0 || lasts > mostLogLevel:
 		return fmt.Errorf("a log level for %s, want more than 0s and at most %s", lasts, mostLogLevel)
-	case d.opts.LogLevel == nil:
+	case l.set == nil:
 		return errors.New("the level of this process's log cannot be changed")
 	}
-	d.borrowed.use(lasts, func() { d.opts.LogLevel(config.LogLevel(level)) }, func() {
-		d.opts.LogLevel(d.inForce.Load().Log.Level)
-		d.log.Info("the log level is the configured one again")
-	})
-	return nil
-}
-
-// loan is of a value that is another one than the configured for a while. The zero value is ready; safe for concurrent use.
-type loan struct {
-	mu  sync.Mutex
-	end *time.Timer // of the newest loan; nil: there is none
-}
-
-// use sets the value, in place of a former loan, and gives it back after that time.
-func (l *loan) use(lasts time.Duration, set, giveBack func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stop()
-	set()
+	l.set(config.LogLevel(level))
 	var own *time.Timer
 	own = time.AfterFunc(lasts, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.end == own { // a later one may have come while this waited for the lock
 			l.end = nil
-			giveBack()
+			l.set(l.configured)
+			l.log.Info("the log level is the configured one again")
 		}
 	})
 	l.end = own
+	return nil
 }
 
-// over ends a loan by the value that is configured now.
-func (l *loan) over(set func()) {
+// configure has the level that is configured now.
+func (l *logLevel) configure(level config.LogLevel) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stop()
-	set()
+	if l.configured = level; l.set != nil {
+		l.set(level)
+	}
 }
 
-func (l *loan) stop() {
+// stop ends another level. The caller holds the lock.
+func (l *logLevel) stop() {
 	if l.end != nil {
 		l.end.Stop()
 		l.end = nil

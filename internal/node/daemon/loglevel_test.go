@@ -17,18 +17,18 @@ func TestLogLevelGoesBackByItself(t *testing.T) {
 	r := newReloading(t, "vips: [{addresses: [10.77.0.100], check: none}]\nlog: {level: warn}\n")
 	bubble.Test(t, func(t *testing.T) {
 		var level atomic.Value
-		r.opts.LogLevel = func(l config.LogLevel) { level.Store(l) }
+		r.level.set = func(l config.LogLevel) { level.Store(l) }
 		now := func() any { synctest.Wait(); return level.Load() }
-		require.NoError(t, r.logLevel("debug", 10*time.Minute))
+		require.NoError(t, r.level.lend("debug", 10*time.Minute))
 		time.Sleep(9 * time.Minute)
 		assert.Equal(t, config.LogDebug, now())
-		require.NoError(t, r.logLevel("info", 10*time.Minute), "a later one comes in place of it")
+		require.NoError(t, r.level.lend("info", 10*time.Minute), "a later one comes in place of it")
 		time.Sleep(9 * time.Minute)
 		assert.Equal(t, config.LogInfo, now())
 		time.Sleep(2 * time.Minute)
 		assert.Equal(t, config.LogWarn, now(), "the configured one")
 
-		require.NoError(t, r.logLevel("debug", time.Hour))
+		require.NoError(t, r.level.lend("debug", time.Hour))
 		_, err := r.Reload(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, config.LogWarn, now(), "a reload ends it")
@@ -39,9 +39,9 @@ func TestLogLevelGoesBackByItself(t *testing.T) {
 }
 
 func TestLogLevelIsOneThatThereIs(t *testing.T) {
-	d := &Daemon{}
-	assert.EqualError(t, d.logLevel("loud", time.Minute), `log level "loud", want debug, info, warn or error`)
-	assert.EqualError(t, d.logLevel("debug", 0), "a log level for 0s, want more than 0s and at most 24h0m0s")
-	assert.EqualError(t, d.logLevel("debug", 25*time.Hour), "a log level for 25h0m0s, want more than 0s and at most 24h0m0s")
-	assert.EqualError(t, d.logLevel("debug", time.Hour), "the level of this process's log cannot be changed")
+	var l logLevel
+	assert.EqualError(t, l.lend("loud", time.Minute), `log level "loud", want debug, info, warn or error`)
+	assert.EqualError(t, l.lend("debug", 0), "a log level for 0s, want more than 0s and at most 24h0m0s")
+	assert.EqualError(t, l.lend("debug", 25*time.Hour), "a log level for 25h0m0s, want more than 0s and at most 24h0m0s")
+	assert.EqualError(t, l.lend("debug", time.Hour), "the level of this process's log cannot be changed")
 }

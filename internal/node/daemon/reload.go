@@ -26,7 +26,7 @@ type Reloaded struct {
 func (d *Daemon) Reload(ctx context.Context) (Reloaded, error) {
 	d.reloading.Lock()
 	defer d.reloading.Unlock()
-	next, err := reloads.Read(ctx, d.renewed, d.load)
+	next, err := reloads.Read(ctx, d.renewed, d.opts.load)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var done Reloaded
@@ -68,9 +68,7 @@ func (d *Daemon) reload(l loaded) (Reloaded, error) {
 	d.doors.health.Use(next.Health.Address)
 	limitGarbage(next)
 	limitGOMAXPROCS(next)
-	if d.opts.LogLevel != nil {
-		d.borrowed.over(func() { d.opts.LogLevel(next.Log.Level) })
-	}
+	d.level.configure(next.Log.Level)
 	d.serveNow(m.serving)
 	d.hooks.Use(hookEntries(next), leaving(done))
 	d.set.Apply(delta)

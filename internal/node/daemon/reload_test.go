@@ -207,7 +207,7 @@ func TestReloadReadsNoFileBehindItsLock(t *testing.T) {
 	require.NoError(t, os.WriteFile(pair, ownPair(t), 0o600))
 	r.write(t, "raft: {peers: [10.77.0.11], certificate: DIR/pair, privateKey: DIR/pair, ca: DIR/pair}\nkey: {file: DIR/key1}\n"+
 		"vips: [{addresses: [10.77.0.100], check: none, election: raft}]\n")
-	next, err := r.load()
+	next, err := r.opts.load()
 	require.NoError(t, err)
 	for _, path := range []string{pair, filepath.Join(r.dir, "key1"), filepath.Join(r.dir, "keepvip.yaml")} {
 		require.NoError(t, os.Remove(path))

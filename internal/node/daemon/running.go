@@ -28,7 +28,7 @@ type RunningValue struct {
 
 func (d *Daemon) running() any {
 	now := d.inForce.Load()
-	next, err := reloads.Read(context.Background(), d.sources, d.load)
+	next, err := reloads.Read(context.Background(), d.sources, d.opts.load)
 	if err != nil {
 		return compared(now, now, err)
 	}
@@ -42,8 +42,8 @@ type loaded struct {
 }
 
 // load reads the configuration, and the files of its secrets, which may have new contents under their old names.
-func (d *Daemon) load() (loaded, error) {
-	next, err := d.opts.Load()
+func (o Options) load() (loaded, error) {
+	next, err := o.Load()
 	if err != nil {
 		return loaded{}, err
 	}

@@ -20,7 +20,7 @@ func TestReloadChangesTheLogLevel(t *testing.T) {
 	var log bytes.Buffer
 	r.log = slog.New(slog.NewTextHandler(&log, nil))
 	level := config.LogInfo
-	r.opts.LogLevel = func(l config.LogLevel) { level = l }
+	r.level.set = func(l config.LogLevel) { level = l }
 	r.write(t, vips+"log: {level: debug}\n")
 	done, err := r.Reload(t.Context())
 	require.NoError(t, err)

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"log/slog"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -65,10 +66,10 @@ func limitGarbage(cfg *config.Config) {
 }
 
 // tune sets up the runtime for this process.
-func (d *Daemon) tune() {
-	limitGarbage(d.cfg)
-	limitGOMAXPROCS(d.cfg)
-	if d.cfg.Realtime {
-		goRealtime(d.log)
+func tune(cfg *config.Config, log *slog.Logger) {
+	limitGarbage(cfg)
+	limitGOMAXPROCS(cfg)
+	if cfg.Realtime {
+		goRealtime(log)
 	}
 }

@@ -3,15 +3,16 @@ package daemon
 import (
 	"context"
 	"errors"
+	"log/slog"
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/node/control"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
-// asked logs what operators ask for: who did it must not be a riddle afterwards.
-func (d *Daemon) asked(a control.Asked, err error) {
-	log := d.log.With("command", a.Verb, "uid", a.UID, "pid", a.PID)
+// logAsked logs what operators ask for: who did it must not be a riddle afterwards.
+func logAsked(log *slog.Logger, a control.Asked, err error) {
+	log = log.With("command", a.Verb, "uid", a.UID, "pid", a.PID)
 	if len(a.VIPs) > 0 {
 		log = log.With("vips", a.VIPs)
 	}

@@ -13,29 +13,29 @@ const watchGap = 10 * time.Millisecond
 // listAgain keeps a kernel that refuses a listing from being asked in a loop.
 const listAgain = time.Second
 
-// watch follows the host.
-func (d *Daemon) watch(ctx context.Context) {
+// follow looks at the host after each of its changes, and calls changed where it is another one then.
+func (h *host) follow(ctx context.Context, changed func()) {
 	var last time.Time
-	err := d.links.Watch(ctx, func() {
+	err := h.links.Watch(ctx, func() {
 		time.Sleep(watchGap - time.Since(last))
 		defer func() { last = time.Now() }()
-		d.host.binds.wait() // what a listing would see in the middle of it is out of date at once, and listing slows it down
-		changed, err := d.host.refresh()
+		h.binds.wait() // what a listing would see in the middle of it is out of date at once, and listing slows it down
+		another, err := h.refresh()
 		if err != nil {
-			d.log.Warn("the host's interfaces cannot be listed, trying again each second", "error", err)
+			h.log.Warn("the host's interfaces cannot be listed, trying again each second", "error", err)
 		}
-		for ; err != nil && ctx.Err() == nil; changed, err = d.host.refresh() { // no further event need come
+		for ; err != nil && ctx.Err() == nil; another, err = h.refresh() { // no further event need come
 			select {
 			case <-ctx.Done():
 			case <-time.After(listAgain):
 			}
 		}
-		if err == nil && changed {
-			d.set.HostChanged()
+		if err == nil && another {
+			changed()
 		}
 	})
 	if err != nil && ctx.Err() == nil {
-		d.log.Error("changes of the host are not seen any more", "error", err)
+		h.log.Error("changes of the host are not seen any more", "error", err)
 	}
 }
 
