@@ -179,6 +179,13 @@ func (c *Config) seed() uint32 {
 	return h.Sum32()
 }
 
+// settle is how long it takes until all members have heard of each other.
+func (c *Config) settle() time.Duration { return max(4*c.Interval, leastSettle) }
+
+// translates tells whether this node translates connections to the other members: with masquerade the holder all of them, else each node those of
+// its own programs.
+func (c *Config) translates(me self) bool { return !c.Masquerade || me.holder }
+
 // asking is how the host of a member is asked whether it is there. Where the network answers ARP for everybody, or members are not on the link,
 // their services are: a host that lives takes the connection, or refuses it.
 func (c *Config) asking(host Host) func(ctx context.Context, p instance.Place, member netip.Addr) error {

@@ -12,6 +12,8 @@
 //   - counter: the connections of the tables, for an operator who drains this node.
 //   - remaining: the members that get no new connections from here, for operators who drain these. It is pure.
 //   - followers: what hosts are told that are no members.
+//   - teller: what clients are told whose connections nobody has any more.
+//   - notes: the lines of the log about what others can bring about.
 //
 // What this node says to the other members has a lock (spreader): a term ends without waiting for the service's goroutine.
 //

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/members/slots"
 	"github.com/keepvip/keepvip/members/subscription"
@@ -95,16 +94,6 @@ func mayCome(direct map[netip.Addr]int, from netip.Addr) bool {
 		}
 	}
 	return false
-}
-
-// doubt says who has invented connections, once for each drain.
-func (v *server) doubt(since time.Time, doubted []netip.Addr) {
-	if len(doubted) == 0 || v.doubted.Equal(since) {
-		return
-	}
-	v.doubted = since
-	v.log.Warn("followers say that they have connections to this node, and none comes from them: they are not waited for", "followers", doubted[:min(len(doubted), 5)],
-		"code", string(code.FollowersCount), "remedy", code.FollowersCount.Entry().Remedy)
 }
 
 // reportOf joins the rows of all tables: each has other ports of the same members. node is this node's name. Of two members that serve at one address

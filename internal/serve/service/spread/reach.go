@@ -55,8 +55,8 @@ func newReach(host Host, jobs *jobs) reach {
 	return reach{host: host, jobs: jobs, results: make(chan looked), all: map[netip.AddrPort]*sight{}}
 }
 
-// want says which services are looked at from now on, and how often. What was known of the others is forgotten.
-func (r *reach) want(services map[netip.AddrPort]time.Duration) {
+// look begins the looks that are due at now. These services are looked at from now on, so often each. What was known of the others is forgotten.
+func (r *reach) look(now time.Time, p instance.Place, services map[netip.AddrPort]time.Duration) {
 	for at, s := range r.all {
 		if s.every = services[at]; s.every == 0 && !s.looking {
 			delete(r.all, at)
@@ -67,10 +67,6 @@ func (r *reach) want(services map[netip.AddrPort]time.Duration) {
 			r.all[at] = &sight{every: every}
 		}
 	}
-}
-
-// start begins the looks that are due at now.
-func (r *reach) start(now time.Time, p instance.Place) {
 	for at, s := range r.all {
 		if s.looking || s.every == 0 || now.Before(s.next) {
 			continue
@@ -108,7 +104,7 @@ func (r *reach) take(now time.Time, l looked) (news, turned bool) {
 	return s.why != before, (s.why == "") != (before == "")
 }
 
-// due is when start has something to do; the zero Time: never.
+// due is when look has something to do; the zero Time: never.
 func (r *reach) due() (next time.Time) {
 	for _, s := range r.all {
 		if s.every > 0 && !s.looking && (next.IsZero() || s.next.Before(next)) {
@@ -124,6 +120,14 @@ func (r *reach) why(p portSet, row row, zone string) string {
 		if s := r.all[at]; s != nil && s.why != "" {
 			return s.why
 		}
+	}
+	return ""
+}
+
+// ownRefusal is why connections to this node's own service of a table come nowhere; empty: they arrive, or nobody knows yet.
+func (r *reach) ownRefusal(t *table, me self) string {
+	if why := r.why(t.portSet, me.row(true, ""), me.place.Name); why != "" {
+		return "its own service does not take connections: " + why
 	}
 	return ""
 }
@@ -148,13 +152,16 @@ func (p portSet) services(m spreadtables.MemberAt, zone string) (out []netip.Add
 }
 
 // judge gives members no new connections that do not reach them from here. Where nobody would be left who gets any, all count as before: what is seen from
-// here decides who serves, and never whether anybody does.
-func (r *reach) judge(p portSet, rows []row, zone string) []row {
+// here decides who serves, and never whether anybody does. What ends goes on where it is.
+func (r *reach) judge(t *table, rows []row, zone string) []row {
 	takes := func(o row) bool { return o.Condition == slots.Fit && o.Weight > 0 }
 	judged, marked := slices.Clone(rows), false
+	if t.ends() {
+		return judged
+	}
 	for i := range judged {
 		o := &judged[i]
-		why := r.why(p, *o, zone)
+		why := r.why(t.portSet, *o, zone)
 		if o.Self || why == "" || !takes(*o) {
 			continue
 		}

@@ -10,9 +10,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
-	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/serve/instance"
-	"github.com/keepvip/keepvip/members/slots"
 	"github.com/keepvip/keepvip/members/subscription"
 )
 
@@ -33,6 +31,8 @@ type server struct {
 	remaining remaining
 	reach     reach
 	newcomers newcomers
+	notes     notes
+	teller    teller
 
 	term     instance.Term
 	elector  election.Spreader // nil between terms
@@ -42,15 +42,10 @@ type server struct {
 	settled  time.Time // when the members are known, of this term
 	waits    bool      // the others have to know this node, if it is the holder, before it sends them anything
 
-	left left // the clients of before
-
 	last    time.Time // of the newest step
 	showed  time.Time
-	problem string         // why nothing is spread; empty: it is
-	node    string         // this node's name
-	leftOut []row          // members that the tables have no room for
-	lines   election.Lines // what others can bring about
-	doubted time.Time      // the drain for which it was said that a follower invents connections
+	problem string // why nothing is spread; empty: it is
+	node    string // this node's name
 	closed  bool
 }
 
@@ -61,11 +56,13 @@ func newServer(cfg Config, host Host, log *slog.Logger, out *Service) *server {
 		backends: backends{host: host, jobs: jobs, reports: make(chan backendReport)},
 		kernel:   kernel{host: host, log: log},
 		reach:    newReach(host, jobs),
+		notes:    notes{log: log},
+		teller:   teller{host: host, log: log, jobs: jobs},
 		counter:  counter{log: log, jobs: jobs, results: make(chan counts), busy: &out.busy},
 	}
 	v.counter.elsewhere = func(since time.Time, direct map[netip.Addr]int) bool {
 		waits, doubted := v.followers.left(since, direct)
-		v.doubt(since, doubted)
+		v.notes.doubt(since, doubted)
 		return waits || v.roster.translated()
 	}
 	v.configure(cfg)
@@ -99,13 +96,13 @@ func (v *server) configure(cfg Config) {
 func (v *server) begin(t instance.Term, s *spreader, now time.Time) {
 	v.term = t
 	self := t.Place.Source.WithZone("")
-	v.settled = now.Add(v.settle())
+	v.settled = now.Add(v.cfg.settle())
 	v.move(now, t.Place)
 	v.roster.begin(self, v.settled)
 	v.newcomers.begin(now)
 	sendsFrom := now
 	if v.waits {
-		sendsFrom = v.settled.Add(v.settle())
+		sendsFrom = v.settled.Add(v.cfg.settle())
 	}
 	v.waits = false
 	if s == nil {
@@ -141,9 +138,6 @@ func (v *server) end() {
 	v.show()
 }
 
-// settle is how long it takes until all members have heard of each other.
-func (v *server) settle() time.Duration { return max(4*v.cfg.Interval, leastSettle) }
-
 // next is when something is due; the zero Time: never.
 func (v *server) next() time.Time {
 	switch {
@@ -177,7 +171,8 @@ func (v *server) stepMembers(now time.Time) {
 	me, err := v.self(list)
 	v.roster.become(me.address)
 	v.roster.hear(now, list)
-	v.noteNewcomers(now)
+	proved := len(v.cfg.Members) > 0 || v.cfg.Keyed != nil && v.cfg.Keyed()
+	v.notes.newcomers(now, v.newcomers.look(now, v.roster.all, proved))
 	v.roster.declareDead()
 	v.ask(now)
 	if err != nil {
@@ -186,11 +181,11 @@ func (v *server) stepMembers(now time.Time) {
 		v.fail(err)
 		return
 	}
-	healthy, why := v.health()
+	healthy, why := healthOf(v.term, v.kernel.tables)
 	var leftOut []row
 	for _, t := range v.kernel.tables {
 		fit, why := healthy[t.check], why
-		t.refuses = v.ownRefusal(t, me)
+		t.refuses = v.reach.ownRefusal(t, me)
 		switch {
 		case t.ends():
 			fit, why = false, takesNone
@@ -200,23 +195,23 @@ func (v *server) stepMembers(now time.Time) {
 		t.known, leftOut = plan(t.portSet, &v.roster, me, fit, why)
 		t.codeOwn()
 	}
-	v.lookAtMembers(now, me)
+	v.reach.look(now, me.place, servicesOfMembers(v.kernel.tables, me))
 	// What this node and others are not good for any more is said first: the kernel may take long for its tables.
 	v.followers.tell(func() *subscription.Report { return reportOf(v.kernel.tables, &v.roster, v.node) })
 	if !me.witness {
 		v.spreader.sayUnhealthy(ownSpread(v.kernel.tables, me, healthy))
 	}
-	changed, err := v.kernel.serve(now, me, func(t *table) []row { return v.judged(t, t.known) })
+	changed, err := v.kernel.serve(now, me, func(t *table) []row { return v.reach.judge(t, t.known, me.place.Name) })
 	if err == nil && me.gets {
 		v.askClients()
 	}
-	if err == nil {
-		v.endOwn()
+	if err == nil && !v.cfg.Masquerade { // the kernel's part does it otherwise
+		v.teller.endOwn(v.kernel.tables)
 	}
 	v.kernel.holderHasAll = v.roster.holderHasAll(list)
-	v.remaining = v.remaining.next(now, v.kernel.tables, v.translates(me))
+	v.remaining = v.remaining.next(now, v.kernel.tables, v.cfg.translates(me))
 	v.count(now)
-	v.noteLeftOut(leftOut)
+	v.notes.noRoom(now, leftOut)
 	if err != nil {
 		v.fail(err)
 		return
@@ -239,8 +234,8 @@ func (v *server) stepBackends(now time.Time) {
 		}
 	}
 	rows := v.backends.rows()
-	v.lookAtBackends(now, rows, me.holder)
-	changed, err := v.kernel.serve(now, me, func(t *table) []row { return v.judged(t, rows) })
+	v.reach.look(now, me.place, servicesOfBackends(v.kernel.tables, rows, me.place.Name, me.holder))
+	changed, err := v.kernel.serve(now, me, func(t *table) []row { return v.reach.judge(t, rows, me.place.Name) })
 	v.count(now)
 	if err := errors.Join(err, v.backends.none(rows)); err != nil {
 		v.fail(err)
@@ -273,13 +268,13 @@ func (v *server) self(list []election.Member) (self, error) {
 	return me, nil
 }
 
-// health is what this node says of its ports, by their checks, and why it is not fit.
-func (v *server) health() (healthy map[string]bool, why string) {
-	ready := v.term.Ready()
+// healthOf is what this node says of its ports in a term, by their checks, and why it is not fit.
+func healthOf(term instance.Term, tables []*table) (healthy map[string]bool, why string) {
+	ready := term.Ready()
 	healthy = map[string]bool{"": ready.Fit}
-	for _, t := range v.kernel.tables {
+	for _, t := range tables {
 		if t.check != "" {
-			healthy[t.check] = ready.Open && v.term.Healthy(t.check)
+			healthy[t.check] = ready.Open && term.Healthy(t.check)
 		}
 	}
 	return healthy, ready.Reason
@@ -292,15 +287,11 @@ func (v *server) say(me self, healthy map[string]bool) {
 	}
 	said := ownSpread(v.kernel.tables, me, healthy)
 	said.Clients = v.counter.clients
-	if said.Translates = v.translates(me); said.Translates {
+	if said.Translates = v.cfg.translates(me); said.Translates {
 		said.Left = v.remaining.list(&v.kernel)
 	}
 	v.spreader.say(said)
 }
-
-// translates tells whether this node translates connections to the other members: with masquerade the holder all of them, else each node those of
-// its own programs.
-func (v *server) translates(me self) bool { return !v.cfg.Masquerade || me.holder }
 
 func (v *server) count(now time.Time) {
 	v.counter.count(now, v.kernel.tables, v.remaining.often(now))
@@ -311,37 +302,6 @@ func (v *server) drain(now, until time.Time) {
 	v.counter.drain(now, until)
 	if v.elector != nil {
 		v.count(now)
-	}
-}
-
-// noteNewcomers says which members are new, where nothing proves that they are members.
-func (v *server) noteNewcomers(now time.Time) {
-	const text = "a member is new, and neither a key nor spread.members says that it is one"
-	proved := len(v.cfg.Members) > 0 || v.cfg.Keyed != nil && v.cfg.Keyed()
-	for _, m := range v.newcomers.look(now, v.roster.all, proved) {
-		if left, ok := v.lines.May(now, text, mostLines); ok {
-			v.log.Warn(text, election.LeftOut([]any{
-				"code", string(code.NewMember), "member", m.address, "node", m.node, "mac", macOf(m.spread.MAC), "weight", m.spread.Weight,
-				"remedy", code.NewMember.Entry().Remedy,
-			}, left)...)
-		}
-	}
-}
-
-// noteLeftOut notes which members there is no room for.
-func (v *server) noteLeftOut(rows []row) {
-	rows = slices.DeleteFunc(rows, func(r row) bool { return r.Condition == slots.Dead })
-	const text = "connections are not spread over all members: some get none"
-	more := len(rows) > len(v.leftOut)
-	if v.leftOut = rows; !more {
-		return
-	}
-	if left, ok := v.lines.May(v.last, text, mostLines); ok {
-		var addresses []string
-		for _, r := range rows {
-			addresses = append(addresses, r.Address.String())
-		}
-		v.log.Warn(text, election.LeftOut([]any{"members", addresses, "most", slots.Most}, left)...)
 	}
 }
 
@@ -369,7 +329,7 @@ func (v *server) succeed(now time.Time, changed bool) {
 // close ends the service.
 func (v *server) close() error {
 	v.stop()
-	v.tellRest(time.Now())
+	v.teller.rest(time.Now())
 	return v.kernel.close(v.cfg.Stays != nil && v.cfg.Stays())
 }
 

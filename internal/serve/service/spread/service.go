@@ -119,7 +119,7 @@ func (s *Service) release(ctx context.Context) {
 	done := make(chan struct{})
 	s.queue.add(func(v *server) {
 		defer close(done)
-		v.release(time.Now())
+		v.teller.leave(time.Now(), v.kernel.endAll())
 	})
 	select {
 	case <-done:

@@ -29,7 +29,7 @@ func (v *server) status() *instance.SpreadStatus {
 	out.Followers = v.followers.list()
 	out.FollowerPlaces, out.FollowersFull = v.followers.room()
 	out.Newcomers = slices.Clone(v.newcomers.shown)
-	for _, r := range v.leftOut {
+	for _, r := range v.notes.leftOut {
 		out.LeftOut = append(out.LeftOut, v.member(r))
 	}
 	if out.Problem == "" && v.elector != nil && v.last.Before(v.settled) {
@@ -39,8 +39,10 @@ func (v *server) status() *instance.SpreadStatus {
 		out.Problem = "not in the election"
 	}
 	for i, t := range v.kernel.tables {
-		if i == 0 {
-			out.Members = v.members(t.rows)
+		for _, r := range t.rows {
+			if i == 0 {
+				out.Members = append(out.Members, v.member(r))
+			}
 		}
 		out.Tables = append(out.Tables, t.status())
 	}
@@ -62,15 +64,6 @@ func withRoom(shown *instance.SpreadStatus, tracked, most int) *instance.SpreadS
 	out := *shown
 	out.TrackingFull = fmt.Sprintf("the kernel tracks %d connections, of %d at most, and drops new ones then: sysctl -w net.netfilter.nf_conntrack_max=%d", tracked, most, 2*most)
 	return &out
-}
-
-// members are those of the rows.
-func (v *server) members(rows []row) []instance.SpreadMember {
-	out := []instance.SpreadMember{}
-	for _, r := range rows {
-		out = append(out, v.member(r))
-	}
-	return out
 }
 
 func (v *server) member(r row) instance.SpreadMember {
