@@ -7,11 +7,11 @@ import (
 	"github.com/keepvip/keepvip/internal/base/code"
 )
 
-// alone tells whether this node would be the only one that serves if its checks were good, so that damping must not keep it away; any
-// goroutine. A node that holds the address while it is unhealthy needs no answer: it goes on. One that is let go of (ReleaseWhenUnhealthy) and
+// alone tells whether this node would be the only one that serves if its checks were good, so that damping must not keep it away. A
+// node that holds the address while it is unhealthy needs no answer: it goes on. One that is let go of (ReleaseWhenUnhealthy) and
 // one beside a balancer are asked about the others; of others that say nothing the balancer knows.
-func (i *instance) alone(ctx context.Context) bool {
-	v := i.now()
+func (s *shared) alone(ctx context.Context) bool {
+	v := s.now()
 	if v.elector == nil || !v.cfg.apart() && !v.cfg.releases() {
 		return false
 	}

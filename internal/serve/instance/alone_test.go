@@ -42,15 +42,15 @@ func TestDampingEndsWhereNobodyElseServes(t *testing.T) {
 func TestDampingOfANodeThatHoldsWhateverItsHealthStays(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		i := b.find("apiserver")
-		assert.False(t, i.alone(t.Context()), "the holder goes on while all are bad")
-		i.change(func(v *view) {
+		assert.False(t, i.shared.alone(t.Context()), "the holder goes on while all are bad")
+		i.shared.change(func(v *view) {
 			next := *v.cfg
 			next.VIP.Check.WhenAllUnhealthy = config.Release
 			v.cfg = &next
 		})
-		assert.True(t, i.alone(t.Context()))
+		assert.True(t, i.shared.alone(t.Context()))
 		(<-b.electors).set(func(s *election.Status) { s.Members = []election.Member{{Address: nodeB, Speaks: true, Fit: true}} })
-		assert.False(t, i.alone(t.Context()), "another one is good")
+		assert.False(t, i.shared.alone(t.Context()), "another one is good")
 	})
 }
 
@@ -65,9 +65,9 @@ func TestDampingBesideABalancerGoesByTheOthersOrElseByTheBalancer(t *testing.T) 
 	}
 	run(t, nil, change, func(t *testing.T, b *bench) {
 		i := b.find("apiserver")
-		assert.True(t, i.alone(t.Context()))
+		assert.True(t, i.shared.alone(t.Context()))
 		served = true
-		assert.False(t, i.alone(t.Context()))
+		assert.False(t, i.shared.alone(t.Context()))
 	})
 	talk = func() (election.Elector, func(), error) {
 		talks = newFakeElector()
@@ -79,9 +79,9 @@ func TestDampingBesideABalancerGoesByTheOthersOrElseByTheBalancer(t *testing.T) 
 		talks.set(func(s *election.Status) {
 			s.Members = []election.Member{{Address: nodeB, Speaks: true, Code: code.CheckStatus}}
 		})
-		assert.True(t, i.alone(t.Context()), "nobody else is good")
+		assert.True(t, i.shared.alone(t.Context()), "nobody else is good")
 		talks.set(func(s *election.Status) { s.Members[0].Code = code.NoCandidate })
-		assert.False(t, i.alone(t.Context()))
+		assert.False(t, i.shared.alone(t.Context()))
 		assert.Zero(t, asked)
 		assert.Empty(t, b.Status()[0].Members, "it is no member of an election")
 		assert.NoError(t, b.Drain(t.Context(), nil))

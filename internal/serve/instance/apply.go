@@ -10,13 +10,13 @@ import (
 
 // apply has the service carry out what the elector decides. It runs in the elector's goroutine.
 func (i *instance) apply(d election.Decision) error {
-	v := i.now()
+	v := i.shared.now()
 	err := v.service.Apply(context.Background(), d)
 	if err == nil && d.Role == election.Serve && v.role.State() != election.Active && v.cfg.TookOver != nil {
 		v.cfg.TookOver(time.Since(d.At))
 	}
 	told := false
-	i.change(func(v *view) {
+	i.shared.change(func(v *view) {
 		before := v.role.State()
 		if told = v.decided(d, err); told && before != v.role.State() {
 			v.count(d.Code)
@@ -31,7 +31,7 @@ func (i *instance) apply(d election.Decision) error {
 		}
 		i.logDecision(v.role, d)
 		t := transition(v.cfg.VIP.Name, v.role.State(), v.holder, d)
-		i.change(func(v *view) { v.last = &t })
+		i.shared.change(func(v *view) { v.last = &t })
 		v.cfg.moved(t)
 	}
 	return err

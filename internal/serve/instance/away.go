@@ -13,19 +13,26 @@ import (
 // errMoved ends a term whose place is another one now.
 var errMoved = code.With(code.PlaceChanged, errors.New("the interface or the node's own address is another one"))
 
+// absence is a link that is gone, and what a holder waits for then. It belongs to the goroutine of run.
+type absence struct {
+	over  *time.Timer // the waiting is
+	until time.Time   // when a holder waits for it; zero while it is there
+	cut   error       // what ends the term when that is over
+}
+
 // stay has the service follow what has changed of the host, and tells why the term has to end: another interface, another own
 // address, or none; nil if it goes on.
 func (i *instance) stay(now time.Time) error {
-	v := i.now()
+	v := i.shared.now()
 	p, err := v.cfg.Place()
 	switch {
 	case err != nil:
-		return i.cutOff(now, &v, err)
+		return i.away.cutOff(now, &v, err)
 	case p.Index != v.place.Index || p.Source != v.place.Source || p.Elsewhere != v.place.Elsewhere || p.Bearer != v.place.Bearer:
 		return errMoved
 	}
-	i.back()
-	i.change(func(v *view) { v.place = p })
+	i.away.back()
+	i.shared.change(func(v *view) { v.place = p })
 	v.service.HostChanged(p)
 	return nil
 }
@@ -34,26 +41,26 @@ func (i *instance) stay(now time.Time) error {
 // election believes, so the lease that counts is the one at the moment when the link went. Within half of it a holder may come
 // back: its next advertisement then still leaves before another node's Active_Down_Timer expires, even if the last one had not.
 // The service is left alone meanwhile.
-func (i *instance) cutOff(now time.Time, v *view, why error) error {
-	i.cut = linkGone(why)
-	if i.away.IsZero() {
+func (a *absence) cutOff(now time.Time, v *view, why error) error {
+	a.cut = linkGone(why)
+	if a.until.IsZero() {
 		end := v.elector.LeaseEnd()
 		if v.state != election.Active || !now.Before(end) {
-			return i.cut
+			return a.cut
 		}
-		i.away = end.Add(-v.cfg.Lease / 2)
-		i.waits.Reset(time.Until(i.away))
+		a.until = end.Add(-v.cfg.Lease / 2)
+		a.over.Reset(time.Until(a.until))
 	}
-	if now.Before(i.away) {
+	if now.Before(a.until) {
 		return nil
 	}
-	return i.cut
+	return a.cut
 }
 
 // back ends the waiting for a link.
-func (i *instance) back() {
-	i.away = time.Time{}
-	i.waits.Stop()
+func (a *absence) back() {
+	a.until = time.Time{}
+	a.over.Stop()
 }
 
 // linkGone is ErrCutOff with what is missing, and its code.

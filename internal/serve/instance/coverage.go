@@ -16,7 +16,7 @@ const coverTime = 300 * time.Millisecond
 
 // cover looks whether clients would be refused at the addresses, though the service is well: it listens somewhere else.
 func (i *instance) cover(ctx context.Context) {
-	v := i.now()
+	v := i.shared.now()
 	if v.cfg.Uncovered == nil {
 		return
 	}
@@ -33,7 +33,7 @@ func (i *instance) cover(ctx context.Context) {
 	default:
 		i.log.Info("the service listens at the address")
 	}
-	i.tell(func(v *view) { v.uncovered = why })
+	i.shared.tell(func(v *view) { v.uncovered = why })
 }
 
 // fitness is what the elector is told. A node at whose addresses nothing listens comes after every other that is fit. It stays fit: where no node is

@@ -79,7 +79,7 @@ func (i *instance) want(d desiredState, until time.Time) {
 // applyDesired takes over what an operator wants.
 func (i *instance) applyDesired(c *desiredChange) {
 	defer close(c.applied)
-	v := i.now()
+	v := i.shared.now()
 	if s, ok := v.service.(Drainer); ok {
 		s.Drain(c.drain)
 	}
@@ -87,14 +87,14 @@ func (i *instance) applyDesired(c *desiredChange) {
 		return
 	}
 	i.log.Info("an operator wants this node otherwise", "desired", string(c.Desired), "reason", c.Reason)
-	i.tell(func(v *view) { v.desired = c.desiredState })
-	i.watchFault(time.Now())
+	i.shared.tell(func(v *view) { v.desired = c.desiredState })
+	i.faults.watch(time.Now())
 }
 
-// draining is what the service says; any goroutine.
-func (i *instance) draining() (busy bool, reset int) {
-	if s, ok := i.now().service.(Drainer); ok {
-		return s.Draining()
+// draining is what a service says.
+func draining(s Service) (busy bool, reset int) {
+	if d, ok := s.(Drainer); ok {
+		return d.Draining()
 	}
 	return false, 0
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -97,8 +98,8 @@ func (a *Set) Drill(ctx context.Context, name string, d Drill) (Drilled, error) 
 	}
 	r := list[0]
 	r.log.Warn("a drill begins", "code", string(d.Kind.code()), "kind", string(d.Kind), "lasts", d.Lasts, "cause", election.AskedToDrill(string(d.Kind)))
-	out, err := r.drill(ctx, list, d)
-	r.logDrilled(out, err, d.Gone)
+	out, err := drill(ctx, list, d)
+	logDrilled(r.log, out, err, d.Gone)
 	if err == nil || errors.Is(err, ErrDrillEnded) {
 		return out, err
 	}
@@ -134,7 +135,7 @@ func (k DrillKind) code() code.Code {
 	return code.DrillHandover
 }
 
-func (i *instance) logDrilled(out Drilled, err error, gone <-chan struct{}) {
+func logDrilled(log *slog.Logger, out Drilled, err error, gone <-chan struct{}) {
 	args := []any{"holder", out.Holder, "returned", out.Returned}
 	interrupted := false
 	select {
@@ -152,7 +153,7 @@ func (i *instance) logDrilled(out Drilled, err error, gone <-chan struct{}) {
 	case out.Stays != "":
 		args = append(args, "code", string(code.DrillStays), "reason", out.Stays)
 	}
-	i.log.Warn("a drill has ended", args...)
+	log.Warn("a drill has ended", args...)
 }
 
 // together are the instances that move with the one of that name, which is the first.
@@ -161,34 +162,35 @@ func (a *Set) together(name string) ([]*instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	with := list[0].now().cfg
+	with := list[0].shared.now().cfg
 	for _, r := range a.all() {
-		if cfg := r.now().cfg; r != list[0] && (with.VIP.Group != "" && cfg.VIP.Group == with.VIP.Group || with.cluster() && cfg.cluster()) {
+		if cfg := r.shared.now().cfg; r != list[0] && (with.VIP.Group != "" && cfg.VIP.Group == with.VIP.Group || with.cluster() && cfg.cluster()) {
 			list = append(list, r)
 		}
 	}
 	return list, nil
 }
 
-// drill fails, looks who has the address, and has it back.
-func (i *instance) drill(ctx context.Context, list []*instance, d Drill) (Drilled, error) {
+// drill has the first of list fail, and the others with it, looks who has the address, and has it back.
+func drill(ctx context.Context, list []*instance, d Drill) (Drilled, error) {
+	i := list[0]
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
 	taken := make(chan string, 1)
-	go func() { taken <- i.awaitOther(watching) }()
+	go func() { taken <- i.shared.awaitOther(watching) }()
 	failure := failFor(ctx, list, d)
-	if here := i.now().state == election.Active; failure != nil && here {
+	if here := i.shared.now().state == election.Active; failure != nil && here {
 		stop()
 	}
-	late := time.AfterFunc(i.now().cfg.Lease+settles, stop)
+	late := time.AfterFunc(i.shared.now().cfg.Lease+settles, stop)
 	defer late.Stop()
-	out := Drilled{Begun: true, Holder: i.called(<-taken)}
+	out := Drilled{Begun: true, Holder: i.shared.called(<-taken)}
 	switch {
 	case out.Holder == "" && failure == nil:
 		failure = fmt.Errorf("%s: %w", i.name, election.ErrTimeout)
 		fallthrough
 	case out.Holder == "":
-		out.Returned = i.now().state == election.Active
+		out.Returned = i.shared.now().state == election.Active
 		return out, endedEarly(ctx, failure)
 	case !d.Return:
 		return out, nil
@@ -207,11 +209,11 @@ func (i *instance) drill(ctx context.Context, list []*instance, d Drill) (Drille
 }
 
 // called is what an operator calls the node at an address.
-func (i *instance) called(address string) string {
-	v := i.now()
-	s := v.status()
-	s.Holder = address
-	return s.holderName()
+func (s *shared) called(address string) string {
+	v := s.now()
+	shown := v.status()
+	shown.Holder = address
+	return shown.holderName()
 }
 
 // rest waits before the way back, for as long as whoever asked is there.
@@ -244,7 +246,7 @@ func fail(ctx context.Context, list []*instance, kind DrillKind) error {
 	reason := election.AskedToDrill(string(kind))
 	switch kind {
 	case DrillHandover:
-		if list[0].now().cfg.cluster() {
+		if list[0].shared.now().cfg.cluster() {
 			list = list[:1] // leadership goes, and with it every address
 		}
 		return handAll(election.Because(ctx, code.DrillHandover, reason), list, "", false)
@@ -252,7 +254,7 @@ func fail(ctx context.Context, list []*instance, kind DrillKind) error {
 		return failChecks(ctx, list, reason)
 	}
 	return each(list, func(r *instance) error {
-		s, ok := r.now().elector.(stander)
+		s, ok := r.shared.now().elector.(stander)
 		if !ok {
 			return election.ErrNotActive
 		}
@@ -263,17 +265,17 @@ func fail(ctx context.Context, list []*instance, kind DrillKind) error {
 // failChecks has the checks bad until the address is elsewhere, or ctx ends.
 func failChecks(ctx context.Context, list []*instance, reason string) error {
 	for _, r := range list {
-		r.tell(func(v *view) { v.failing = reason })
+		r.shared.tell(func(v *view) { v.failing = reason })
 	}
 	defer func() {
 		for _, r := range list {
-			r.tell(func(v *view) { v.failing = "" })
+			r.shared.tell(func(v *view) { v.failing = "" })
 		}
 	}()
 	return each(list, func(r *instance) error {
 		tick := time.NewTicker(goneEvery)
 		defer tick.Stop()
-		for r.elsewhere() == "" {
+		for r.shared.elsewhere() == "" {
 			select {
 			case <-tick.C:
 			case <-ctx.Done():
@@ -285,8 +287,8 @@ func failChecks(ctx context.Context, list []*instance, reason string) error {
 }
 
 // elsewhere is who holds the address, if that is another node; otherwise empty. The service has let go then.
-func (i *instance) elsewhere() string {
-	v := i.now()
+func (s *shared) elsewhere() string {
+	v := s.now()
 	if v.state == election.Active || v.role == election.Quiet || v.elector == nil {
 		return ""
 	}
@@ -297,11 +299,11 @@ func (i *instance) elsewhere() string {
 }
 
 // awaitOther waits for another holder, and returns it; empty when ctx has ended.
-func (i *instance) awaitOther(ctx context.Context) string {
+func (s *shared) awaitOther(ctx context.Context) string {
 	tick := time.NewTicker(goneEvery)
 	defer tick.Stop()
 	for {
-		if holder := i.elsewhere(); holder != "" {
+		if holder := s.elsewhere(); holder != "" {
 			return holder
 		}
 		select {
@@ -315,7 +317,7 @@ func (i *instance) awaitOther(ctx context.Context) string {
 // takeBack waits until the addresses are here again.
 func takeBack(ctx context.Context, list []*instance) error {
 	return each(list, func(r *instance) error {
-		t, ok := r.now().elector.(taker)
+		t, ok := r.shared.now().elector.(taker)
 		if !ok {
 			return errNoElection
 		}

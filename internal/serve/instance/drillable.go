@@ -15,7 +15,7 @@ import (
 // mayDrill says why a drill would do harm now, or show nothing.
 func (a *Set) mayDrill(list []*instance, d Drill) error {
 	return each(list, func(r *instance) error {
-		v := r.now()
+		v := r.shared.now()
 		s := v.status()
 		of := d
 		if r != list[0] && d.Kind == DrillCheck && v.cfg.cluster() {

@@ -37,7 +37,7 @@ func (a *Set) DrillPlan(name string) (DrillPlan, error) {
 	if err != nil {
 		return DrillPlan{}, err
 	}
-	v := list[0].now()
+	v := list[0].shared.now()
 	if len(v.cfg.VIP.Addresses) == 0 {
 		return DrillPlan{}, fmt.Errorf("%s has no address that a drill could ask", name)
 	}

@@ -44,7 +44,7 @@ func (l *Leaving) drain(before *Leaving, s Service) {
 // Holds tells whether this node holds the addresses of the instance of that name.
 func (a *Set) Holds(name string) bool {
 	i := a.find(name)
-	return i != nil && i.now().state == election.Active
+	return i != nil && i.shared.now().state == election.Active
 }
 
 // talkAgain is how often an instance whose addresses are somebody else's tries to talk to the other members.

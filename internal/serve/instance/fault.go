@@ -59,40 +59,42 @@ func (v *view) heldInPlace() bool {
 
 // faults is what Moved was told of faults.
 type faults struct {
+	shared *shared
+
 	looks sync.Mutex  // held by the one look that goes on; guards told
 	told  fault       // the newest; zero: there is none now
 	again atomic.Bool // another look was asked for meanwhile
 }
 
-// watchFault tells of a fault when it begins, and when it is over where no move says so. It does not wait for a kernel that takes its time.
-func (i *instance) watchFault(now time.Time) {
-	if !i.faults.looks.TryLock() {
-		i.faults.again.Store(true)
+// watch tells of a fault when it begins, and when it is over where no move says so. It does not wait for a kernel that takes its time.
+func (f *faults) watch(now time.Time) {
+	if !f.looks.TryLock() {
+		f.again.Store(true)
 		return
 	}
-	v := i.now()
-	if may := v.elector == nil || v.state == election.Active || v.cfg.cluster() || v.heldInPlace(); !may && i.faults.told.kind == "" {
-		i.faults.looks.Unlock()
+	v := f.shared.now()
+	if may := v.elector == nil || v.state == election.Active || v.cfg.cluster() || v.heldInPlace(); !may && f.told.kind == "" {
+		f.looks.Unlock()
 		return
 	}
 	go func() {
-		i.tellFault(&v, now)
-		i.faults.looks.Unlock()
-		if i.faults.again.Swap(false) {
-			i.watchFault(time.Now())
+		f.tell(&v, now)
+		f.looks.Unlock()
+		if f.again.Swap(false) {
+			f.watch(time.Now())
 		}
 	}()
 }
 
-func (i *instance) tellFault(v *view, now time.Time) {
+func (f *faults) tell(v *view, now time.Time) {
 	if v.removed || v.ending != nil && v.ending() {
 		return // which ends no fault
 	}
-	before, f := i.faults.told, v.fault(now)
-	if before.kind == f.kind {
+	before, next := f.told, v.fault(now)
+	if before.kind == next.kind {
 		return
 	}
-	i.faults.told = f
+	f.told = next
 	moved := v.last != nil && v.last.At.After(before.since) && before.kind != FaultHeld
 	if before.kind != "" && before.kind != FaultOut && !moved {
 		t := v.still(now, before)
@@ -102,9 +104,9 @@ func (i *instance) tellFault(v *view, now time.Time) {
 		}
 		v.cfg.moved(t)
 	}
-	said := f.kind == FaultOut && v.last != nil && v.last.To == v.state.String() // by the move out of the election
-	if f.kind != "" && !said {
-		v.cfg.moved(v.still(f.since, f))
+	said := next.kind == FaultOut && v.last != nil && v.last.To == v.state.String() // by the move out of the election
+	if next.kind != "" && !said {
+		v.cfg.moved(v.still(next.since, next))
 	}
 }
 

@@ -23,9 +23,9 @@ func TestFaultThatLastsToTheEndIsNotOver(t *testing.T) {
 	} {
 		i := newInstance(Config{VIP: config.VIP{Name: "apiserver"}, Moved: func(m Transition) { told = append(told, m) }}, slog.New(slog.DiscardHandler))
 		i.faults.told = fault{kind: FaultSilent, since: now.Add(-time.Minute)}
-		v := i.now()
+		v := i.shared.now()
 		change(&v)
-		i.tellFault(&v, now)
+		i.faults.tell(&v, now)
 		assert.Empty(t, told, name)
 	}
 }

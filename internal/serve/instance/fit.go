@@ -14,7 +14,7 @@ func (a *Set) Fit(name string) (why error, known bool) {
 	if i == nil {
 		return nil, false
 	}
-	v := i.now()
+	v := i.shared.now()
 	f := v.cfg.Combine(v.desired, v.said(), Blocked{})
 	r := readiness(f)
 	if r.Fit {

@@ -77,12 +77,12 @@ func handAll(ctx context.Context, list []*instance, to string, some bool) error 
 }
 
 func (i *instance) hand(ctx context.Context, to string) error {
-	h, ok := i.now().elector.(hander)
+	h, ok := i.shared.now().elector.(hander)
 	err := election.ErrNotActive
 	if ok {
 		err = h.Handover(ctx, to)
 	}
-	if v := i.now(); errors.Is(err, election.ErrNotActive) {
+	if v := i.shared.now(); errors.Is(err, election.ErrNotActive) {
 		if s := v.status(); s.Holder != "" && s.State != "active" {
 			err = fmt.Errorf("%w: %s does", err, s.holderName())
 		}

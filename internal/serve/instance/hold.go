@@ -49,7 +49,7 @@ func (a *Set) Hold(ctx context.Context, names []string, reason string, force boo
 	var fresh []*instance // what is held already stays so, whatever comes
 	var before []desiredState
 	for _, r := range list {
-		if w := r.now().desired; w.Desired != Held {
+		if w := r.shared.now().desired; w.Desired != Held {
 			fresh, before = append(fresh, r), append(before, w)
 		}
 	}
@@ -103,7 +103,7 @@ func (a *Set) Drain(ctx context.Context, names []string) error {
 	}
 	defer done()
 	for _, r := range list {
-		if r.now().desired.Desired != Held {
+		if r.shared.now().desired.Desired != Held {
 			r.want(desiredState{Desired: Drained}, time.Time{})
 		}
 	}
@@ -123,7 +123,7 @@ func (a *Set) DrainWait(ctx context.Context, names []string) error {
 	}
 	defer done()
 	for _, r := range list {
-		d := r.now().desired
+		d := r.shared.now().desired
 		if d.Desired != Held {
 			d = desiredState{Desired: Drained}
 		}
@@ -132,8 +132,8 @@ func (a *Set) DrainWait(ctx context.Context, names []string) error {
 	defer func() {
 		over := !time.Now().Before(end.Add(-resetReserve))
 		for _, r := range list {
-			if busy, _ := r.draining(); !busy || over {
-				r.want(r.now().desired, time.Time{})
+			if busy, _ := draining(r.shared.served()); !busy || over {
+				r.want(r.shared.now().desired, time.Time{})
 			}
 		}
 	}()
@@ -211,7 +211,7 @@ func awaitDrained(ctx context.Context, list []*instance) error {
 				return overdue(r.name + ": there are still connections, which go on")
 			}
 		}
-		if _, reset := r.draining(); reset > 0 {
+		if _, reset := draining(r.shared.served()); reset > 0 {
 			return overdue(fmt.Sprintf("%s: %d connections were reset", r.name, reset))
 		}
 	}
@@ -228,7 +228,7 @@ func (o overdue) Error() string { return string(o) }
 func (o overdue) Unwrap() error { return election.ErrTimeout }
 
 func busy(r *instance) bool {
-	b, _ := r.draining()
+	b, _ := draining(r.shared.served())
 	return b
 }
 
@@ -240,7 +240,7 @@ func gone(ctx context.Context, list []*instance) error {
 	tick := time.NewTicker(goneEvery)
 	defer tick.Stop()
 	for _, r := range list {
-		for r.now().state == election.Active {
+		for r.shared.now().state == election.Active {
 			select {
 			case <-tick.C:
 			case <-ctx.Done():

@@ -3,7 +3,6 @@ package instance
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -32,9 +31,7 @@ type instance struct {
 
 	checks checkRunner
 	beats  *time.Timer
-	waits  *time.Timer
-	cut    error        // what ends the term when that is over
-	away   time.Time    // the link is gone: until when a holder waits for it; zero while it is there
+	away   absence
 	beat   atomic.Int64 // any goroutine: when the instance was last alive, in Unix nanoseconds
 
 	faults  faults
@@ -42,17 +39,16 @@ type instance struct {
 	outside outside
 	lines   election.Lines // the elector's goroutine: what others can bring about
 
-	mu   sync.Mutex // guards view
-	view view
+	shared shared
 }
 
 func newInstance(cfg Config, log *slog.Logger) *instance {
 	i := &instance{
-		name: cfg.VIP.Name, log: log.With("vip", cfg.VIP.Name), checks: newCheckRunner(), outside: newOutside(),
+		name: cfg.VIP.Name, log: log.With("vip", cfg.VIP.Name), checks: newCheckRunner(),
 		changed: make(chan struct{}, 1), adjusts: make(chan *adjustment), desires: make(chan *desiredChange), stopped: make(chan struct{}),
-		view: view{cfg: &cfg, since: time.Now(), reason: "starting", code: code.Started},
+		shared: shared{view: view{cfg: &cfg, since: time.Now(), reason: "starting", code: code.Started}},
 	}
-	i.checks.alone = i.alone
+	i.checks.alone, i.faults.shared, i.outside = i.shared.alone, &i.shared, newOutside(&i.shared, i.log)
 	i.beat.Store(time.Now().UnixNano())
 	return i
 }
@@ -60,10 +56,10 @@ func newInstance(cfg Config, log *slog.Logger) *instance {
 // run keeps the instance until ctx ends, then leaves nothing of its service behind.
 func (i *instance) run(ctx context.Context) {
 	defer close(i.stopped)
-	i.beats, i.waits = time.NewTimer(time.Hour), time.NewTimer(time.Hour)
+	i.beats, i.away.over = time.NewTimer(time.Hour), time.NewTimer(time.Hour)
 	defer i.beats.Stop()
 	i.alive()
-	i.back()
+	i.away.back()
 	i.begin(ctx)
 	defer i.checks.stop()
 	for ctx.Err() == nil {
@@ -76,35 +72,35 @@ func (i *instance) run(ctx context.Context) {
 
 // begin makes the service, and starts the checks.
 func (i *instance) begin(ctx context.Context) {
-	cfg := i.now().cfg
-	service := cfg.serve(i.block)
-	i.change(func(v *view) { v.service, v.ending = service, func() bool { return ctx.Err() != nil } })
+	cfg := i.shared.now().cfg
+	service := cfg.serve(i.shared.block)
+	i.shared.change(func(v *view) { v.service, v.ending = service, func() bool { return ctx.Err() != nil } })
 	i.checks.begin(ctx, cfg.Checks)
 }
 
 // end leaves nothing of the service behind.
 func (i *instance) end(ctx context.Context) {
-	if err := i.served().Close(); err != nil {
+	if err := i.shared.served().Close(); err != nil {
 		i.log.Warn("the service has left something behind", "error", err)
 	}
 	ended, reason := election.Ended(context.Cause(ctx))
 	if ended == code.Stopping {
 		reason = "stopped"
 	}
-	i.change(func(v *view) { v.note(election.Initialize, reason, ended); v.removed = true })
+	i.shared.change(func(v *view) { v.note(election.Initialize, reason, ended); v.removed = true })
 }
 
 // wait shows why there is no election, and returns when it is worth another try.
 func (i *instance) wait(ctx context.Context, why error) {
-	if err := i.served().Apply(context.Background(), election.Decision{Role: election.Off, Reason: why.Error(), Code: code.Of(why), At: time.Now()}); err != nil {
+	if err := i.shared.served().Apply(context.Background(), election.Decision{Role: election.Off, Reason: why.Error(), Code: code.Of(why), At: time.Now()}); err != nil {
 		i.log.Warn("the service has left something behind", "error", err)
 	}
 	fresh := false
-	i.change(func(v *view) { fresh, v.apart = v.note(election.Initialize, why.Error(), code.Of(why)), true })
+	i.shared.change(func(v *view) { fresh, v.apart = v.note(election.Initialize, why.Error(), code.Of(why)), true })
 	if fresh {
 		i.log.Warn("not in the election", "reason", why.Error())
 	}
-	i.watchFault(time.Now())
+	i.faults.watch(time.Now())
 	retry := time.NewTimer(retryAfter)
 	defer retry.Stop()
 	for {
@@ -130,7 +126,7 @@ func (i *instance) wait(ctx context.Context, why error) {
 
 // enter finds the place, and begins a term there: that of a new elector, and of the service.
 func (i *instance) enter() (elector election.Elector, giveBack func(), err error) {
-	cfg := i.now().cfg
+	cfg := i.shared.now().cfg
 	place, err := cfg.Place()
 	if err != nil {
 		return nil, nil, err
@@ -138,15 +134,15 @@ func (i *instance) enter() (elector election.Elector, giveBack func(), err error
 	if elector, giveBack, err = cfg.elect(place); err != nil {
 		return nil, nil, err
 	}
-	i.tell(func(v *view) { v.begin(place, elector) })
+	i.shared.tell(func(v *view) { v.begin(place, elector) })
 	if cfg.apart() {
 		s := elector.Status()
-		i.change(func(v *view) { v.note(election.Initialize, s.Reason, s.Code) })
+		i.shared.change(func(v *view) { v.note(election.Initialize, s.Reason, s.Code) })
 		i.log.Info("the addresses are external", "reason", s.Reason)
 	}
 	i.lack()
 	elector.SetProbe(cfg.Fresh)
-	i.served().Begin(Term{Place: place, Elector: elector, Ready: i.ready, Healthy: i.healthy})
+	i.shared.served().Begin(Term{Place: place, Elector: elector, Ready: i.shared.ready, Healthy: i.shared.healthy})
 	return elector, giveBack, nil
 }
 
@@ -158,10 +154,10 @@ func (i *instance) term(ctx context.Context) error {
 		return err
 	}
 	defer giveBack()
-	defer i.change(func(v *view) { v.elector = nil })
-	service := i.served()
+	defer i.shared.change(func(v *view) { v.elector = nil })
+	service := i.shared.served()
 	defer service.End()
-	defer i.back()
+	defer i.away.back()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	ended := make(chan error, 1)
@@ -175,8 +171,8 @@ func (i *instance) term(ctx context.Context) error {
 				cancel(why)
 			}
 			i.lack()
-		case <-i.waits.C:
-			cancel(i.cut)
+		case <-i.away.over.C:
+			cancel(i.away.cut)
 		case a := <-i.adjusts:
 			i.adjust(a.cfg)
 			close(a.done)
@@ -187,9 +183,9 @@ func (i *instance) term(ctx context.Context) error {
 		case <-i.beats.C:
 			i.beatHere(ctx, service)
 		case l := <-i.outside.results:
-			i.takeOutside(l)
+			i.outside.take(l)
 		case <-i.outside.again.C:
-			i.lookOutside(ctx, time.Now())
+			i.outside.look(ctx, time.Now())
 		}
 	}
 }
@@ -199,12 +195,12 @@ func (i *instance) beatHere(ctx context.Context, service Service) {
 	i.alive()
 	i.cover(ctx)
 	i.route()
-	i.watchFault(time.Now())
-	if i.away.IsZero() {
-		service.HostChanged(i.placed()) // what failed before is tried again
+	i.faults.watch(time.Now())
+	if i.away.until.IsZero() {
+		service.HostChanged(i.shared.placed()) // what failed before is tried again
 	}
 	i.lack()
-	i.lookOutside(ctx, time.Now())
+	i.outside.look(ctx, time.Now())
 }
 
 // alive follows each beat, and asks for the next.
@@ -224,14 +220,14 @@ func (i *instance) judge(r *result) {
 		r.log(i.log)
 	}
 	verdicts := i.checks.newest()
-	i.tell(func(v *view) { v.verdicts = verdicts })
+	i.shared.tell(func(v *view) { v.verdicts = verdicts })
 }
 
 // adjust takes over a configuration that needs no new election. What has not changed is not touched. The service comes first: an
 // advertisement of a new interval makes the others wait no longer than it says.
 func (i *instance) adjust(next *Config) {
 	next.Checks = i.checks.change(next.Checks)
-	v := i.now()
+	v := i.shared.now()
 	if next.Interim == "" && next.mode() == v.cfg.mode() {
 		next.Interim = v.cfg.Interim
 	}
@@ -246,55 +242,10 @@ func (i *instance) adjust(next *Config) {
 		}
 	}
 	verdicts := i.checks.newest()
-	i.tell(func(v *view) {
+	i.shared.tell(func(v *view) {
 		if v.cfg.mode() != next.mode() {
 			v.known = v.state == election.Active || v.holder.IsValid()
 		}
 		v.cfg, v.verdicts = next, verdicts
 	})
-}
-
-// block is what the service says; any goroutine.
-func (i *instance) block(b Blocked) { i.tell(func(v *view) { v.blocked = b }) }
-
-// tell changes what the fitness comes from, and has the elector know. The lock keeps an older fitness from coming last.
-func (i *instance) tell(change func(*view)) {
-	i.change(func(v *view) {
-		change(v)
-		if v.elector != nil {
-			v.elector.SetFitness(v.fitness())
-		}
-	})
-	if s, ok := i.served().(Judged); ok {
-		s.Judged()
-	}
-}
-
-// change changes the view; any goroutine.
-func (i *instance) change(change func(*view)) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	change(&i.view)
-	i.view.report()
-}
-
-// now is a copy of the view; any goroutine.
-func (i *instance) now() view {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.view
-}
-
-// served is the service; any goroutine.
-func (i *instance) served() Service {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.view.service
-}
-
-// placed is where the election takes place; any goroutine.
-func (i *instance) placed() Place {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.view.place
 }

@@ -30,7 +30,7 @@ func (r *refusal) newest(missing string, holds bool, now time.Time) string {
 
 // lack looks whether this node can bind the addresses of every family: what the interface has, and, of a holder, what the kernel has refused.
 func (i *instance) lack() {
-	v := i.now()
+	v := i.shared.now()
 	if v.cfg.Lacks == nil {
 		return
 	}
@@ -51,5 +51,5 @@ func (i *instance) lack() {
 	} else {
 		i.log.Info("addresses of every family can be bound again")
 	}
-	i.tell(func(v *view) { v.lacking = why })
+	i.shared.tell(func(v *view) { v.lacking = why })
 }

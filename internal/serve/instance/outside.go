@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"log/slog"
 	"net/netip"
 	"slices"
 	"strings"
@@ -34,6 +35,8 @@ type Outside struct {
 
 // outside is what this node has found out about the addresses that another one holds. It belongs to the goroutine of run.
 type outside struct {
+	shared  *shared
+	log     *slog.Logger
 	results chan outsideLook // capacity 1: there is one look at a time, and nobody waits for it
 	again   *time.Timer      // the next look of one that has failed
 	busy    bool
@@ -48,40 +51,40 @@ type outsideLook struct {
 	known  bool
 }
 
-func newOutside() outside {
+func newOutside(of *shared, log *slog.Logger) outside {
 	again := time.NewTimer(time.Hour)
 	again.Stop()
-	return outside{results: make(chan outsideLook, 1), again: again}
+	return outside{shared: of, log: log, results: make(chan outsideLook, 1), again: again}
 }
 
-// lookOutside looks with each beat at whether the addresses are served where they are held: by turns, so that a holder has two visitors a beat, however
+// look looks with each beat at whether the addresses are served where they are held: by turns, so that a holder has two visitors a beat, however
 // many members there are. Where one has seen that they are not, all look.
-func (i *instance) lookOutside(ctx context.Context, now time.Time) {
-	v := i.now()
+func (o *outside) look(ctx context.Context, now time.Time) {
+	v := o.shared.now()
 	if v.elector == nil {
 		return
 	}
 	s := v.elector.Status()
-	i.sayOutside(&v, s)
-	o := v.cfg.Outside
-	if o == nil {
+	o.say(&v, s)
+	at := v.cfg.Outside
+	if at == nil {
 		return
 	}
 	holder := heldOutside(&v, s)
-	if holder != i.outside.holder {
-		i.outside.holder, i.outside.failed = holder, 0
-		i.tellOutside(&v, "")
+	if holder != o.holder {
+		o.holder, o.failed = holder, 0
+		o.tell(&v, "")
 	}
-	if !holder.IsValid() || i.outside.busy {
+	if !holder.IsValid() || o.busy {
 		return
 	}
-	if i.outside.failed > 0 || len(s.Outside) > 0 || lookTurn(s.Members, now, max(o.Beats, 1), v.cfg.VIP.Addresses) {
-		i.outside.busy = true
-		results, place := i.outside.results, v.place
+	if o.failed > 0 || len(s.Outside) > 0 || lookTurn(s.Members, now, max(at.Beats, 1), v.cfg.VIP.Addresses) {
+		o.busy = true
+		results, place := o.results, v.place
 		go func() {
 			ctx, cancel := context.WithTimeout(ctx, outsideTime)
 			defer cancel()
-			why, known := o.Connect(ctx, place)
+			why, known := at.Connect(ctx, place)
 			results <- outsideLook{holder, why, known}
 		}()
 	}
@@ -133,56 +136,56 @@ func lookTurn(members []election.Member, now time.Time, beats int, addresses []n
 	return ((at-outsideTurns*(beat/beats))%n+n)%n < outsideTurns
 }
 
-// takeOutside takes in a look that has ended.
-func (i *instance) takeOutside(l outsideLook) {
-	i.outside.busy = false
-	v := i.now()
-	if l.holder != i.outside.holder || !l.known || v.cfg.Outside == nil {
+// take takes in a look that has ended.
+func (o *outside) take(l outsideLook) {
+	o.busy = false
+	v := o.shared.now()
+	if l.holder != o.holder || !l.known || v.cfg.Outside == nil {
 		return
 	}
 	if l.why == "" {
-		i.outside.failed, i.outside.ever = 0, true
-		i.tellOutside(&v, "")
+		o.failed, o.ever = 0, true
+		o.tell(&v, "")
 		return
 	}
-	i.outside.failed++
-	if i.outside.failed < outsideTries {
-		i.outside.again.Reset(outsideAgain)
+	o.failed++
+	if o.failed < outsideTries {
+		o.again.Reset(outsideAgain)
 		return
 	}
-	if i.outside.ever || v.cfg.Outside.Sure {
-		i.tellOutside(&v, l.why)
+	if o.ever || v.cfg.Outside.Sure {
+		o.tell(&v, l.why)
 	}
 }
 
-// tellOutside lets the elector, and the status, know what has been seen.
-func (i *instance) tellOutside(v *view, why string) {
+// tell lets the elector, and the status, know what has been seen.
+func (o *outside) tell(v *view, why string) {
 	if v.outside == why {
 		return
 	}
-	i.change(func(v *view) { v.outside = why })
+	o.shared.change(func(v *view) { v.outside = why })
 	if e, ok := v.elector.(election.Visitor); ok {
 		var u election.Unreached
 		if why != "" {
-			u = election.Unreached{Holder: i.outside.holder, Never: !i.outside.ever}
+			u = election.Unreached{Holder: o.holder, Never: !o.ever}
 		}
 		e.SetUnreached(u)
 	}
 }
 
-// sayOutside writes a line when who is not served from outside changes, on every node that hears of it.
-func (i *instance) sayOutside(v *view, s election.Status) {
+// say writes a line when who is not served from outside changes, on every node that hears of it.
+func (o *outside) say(v *view, s election.Status) {
 	now := v.unreached(s)
 	if now == v.unreachedSaid {
 		return
 	}
 	if now != "" {
-		i.log.Warn("the address is not served where it is held, as seen from outside", "code", string(code.HeldUnreached), "reason", now,
+		o.log.Warn("the address is not served where it is held, as seen from outside", "code", string(code.HeldUnreached), "reason", now,
 			"remedy", code.HeldUnreached.Entry().Remedy)
 	} else {
-		i.log.Info("the address is served where it is held, as seen from outside")
+		o.log.Info("the address is served where it is held, as seen from outside")
 	}
-	i.change(func(v *view) { v.unreachedSaid = now })
+	o.shared.change(func(v *view) { v.unreachedSaid = now })
 }
 
 // unreached says who cannot connect to the addresses where they are held; empty for nobody.

@@ -30,8 +30,8 @@ var standings = map[Standing]string{Holding: "holding", Ready: "ready", Unable: 
 func (r *reported) take() (out []string) {
 	synctest.Wait()
 	i := r.find("apiserver")
-	i.mu.Lock()
-	defer i.mu.Unlock()
+	i.shared.mu.Lock()
+	defer i.shared.mu.Unlock()
 	for _, s := range r.said {
 		out = append(out, fmt.Sprintf("%s: %s", standings[s.Standing], s.Reason))
 	}

@@ -114,7 +114,7 @@ func (a *Set) Apply(d Delta) {
 	}
 	desired := map[string]desiredState{} // of instances that begin anew
 	for _, r := range a.take(d.Remove) {
-		desired[r.name] = r.now().desired
+		desired[r.name] = r.shared.now().desired
 		if r.cancel != nil {
 			r.cancel(d.why(r.name))
 			<-r.stopped
@@ -130,7 +130,7 @@ func (a *Set) Apply(d Delta) {
 		if !again {
 			d = a.initialDesired(in.VIP.Name)
 		}
-		r.change(func(v *view) { v.desired = d })
+		r.shared.change(func(v *view) { v.desired = d })
 		a.add(r)
 	}
 }
@@ -219,19 +219,19 @@ func (a *Set) Announce(names ...string) error {
 	}
 	var errs []error
 	for _, r := range list {
-		if err := r.announce(); err != nil {
+		if err := announce(r.shared.served()); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", r.name, err))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (i *instance) announce() error {
-	s, ok := i.now().service.(Announcer)
+func announce(s Service) error {
+	a, ok := s.(Announcer)
 	if !ok {
 		return ErrNotHeld
 	}
-	return s.Announce()
+	return a.Announce()
 }
 
 // deadAfter is how long an instance may be silent before it is taken for stuck.

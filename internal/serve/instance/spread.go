@@ -6,7 +6,6 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
-	"github.com/keepvip/keepvip/internal/check/health"
 )
 
 // Readiness is what this node could do for clients at this moment.
@@ -24,18 +23,6 @@ func readiness(f election.Fitness) Readiness {
 		out.Reason = f.Reason
 	}
 	return out
-}
-
-// ready is what a Term's service may ask.
-func (i *instance) ready() Readiness {
-	v := i.now()
-	return readiness(v.cfg.Combine(v.desired, v.said(), v.blocked))
-}
-
-// healthy tells whether the check of that name is good.
-func (i *instance) healthy(check string) bool {
-	v := i.now()
-	return v.said()[check].State == health.Healthy
 }
 
 // The ways by which connections come to a member.

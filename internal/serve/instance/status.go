@@ -120,7 +120,7 @@ func (a *Set) Status() []Status {
 	all := a.all()
 	out := make([]Status, len(all))
 	for i, r := range all {
-		v := r.now()
+		v := r.shared.now()
 		out[i] = v.status()
 	}
 	return out

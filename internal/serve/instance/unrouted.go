@@ -15,7 +15,7 @@ type Unrouted struct {
 // route looks whether replies from the addresses leave this node as they should. It is said, and moves nothing: where routers take packets from any
 // side, such replies arrive.
 func (i *instance) route() {
-	v := i.now()
+	v := i.shared.now()
 	if v.cfg.Unrouted == nil {
 		return
 	}
@@ -31,5 +31,5 @@ func (i *instance) route() {
 	} else {
 		i.log.Info("replies from the address leave as those from this node's own address do")
 	}
-	i.change(func(v *view) { v.unrouted = now })
+	i.shared.change(func(v *view) { v.unrouted = now })
 }
