@@ -104,10 +104,10 @@ func TestReloadRefusesListsWithoutThisNode(t *testing.T) {
 	const entry = "vips: [{addresses: [10.77.0.100], check: none, candidates: [10.77.0.13], spread: {via: direct, ports: [{port: 1}], members: [10.77.0.12]}}]\n"
 	r := newReloading(t, "vips: [{addresses: [10.77.0.100], check: none}]\n")
 	r.write(t, entry)
-	_, err := r.Reload(t.Context())
+	_, err := r.reload(t.Context())
 	require.EqualError(t, err, "vips[apiserver].spread.members: none of them is this node's on eth7 (10.77.0.11), and none of candidates; want it in one of them, the same lists on all nodes")
 	r.write(t, "vips: [{addresses: [10.77.0.100], check: none, candidates: [10.77.0.11], spread: {via: direct, ports: [{port: 1}], members: [10.77.0.12]}}]\n")
-	done, err := r.Reload(t.Context())
+	done, err := r.reload(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"apiserver"}, done.Changed)
 	assert.Empty(t, done.Recreated)

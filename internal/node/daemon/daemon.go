@@ -233,7 +233,7 @@ func (d *Daemon) Run(ctx context.Context) error {
 func (d *Daemon) backend() control.Program {
 	asked := verbs{d.set}
 	return control.Program{
-		Status: d.status, Config: d.running, History: d.history, Announce: asked.announce, Reload: func(ctx context.Context) (any, error) { return d.Reload(ctx) },
+		Status: d.status, Config: d.running, History: d.history, Announce: asked.announce, Reload: func(ctx context.Context) (any, error) { return d.reload(ctx) },
 		Handover: asked.handover, Drain: asked.drain, Hold: asked.hold, Resume: d.set.Resume, Member: d.member, LogLevel: d.level.lend,
 		Asked: func(a control.Asked, err error) { logAsked(d.log, a, err) },
 		Drill: d.drills.run, DrillSeen: d.drills.seen, DrillPlan: d.drills.plan,

@@ -18,9 +18,9 @@ const (
 	DrillOver        = "over"        // it was missed for longer
 	DrillUnserved    = "unserved"    // every connection was refused: nothing listens at the address
 	DrillUnmeasured  = "unmeasured"  // it moved, and nobody has said how long it was missed
-	DrillRefused     = "refused"     // nothing was changed
-	DrillFailed      = "failed"      // nobody took the address
-	DrillInterrupted = "interrupted" // whoever asked has gone, or something else came that ends a drill
+	drillRefused     = "refused"     // nothing was changed
+	drillFailed      = "failed"      // nobody took the address
+	drillInterrupted = "interrupted" // whoever asked has gone, or something else came that ends a drill
 )
 
 // drills carries out drills, and keeps what the newest have come to. Safe for concurrent use.
@@ -73,13 +73,13 @@ func (d *drills) knows(vip, kind string) error {
 func drillResultOf(ctx context.Context, out instance.Drilled, err error) string {
 	switch {
 	case ctx.Err() != nil, errors.Is(err, instance.ErrDrillEnded):
-		return DrillInterrupted
+		return drillInterrupted
 	case err == nil:
 		return DrillUnmeasured
 	case out.Begun:
-		return DrillFailed
+		return drillFailed
 	}
-	return DrillRefused
+	return drillRefused
 }
 
 // seen keeps what was measured.

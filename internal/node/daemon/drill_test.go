@@ -22,7 +22,7 @@ func TestMetricsOfDrills(t *testing.T) {
 	assert.Empty(t, gathered(t, drillCollector{&d}))
 	at := time.Unix(1_700_000_000, 0)
 	d.note("a", drillResult{kind: "stop", result: DrillOver, outage: 200 * time.Millisecond, measured: true, at: at})
-	d.note("b", drillResult{kind: "check", result: DrillRefused, at: at})
+	d.note("b", drillResult{kind: "check", result: drillRefused, at: at})
 	assert.Equal(t, map[string]float64{
 		"keepvip_drill_last_outage_seconds,drill=stop,vip=a":         0.2,
 		"keepvip_drill_last_timestamp_seconds,drill=stop,vip=a":      1.7e9,
@@ -37,11 +37,11 @@ func TestResultOfADrillThatNobodyHasMeasured(t *testing.T) {
 	cancel()
 	failed := errors.New("failed")
 	assert.Equal(t, DrillUnmeasured, drillResultOf(t.Context(), instance.Drilled{Begun: true}, nil))
-	assert.Equal(t, DrillFailed, drillResultOf(t.Context(), instance.Drilled{Begun: true}, failed))
-	assert.Equal(t, DrillRefused, drillResultOf(t.Context(), instance.Drilled{}, failed))
-	assert.Equal(t, DrillInterrupted, drillResultOf(gone, instance.Drilled{Begun: true}, failed))
+	assert.Equal(t, drillFailed, drillResultOf(t.Context(), instance.Drilled{Begun: true}, failed))
+	assert.Equal(t, drillRefused, drillResultOf(t.Context(), instance.Drilled{}, failed))
+	assert.Equal(t, drillInterrupted, drillResultOf(gone, instance.Drilled{Begun: true}, failed))
 	ended := fmt.Errorf("%w: superseded", instance.ErrDrillEnded)
-	assert.Equal(t, DrillInterrupted, drillResultOf(t.Context(), instance.Drilled{Begun: true}, ended), "nobody has failed to take the address")
+	assert.Equal(t, drillInterrupted, drillResultOf(t.Context(), instance.Drilled{Begun: true}, ended), "nobody has failed to take the address")
 }
 
 // A metric's label that is no text ends the process.

@@ -91,7 +91,7 @@ func TestReloadToExternalAndBack(t *testing.T) {
 	assert.Empty(t, r.host.seen.now().virtual, "nothing of it is on this host")
 
 	r.write(t, internalEntry)
-	done, err := r.Reload(t.Context())
+	done, err := r.reload(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a"}, done.Recreated)
 	s = r.set.Status()[0]
@@ -99,7 +99,7 @@ func TestReloadToExternalAndBack(t *testing.T) {
 	assert.Len(t, r.host.seen.now().virtual, 1)
 
 	r.write(t, strings.Replace(externalEntry, "1h", "0s", 1))
-	done, err = r.Reload(t.Context())
+	done, err = r.reload(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"a"}, done.Recreated)
 	assert.Equal(t, config.ModeExternal, r.set.Status()[0].Mode)
@@ -112,7 +112,7 @@ func TestReloadWhileAnEntryBecomesExternalChangesItsTime(t *testing.T) {
 		reload = func(grace string) {
 			t.Helper()
 			r.write(t, strings.Replace(externalEntry, "1h", grace, 1))
-			_, err := r.Reload(t.Context())
+			_, err := r.reload(t.Context())
 			require.NoError(t, err)
 			synctest.Wait()
 		}
@@ -148,9 +148,9 @@ func TestReloadWhileAnEntryBecomesExternalChangesItsTime(t *testing.T) {
 func TestExternalEntryNeedsNoNetworkHere(t *testing.T) {
 	r := newReloading(t, internalEntry)
 	r.write(t, "vips:\n- {name: a, mode: external, externalAddress: '192.0.2.7:6443', externalGrace: 0s, check: none}\n")
-	_, err := r.Reload(t.Context())
+	_, err := r.reload(t.Context())
 	require.NoError(t, err)
 	r.write(t, "vips:\n- {name: a, addresses: [192.0.2.7], check: none}\n")
-	_, err = r.Reload(t.Context())
+	_, err = r.reload(t.Context())
 	require.ErrorContains(t, err, "192.0.2.7")
 }

@@ -76,7 +76,7 @@ func TestReloadMovesTheListenerForBalancers(t *testing.T) {
 	const told = "no result of the checks yet\n" // no instance runs
 	reload := func(at string) error {
 		r.write(t, vips+"health: "+at+"\n")
-		_, err := r.Reload(t.Context())
+		_, err := r.reload(t.Context())
 		return err
 	}
 	require.NoError(t, reload(one))
@@ -116,7 +116,7 @@ func TestListenerAtAnAddressThatIsNotHereIsSaid(t *testing.T) {
 		_, port, err := net.SplitHostPort(free)
 		require.NoError(t, err)
 		r.write(t, "vips:\n- {name: a, addresses: [10.77.0.100], check: none}\nhealth: "+at+":"+port+"\n")
-		_, err = r.Reload(t.Context())
+		_, err = r.reload(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, want, strings.Contains(log.String(), "does not have the address"), "%s: %s", at, log.String())
 	}

@@ -63,7 +63,7 @@ func TestHooksOverAReload(t *testing.T) {
 		r.hooks.Report(name, hook.Change{State: hook.Master})
 	}
 	r.write(t, "notifyFIFO: {path: DIR/other}\n"+vip)
-	done, err := r.Reload(t.Context())
+	done, err := r.reload(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"notifyFIFO.path"}, done.Restart)
 	r.hooks.Report("b", hook.Change{State: hook.Stop})

@@ -150,6 +150,8 @@ type kernelLease struct {
 	paced time.Duration
 }
 
+var _, _ instance.Adjuster = byVRRP{}, byRaft{}
+
 // whereOf is where v belongs. The members of a cluster have their list of peers elsewhere.
 func whereOf(v config.VIP) where {
 	w := where{addresses: v.Addresses, link: v.Interface}

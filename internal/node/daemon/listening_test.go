@@ -200,7 +200,7 @@ func TestReloadTellsTheListenerOfMembers(t *testing.T) {
 	r := newReloading(t, vips)
 	assert.Nil(t, r.listening.status())
 	r.write(t, vips+"follow: {listen: '127.0.0.1:9443', onMembers: true}\n")
-	done, err := r.Reload(t.Context())
+	done, err := r.reload(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"follow.listen", "follow.onMembers"}, done.Live)
 	require.NotNil(t, r.listening.status())

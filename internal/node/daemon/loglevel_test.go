@@ -29,7 +29,7 @@ func TestLogLevelGoesBackByItself(t *testing.T) {
 		assert.Equal(t, config.LogWarn, now(), "the configured one")
 
 		require.NoError(t, r.level.lend("debug", time.Hour))
-		_, err := r.Reload(t.Context())
+		_, err := r.reload(t.Context())
 		require.NoError(t, err)
 		assert.Equal(t, config.LogWarn, now(), "a reload ends it")
 		level.Store(config.LogLevel(""))

@@ -49,7 +49,7 @@ func TestMetricsOfReloads(t *testing.T) {
 	assert.Contains(t, first, hash)
 
 	r.write(t, "vips: nonsense\n")
-	_, err := r.Reload(t.Context())
+	_, err := r.reload(t.Context())
 	require.Error(t, err)
 	refused := gathered(t, c)
 	assert.Zero(t, refused["keepvip_config_last_reload_successful"])
@@ -58,7 +58,7 @@ func TestMetricsOfReloads(t *testing.T) {
 	assert.Contains(t, refused, hash, "what is in force is what it was")
 
 	r.write(t, good+"- {name: b, addresses: [10.77.0.101], check: none, vrrp: {id: 9}}\n")
-	_, err = r.Reload(t.Context())
+	_, err = r.reload(t.Context())
 	require.NoError(t, err)
 	taken := gathered(t, c)
 	assert.Equal(t, []float64{1, 1, 1}, []float64{

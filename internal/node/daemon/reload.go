@@ -21,9 +21,9 @@ type Reloaded struct {
 	Restart   []string `json:"restart"`   // keys that only a new process takes over
 }
 
-// Reload reads the configuration again. It is all or nothing: with an error nothing has changed. Reading is bounded in time, ends with ctx, and
+// reload reads the configuration again. It is all or nothing: with an error nothing has changed. Reading is bounded in time, ends with ctx, and
 // holds up nothing but other reloads.
-func (d *Daemon) Reload(ctx context.Context) (Reloaded, error) {
+func (d *Daemon) reload(ctx context.Context) (Reloaded, error) {
 	d.reloading.Lock()
 	defer d.reloading.Unlock()
 	next, err := reloads.Read(ctx, d.renewed, d.opts.load)
@@ -31,7 +31,7 @@ func (d *Daemon) Reload(ctx context.Context) (Reloaded, error) {
 	defer d.mu.Unlock()
 	var done Reloaded
 	if err == nil {
-		done, err = d.reload(next)
+		done, err = d.takeOver(next)
 	}
 	if errors.Is(err, reloads.ErrProcessEnds) {
 		return Reloaded{}, err
@@ -45,7 +45,7 @@ func (d *Daemon) Reload(ctx context.Context) (Reloaded, error) {
 	return done, nil
 }
 
-func (d *Daemon) reload(l loaded) (Reloaded, error) {
+func (d *Daemon) takeOver(l loaded) (Reloaded, error) {
 	next := l.cfg
 	served, m := d.departures.moves(d.cfg, next, time.Now())
 	changes := config.Diff(served, m.serving)

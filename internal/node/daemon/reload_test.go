@@ -132,7 +132,7 @@ func TestFailedReloadChangesNothing(t *testing.T) {
 			r := newReloading(t, tt.before)
 			before := r.inForce()
 			r.write(t, tt.after)
-			_, err := r.Reload(t.Context())
+			_, err := r.reload(t.Context())
 			require.ErrorContains(t, err, strings.ReplaceAll(tt.want, "DIR", r.dir))
 			assert.Equal(t, before, r.inForce())
 		})
@@ -144,7 +144,7 @@ func TestReloadTakesTheKeysOver(t *testing.T) {
 	r := newReloading(t, "key: {id: 1, file: DIR/key1}\nraft: {peers: [10.77.0.11]}\nvips:\n- {name: a, addresses: [10.77.0.100], check: none, election: raft}\n")
 	before := r.inForce()
 	r.write(t, "key: {id: 2, file: DIR/key2}\nraft: {peers: [10.77.0.11]}\nvips:\n- {name: a, addresses: [10.77.0.100], check: none, election: raft}\n")
-	_, err := r.Reload(t.Context())
+	_, err := r.reload(t.Context())
 	require.NoError(t, err)
 	after := r.inForce()
 	assert.Equal(t, uint8(2), after.keys.Signs.ID)
@@ -167,18 +167,18 @@ func TestReloadOfAKeepalivedConf(t *testing.T) {
 			return config.Converted{Draft: d, Secrets: map[string][]byte{"auth_hmac key 1": []byte(key)}}, refusal
 		}})
 	}
-	_, err := r.Reload(t.Context())
+	_, err := r.reload(t.Context())
 	require.NoError(t, err)
 	before := r.inForce()
 	assert.Equal(t, config.Fingerprint([]byte(strings.Repeat("\x03", 32))), before.keys.Signs.Fingerprint)
 
 	key, refusal = strings.Repeat("04", 32), errors.New("k.conf:4: error unsupported: use_ipvlan")
-	_, err = r.Reload(t.Context())
+	_, err = r.reload(t.Context())
 	require.ErrorIs(t, err, refusal)
 	assert.Equal(t, before, r.inForce())
 
 	refusal = nil
-	_, err = r.Reload(t.Context())
+	_, err = r.reload(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, config.Fingerprint([]byte(strings.Repeat("\x04", 32))), r.inForce().keys.Signs.Fingerprint)
 }
@@ -187,14 +187,14 @@ func TestStatusSaysWhyAReloadWasRefusedUntilOneIsNot(t *testing.T) {
 	const good = "vips:\n- {name: a, addresses: [10.77.0.100], check: none}\n"
 	r := newReloading(t, good)
 	r.write(t, "vips:\n- {name: a, addresses: [10.77.0.100], prio: 3, check: 7}\n")
-	_, err := r.Reload(t.Context())
+	_, err := r.reload(t.Context())
 	require.Error(t, err)
 	refused := r.reloads.Status().Refused
 	require.NotNil(t, refused)
 	assert.Equal(t, strings.Split(err.Error(), "\n"), refused.Reasons)
 
 	r.write(t, good)
-	_, err = r.Reload(t.Context())
+	_, err = r.reload(t.Context())
 	require.NoError(t, err)
 	assert.Nil(t, r.reloads.Status().Refused)
 	assert.Equal(t, filepath.Join(r.dir, "keepvip.yaml"), r.reloads.Status().Path)
@@ -237,7 +237,7 @@ func TestReloadThatHangsEndsWithTheProcess(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	reloaded := make(chan error, 1)
 	go func() {
-		_, err := r.Reload(ctx)
+		_, err := r.reload(ctx)
 		reloaded <- err
 	}()
 	<-asked

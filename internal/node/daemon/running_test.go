@@ -22,13 +22,13 @@ func TestReloadChangesTheLogLevel(t *testing.T) {
 	level := config.LogInfo
 	r.level.set = func(l config.LogLevel) { level = l }
 	r.write(t, vips+"log: {level: debug}\n")
-	done, err := r.Reload(t.Context())
+	done, err := r.reload(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"log.level"}, done.Live)
 	assert.Equal(t, config.LogDebug, level)
 
 	r.write(t, vips+"log: {level: loud}\n")
-	_, err = r.Reload(t.Context())
+	_, err = r.reload(t.Context())
 	require.Error(t, err)
 	assert.Equal(t, config.LogDebug, level)
 	assert.Contains(t, log.String(), `level=ERROR msg="configuration not reloaded; the old one stays in force" error=`, "whoever asked")
@@ -108,7 +108,7 @@ func TestReloadWaitsForNobodyWhoLooksAtTheConfiguration(t *testing.T) {
 	<-asked
 	r.opts.Load = load
 	r.write(t, vips+"120}]\n")
-	_, err := r.Reload(t.Context())
+	_, err := r.reload(t.Context())
 	require.NoError(t, err)
 	close(hangs)
 	doc, _ := (<-shown).(RunningConfig)

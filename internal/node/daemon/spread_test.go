@@ -190,10 +190,10 @@ func TestReloadRefusesMembersWithoutThisNode(t *testing.T) {
 	const entry = "vips: [{addresses: [10.77.0.100], check: none, spread: {via: direct, ports: [{port: 1}], members: [10.77.0.12"
 	r := newReloading(t, "vips: [{addresses: [10.77.0.100], check: none}]\n")
 	r.write(t, entry+"]}}]\n")
-	_, err := r.Reload(t.Context())
+	_, err := r.reload(t.Context())
 	require.EqualError(t, err, "vips[apiserver].spread.members: none of them is this node's on eth7 (10.77.0.11), want it there, the same list on all nodes")
 	r.write(t, entry+", 10.77.0.11]}}]\n")
-	done, err := r.Reload(t.Context())
+	done, err := r.reload(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"apiserver"}, done.Changed)
 	assert.True(t, r.build.spreading.has("apiserver"))

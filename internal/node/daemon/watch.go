@@ -46,7 +46,7 @@ func (d *Daemon) hangups(ctx context.Context, hup <-chan os.Signal) {
 		case <-ctx.Done():
 			return
 		case <-hup:
-			_, _ = d.Reload(ctx) // it logs its error, and nobody else waits for it
+			_, _ = d.reload(ctx) // it logs its error, and nobody else waits for it
 		}
 	}
 }

@@ -121,7 +121,7 @@ type Check struct {
 	Name string
 	// ID names what the check does; one with the same Name and ID goes on when the configuration changes.
 	ID string
-	// Weight is 0 for a condition, without which the node is not fit. Otherwise it moves the priority: see [Config.Combine].
+	// Weight is 0 for a condition, without which the node is not fit. Otherwise it moves the priority: see [Config.combine].
 	Weight int
 	// Numbered is a check whose verdicts say by their Points what they move the priority by, in place of the Weight; while it is unhealthy the
 	// node is not fit.

@@ -39,7 +39,7 @@ func (i *instance) cover(ctx context.Context) {
 // fitness is what the elector is told. A node at whose addresses nothing listens comes after every other that is fit. It stays fit: where no node is
 // better nothing moves, and it takes the address over as before.
 func (v *view) fitness() election.Fitness {
-	f := v.cfg.Leaving.fitness(v.cfg.Combine(v.desired, v.said(), v.blocked))
+	f := v.cfg.Leaving.fitness(v.cfg.combine(v.desired, v.said(), v.blocked))
 	reason, why := v.uncovered, code.NotCovered
 	if v.lacking != "" {
 		reason, why = v.lacking, code.FamilyMissing

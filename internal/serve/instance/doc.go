@@ -1,6 +1,6 @@
 // Package instance decides: it joins one election to one service for each entry of vips.
 //
-// What an operator wants, what the health checks say, and what keeps the service from serving become one fitness ([Config.Combine]),
+// What an operator wants, what the health checks say, and what keeps the service from serving become one fitness ([Config.combine]),
 // which the elector is told. What the elector decides the service carries out ([Service]). An instance finds its place on this host,
 // runs an election there for a term, and begins another one when the place has changed. It knows neither the kernel nor a protocol:
 // places, electors, checks and services come as functions of its [Config].

@@ -59,7 +59,7 @@ func TestLeavingInstanceComesLast(t *testing.T) {
 		next.Leaving = &Leaving{Endpoint: "lb:6443", Until: until}
 		b.Apply(Delta{Adjust: []Config{next}})
 		assert.Equal(t, election.Fitness{Less: lastPlace, Reason: "the mode is external: clients connect to lb:6443, and this node gives the addresses up", Code: code.External}, e.fitness())
-		fresh := next.Fresh(t.Context())
+		fresh := next.fresh(t.Context())
 		assert.Equal(t, lastPlace, fresh.Less, "a look at the service does not say otherwise")
 		s := b.Status()[0]
 		assert.Equal(t, []any{config.ModeExternal, ObservedDraining, "active", "lb:6443"}, []any{s.Mode, s.Observed, s.State, s.Endpoint})

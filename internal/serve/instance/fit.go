@@ -15,7 +15,7 @@ func (a *Set) Fit(name string) (why error, known bool) {
 		return nil, false
 	}
 	v := i.shared.now()
-	f := v.cfg.Combine(v.desired, v.said(), Blocked{})
+	f := v.cfg.combine(v.desired, v.said(), Blocked{})
 	r := readiness(f)
 	if r.Fit {
 		return nil, true

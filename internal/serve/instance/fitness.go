@@ -18,14 +18,14 @@ const (
 	leastPriority, mostPriority = 1, 254
 )
 
-// Combine turns what an operator wants, the newest verdicts by the checks' names, and what blocks the service into the fitness that
+// combine turns what an operator wants, the newest verdicts by the checks' names, and what blocks the service into the fitness that
 // the elector is told. It is pure, and nothing else makes that fitness.
 //
 // A service that cannot serve counts more than the operator, and the operator more than the checks. Every check without a weight is
 // a condition: one that is unhealthy, or has no result yet, puts the node last. The others move the priority: above 0 a check adds
 // its weight while it is good, below 0 it takes it off while it is bad; one that is numbered says how much, and is a condition, too. The elector's priority is that with all weights added (see
 // [TopPriority]), so that fitness only ever takes off.
-func (in *Config) Combine(d desiredState, verdicts map[string]health.Verdict, b Blocked) election.Fitness {
+func (in *Config) combine(d desiredState, verdicts map[string]health.Verdict, b Blocked) election.Fitness {
 	f := d.fitness(in.judge(verdicts))
 	switch {
 	case b.Out:
@@ -133,9 +133,9 @@ func (c Check) fails(v health.Verdict) string {
 	return c.called() + " fails: " + v.Reason
 }
 
-// Fresh is the fitness after every check has taken one more look, all at once, that begins now. It returns at the latest when
+// fresh is the fitness after every check has taken one more look, all at once, that begins now. It returns at the latest when
 // ctx ends: a check without a result by then is taken for unhealthy. The instance runs the checks meanwhile.
-func (in *Config) Fresh(ctx context.Context) election.Fitness {
+func (in *Config) fresh(ctx context.Context) election.Fitness {
 	found := make([]health.Verdict, len(in.Checks))
 	var wg sync.WaitGroup
 	for i, c := range in.Checks {

@@ -140,9 +140,9 @@ func TestFreshAsksEveryCheckAtOnce(t *testing.T) {
 		}}
 	}
 	in := Config{VIP: config.VIP{Priority: 100}, Checks: []Check{check("a", good), check("b", bad)}}
-	assert.Equal(t, "the check b fails: 500", in.Fresh(t.Context()).Reason)
+	assert.Equal(t, "the check b fails: 500", in.fresh(t.Context()).Reason)
 	in.Checks = []Check{check("a", good), check("b", good)}
-	assert.Equal(t, election.Fitness{}, in.Fresh(t.Context()))
+	assert.Equal(t, election.Fitness{}, in.fresh(t.Context()))
 }
 
 func TestDecisiveCheck(t *testing.T) {

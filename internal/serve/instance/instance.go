@@ -141,7 +141,7 @@ func (i *instance) enter() (elector election.Elector, giveBack func(), err error
 		i.log.Info("the addresses are external", "reason", s.Reason)
 	}
 	i.lack()
-	elector.SetProbe(cfg.Fresh)
+	elector.SetProbe(cfg.fresh)
 	i.shared.served().Begin(Term{Place: place, Elector: elector, Ready: i.shared.ready, Healthy: i.shared.healthy})
 	return elector, giveBack, nil
 }
@@ -236,7 +236,7 @@ func (i *instance) adjust(next *Config) {
 		s.Reconfigure(next)
 	}
 	if v.elector != nil {
-		v.elector.SetProbe(next.Fresh)
+		v.elector.SetProbe(next.fresh)
 		if e, ok := v.elector.(Adjuster); ok {
 			e.Adjust(next, v.place)
 		}

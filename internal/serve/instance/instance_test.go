@@ -174,7 +174,7 @@ func TestCombine(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, tt.want, in.Combine(desiredState{Desired: tt.desired}, tt.give, tt.blocked))
+			assert.Equal(t, tt.want, in.combine(desiredState{Desired: tt.desired}, tt.give, tt.blocked))
 		})
 	}
 }

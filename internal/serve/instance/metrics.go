@@ -99,7 +99,7 @@ func collectSpread(ch chan<- prometheus.Metric, s Status) {
 		gauge(descChance, truth(s.Spread.SecondChance))
 	}
 	gauge(descLeftOut, float64(len(s.Spread.LeftOut)))
-	gauge(descEnding, float64(s.Spread.Ending()))
+	gauge(descEnding, float64(s.Spread.ending()))
 	gauge(descFollowers, float64(len(s.Spread.Followers)))
 	for _, m := range s.Spread.Members {
 		gauge(descConnections, float64(m.Connections), m.Address.String())

@@ -60,7 +60,7 @@ type Why struct {
 func (v *view) why(s *Status) *Why {
 	f := election.Fitness{}
 	if v.elector != nil {
-		f = v.cfg.Combine(v.desired, v.said(), v.blocked)
+		f = v.cfg.combine(v.desired, v.said(), v.blocked)
 	}
 	switch {
 	case s.Observed == ObservedActive, s.Observed == ObservedStandby && s.Unfit == "", s.Observed == ObservedRemoved, s.Observed == ObservedExternal && s.Unfit == "":

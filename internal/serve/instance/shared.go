@@ -60,7 +60,7 @@ func (s *shared) placed() Place {
 // ready is what a Term's service may ask.
 func (s *shared) ready() Readiness {
 	v := s.now()
-	return readiness(v.cfg.Combine(v.desired, v.said(), v.blocked))
+	return readiness(v.cfg.combine(v.desired, v.said(), v.blocked))
 }
 
 // healthy tells whether the check of that name is good.

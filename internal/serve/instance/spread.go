@@ -92,8 +92,8 @@ type SpreadTable struct {
 	Shares []SpreadShare `json:"shares"`          // in the order of the members
 }
 
-// Ending is how many ports are not spread any more while their connections go on.
-func (s *SpreadStatus) Ending() (n int) {
+// ending is how many ports are not spread any more while their connections go on.
+func (s *SpreadStatus) ending() (n int) {
 	for _, t := range s.Tables {
 		if !t.Ends.IsZero() {
 			n += len(t.Ports)
