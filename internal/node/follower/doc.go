@@ -9,6 +9,6 @@
 //
 // # Goroutines
 //
-//   - Follower.Run uses its caller's for all that it decides, and waits for those that serve the socket, and that tell the service manager.
+//   - Run uses its caller's for all that it decides, and waits for those that serve the socket, and that tell the service manager.
 //   - One for each probe that is under way, for probeTime at most.
 package follower

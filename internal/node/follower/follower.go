@@ -16,7 +16,7 @@ import (
 	"github.com/keepvip/keepvip/members/subscription"
 )
 
-// Options are what a Follower needs beside its configuration.
+// Options are what following needs beside its configuration.
 type Options struct {
 	Version string
 	Node    string
@@ -39,8 +39,8 @@ const writeAfter = 2 * time.Second
 // longest is the longest time between two looks.
 const longest = time.Second
 
-// Follower follows the entries of one configuration.
-type Follower struct {
+// follower follows the entries of one configuration.
+type follower struct {
 	cfg     Config
 	opts    Options
 	log     *slog.Logger
@@ -63,13 +63,13 @@ type Follower struct {
 	askFailed bool   // and that was said
 }
 
-// Open opens what it takes, and changes nothing of the host yet. Run has to follow. before is the one that has run and left to this one what is in
+// open opens what it takes, and changes nothing of the host yet. Run has to follow. before is the one that has run and left to this one what is in
 // the kernel; its listener goes on, too. nil: there was none.
-func Open(cfg Config, opts Options, before *Follower) (*Follower, error) {
+func open(cfg Config, opts Options, before *follower) (*follower, error) {
 	if opts.Open == nil {
 		opts.Open = func(port uint16, signed bool) (client, error) { return subscription.OpenClient(port, signed) }
 	}
-	f := &Follower{cfg: cfg, opts: opts, log: opts.Log, probes: newProbes(), asked: make(chan chan Status), ended: make(chan struct{}), begun: time.Now()}
+	f := &follower{cfg: cfg, opts: opts, log: opts.Log, probes: newProbes(), asked: make(chan chan Status), ended: make(chan struct{}), begun: time.Now()}
 	var err error
 	if f.known, err = readKnown(cfg.StateDir); err != nil {
 		f.log.Warn("the members that the last run knew cannot be read", "error", err)
@@ -98,7 +98,7 @@ func Open(cfg Config, opts Options, before *Follower) (*Follower, error) {
 }
 
 // listen opens the listener, or takes over that of the run before, which may have to listen somewhere else.
-func (f *Follower) listen(before *Follower) (err error) {
+func (f *follower) listen(before *follower) (err error) {
 	var old Proxy
 	if before != nil {
 		old = before.proxy
@@ -135,7 +135,7 @@ func (f *Follower) listen(before *Follower) (err error) {
 const listenAgain = 5 * time.Second
 
 // listenAnew opens the listener if it is not open. Whoever has its port keeps no connection from going to the members: it is said, and tried again.
-func (f *Follower) listenAnew(now time.Time) {
+func (f *follower) listenAnew(now time.Time) {
 	if f.cfg.Listen == "" || len(f.cfg.Entries) == 0 || f.proxy != nil || now.Before(f.listenNext) {
 		return
 	}
@@ -168,14 +168,14 @@ func fallback(e Entry) (out []netip.AddrPort) {
 	return out
 }
 
-func (f *Follower) shut(p Proxy) {
+func (f *follower) shut(p Proxy) {
 	if err := p.Close(); err != nil {
 		f.log.Warn("the listener has not ended as it should", "error", err)
 	}
 }
 
 // Run follows until ctx ends. Then what is in the kernel is taken away, but not if stays says that another run is about to go on.
-func (f *Follower) Run(ctx context.Context, stays func() bool) error {
+func (f *follower) Run(ctx context.Context, stays func() bool) error {
 	names := make([]string, 0, len(f.entries))
 	for _, e := range f.entries {
 		names = append(names, e.Name)
@@ -204,7 +204,7 @@ func (f *Follower) Run(ctx context.Context, stays func() bool) error {
 	return errors.Join(append(errs, f.client.Close())...)
 }
 
-func (f *Follower) loop(ctx context.Context) {
+func (f *follower) loop(ctx context.Context) {
 	due := time.NewTimer(0)
 	defer due.Stop()
 	for {
@@ -227,7 +227,7 @@ func (f *Follower) loop(ctx context.Context) {
 }
 
 // note takes in what a probe has found.
-func (f *Follower) note(now time.Time, r result) {
+func (f *follower) note(now time.Time, r result) {
 	before := f.probes.lacks
 	f.probes.note(now, r)
 	switch is := f.probes.lacks; {
@@ -240,7 +240,7 @@ func (f *Follower) note(now time.Time, r result) {
 }
 
 // hear takes in a message, and those that wait behind it, so many at a time.
-func (f *Follower) hear(now time.Time, in subscription.Packet) {
+func (f *follower) hear(now time.Time, in subscription.Packet) {
 	for left := 64; ; left-- {
 		for _, e := range f.entries {
 			if e.machine.Asked(in.Data) {
@@ -259,7 +259,7 @@ func (f *Follower) hear(now time.Time, in subscription.Packet) {
 }
 
 // ask asks members. That one cannot be reached from here is nothing new each time.
-func (f *Follower) ask(all []subscription.Ask) {
+func (f *follower) ask(all []subscription.Ask) {
 	for _, a := range all {
 		err := f.client.Send(a)
 		if err != nil && !f.askFailed {
@@ -270,7 +270,7 @@ func (f *Follower) ask(all []subscription.Ask) {
 }
 
 // step does what there is to do at now.
-func (f *Follower) step(ctx context.Context, now time.Time) {
+func (f *follower) step(ctx context.Context, now time.Time) {
 	var services []netip.AddrPort
 	for _, e := range f.entries {
 		f.ask(e.machine.Expire(now))
@@ -285,7 +285,7 @@ func (f *Follower) step(ctx context.Context, now time.Time) {
 }
 
 // next is when something is due.
-func (f *Follower) next(now time.Time) time.Time {
+func (f *follower) next(now time.Time) time.Time {
 	next := now.Add(longest)
 	for _, e := range f.entries {
 		for _, at := range []time.Time{e.machine.Deadline(now), e.due(now)} {
@@ -301,7 +301,7 @@ func (f *Follower) next(now time.Time) time.Time {
 }
 
 // write keeps who the members are for the next run.
-func (f *Follower) write(now time.Time, last bool) {
+func (f *follower) write(now time.Time, last bool) {
 	if !last && now.Sub(f.written) < writeAfter {
 		return
 	}
@@ -333,7 +333,7 @@ func (f *Follower) write(now time.Time, last bool) {
 const stuckAfter = 10 * time.Second
 
 // stuck is an error when the loop is.
-func (f *Follower) stuck() error {
+func (f *follower) stuck() error {
 	if late := time.Since(f.begun) - time.Duration(f.beaten.Load()); late > stuckAfter {
 		return fmt.Errorf("the follower's loop is stuck for %v", late.Round(time.Second))
 	}
@@ -341,7 +341,7 @@ func (f *Follower) stuck() error {
 }
 
 // Status is how it is now.
-func (f *Follower) Status() (Status, error) {
+func (f *follower) Status() (Status, error) {
 	answer := make(chan Status, 1)
 	limit := time.NewTimer(stuckAfter)
 	defer limit.Stop()

@@ -261,7 +261,7 @@ func (k *kernel) used() (out []netip.Addr) {
 
 // bench is a follower at work, in virtual time.
 type bench struct {
-	*Follower
+	*follower
 	*world
 	t       *testing.T
 	members *members
@@ -270,7 +270,7 @@ type bench struct {
 	cancel  context.CancelFunc
 	ended   chan error
 	log     *journal
-	before  *Follower // that has left what it had to the next one
+	before  *follower // that has left what it had to the next one
 }
 
 func entryOf() Entry {
@@ -279,10 +279,10 @@ func entryOf() Entry {
 
 func (b *bench) start(dir string, e Entry, stays bool) {
 	b.log = &journal{world: b.world}
-	var f *Follower
+	var f *follower
 	var err error
 	b.free(func() {
-		f, err = Open(Config{Entries: []Entry{e}, Port: 9646, StateDir: dir, Listen: "127.0.0.1:9443"}, Options{
+		f, err = open(Config{Entries: []Entry{e}, Port: 9646, StateDir: dir, Listen: "127.0.0.1:9443"}, Options{
 			Node: "w-1", Host: b.kernel, Log: slog.New(slog.NewTextHandler(b.log, nil)),
 			Open: func(uint16, bool) (client, error) { return b.members, nil },
 		}, b.before)
@@ -293,7 +293,7 @@ func (b *bench) start(dir string, e Entry, stays bool) {
 		defer b.Unlock()
 		return b.refuses[to.Addr()]
 	}
-	b.Follower, b.before = f, nil
+	b.follower, b.before = f, nil
 	if stays {
 		b.before = f
 	}
@@ -736,7 +736,7 @@ func TestFollowerHearsEachMessageThatWaits(t *testing.T) {
 	const session, waiting = 7, 150
 	machine := subscription.NewMachine(subscription.MachineConfig{Group: vip, Listed: []netip.Addr{ownOf(1)}, Random: func() uint64 { return session }})
 	in := make(chan subscription.Packet, waiting)
-	f := &Follower{client: &members{in: in}, entries: []*entry{{machine: machine}}}
+	f := &follower{client: &members{in: in}, entries: []*entry{{machine: machine}}}
 	message := make([]byte, 24)
 	binary.BigEndian.PutUint64(message[8:], session)
 	for range waiting {

@@ -37,7 +37,7 @@ func TestFollowerGoesOnWithoutItsListener(t *testing.T) {
 		Node: "w-1", Host: &listeningHost{}, Log: slog.New(slog.DiscardHandler),
 		Open: func(uint16, bool) (client, error) { return unasked{}, nil },
 	}
-	f, err := Open(configOf(t, taken.Addr().String()), opts, nil)
+	f, err := open(configOf(t, taken.Addr().String()), opts, nil)
 	require.NoError(t, err)
 	now := time.Now()
 	s := f.status(now)
@@ -66,10 +66,10 @@ func TestReloadMovesTheListenerToAnAddressThatItPartlyHas(t *testing.T) {
 		Node: "w-1", Host: &listeningHost{}, Log: slog.New(slog.DiscardHandler),
 		Open: func(uint16, bool) (client, error) { return unasked{}, nil },
 	}
-	var f *Follower
+	var f *follower
 	for _, host := range []string{"127.0.0.1", "localhost", "127.0.0.1"} {
 		at := fmt.Sprintf("%s:%d", host, port)
-		next, err := Open(configOf(t, at), opts, f)
+		next, err := open(configOf(t, at), opts, f)
 		require.NoError(t, err, at)
 		f = next
 		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))

@@ -109,12 +109,12 @@ func logged(log *slog.Logger, err error) {
 	}
 }
 
-// follow runs one Follower after the other, as the configuration changes.
+// follow runs one follower after the other, as the configuration changes.
 func (p Process) follow(ctx context.Context, hangups <-chan os.Signal, s *shown) error {
 	p.reading = reloads.NewReading()
-	cfg, former, last := p.Config, (*Config)(nil), (*Follower)(nil)
+	cfg, former, last := p.Config, (*Config)(nil), (*follower)(nil)
 	for {
-		f, err := Open(cfg, p.Options, last)
+		f, err := open(cfg, p.Options, last)
 		if err != nil && former == nil {
 			_, left := p.Host.Cleanup()
 			return errors.Join(err, left)
@@ -148,7 +148,7 @@ func (p Process) follow(ctx context.Context, hangups <-chan os.Signal, s *shown)
 }
 
 // until runs f until ctx ends, or there is another configuration to go on with.
-func (p Process) until(ctx context.Context, f *Follower, hangups <-chan os.Signal, s *shown) (next *Config, err error) {
+func (p Process) until(ctx context.Context, f *follower, hangups <-chan os.Signal, s *shown) (next *Config, err error) {
 	run, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 1)

@@ -13,7 +13,7 @@ import (
 
 // shown is what others see of a process. Any goroutine may ask.
 type shown struct {
-	current atomic.Pointer[Follower] // nil: none yet
+	current atomic.Pointer[follower] // nil: none yet
 	reloads reloads.Record
 	metrics *door.Door // nil: none
 }

@@ -71,7 +71,7 @@ type MemberStatus struct {
 }
 
 // status is made of all entries.
-func (f *Follower) status(now time.Time) Status {
+func (f *follower) status(now time.Time) Status {
 	out := Status{Version: f.opts.Version, Node: f.opts.Node, Signed: f.cfg.Key != nil, Follows: []EntryStatus{}, Lacks: f.probes.lacks, Unasked: f.probes.unasked}
 	if f.proxy != nil {
 		c := f.proxy.Places()

@@ -17,7 +17,7 @@ func (l *Looker) Of(v config.VIP, own []link.Link, bound func(netip.Addr) bool) 
 			continue // said elsewhere
 		}
 		for _, p := range on.Addresses {
-			if lost, ok := l.Look(p.Addr(), place.Index, own, bound(p.Addr())); ok {
+			if lost, ok := l.look(p.Addr(), place.Index, own, bound(p.Addr())); ok {
 				return lost, true
 			}
 		}

@@ -56,11 +56,11 @@ func (l *Looker) rulesOf(v6 bool) ([]link.Rule, error) {
 // farHosts stand for hosts of other subnets. They are of the blocks for documentation (RFC 5737, RFC 3849), which nobody routes apart.
 var farHosts = map[bool]netip.Addr{false: netip.MustParseAddr("203.0.113.1"), true: netip.MustParseAddr("2001:db8:ffff::1")}
 
-// Look compares replies from a virtual address on the link of that index with those from the node's own address there. own are the links with the node's
+// look compares replies from a virtual address on the link of that index with those from the node's own address there. own are the links with the node's
 // own addresses alone; bound tells whether the virtual one is here. It reports false where nothing is wrong, or not known to be.
 //
 // Without a rule that goes by the source, both leave alike, and no route is asked for.
-func (l *Looker) Look(vip netip.Addr, index int, own []link.Link, bound bool) (Lost, bool) {
+func (l *Looker) look(vip netip.Addr, index int, own []link.Link, bound bool) (Lost, bool) {
 	i := slices.IndexFunc(own, func(o link.Link) bool { return o.Index == index })
 	if i < 0 {
 		return Lost{}, false

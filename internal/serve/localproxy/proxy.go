@@ -17,7 +17,7 @@ import (
 type Config struct {
 	// Listen are where it listens at first; see Move.
 	Listen []netip.AddrPort
-	// Connections is how many places there are. When all are taken the owner who has the most loses the oldest. 0: [Room] of this host.
+	// Connections is how many places there are. When all are taken the owner who has the most loses the oldest. 0: as many as this host has room for.
 	Connections int
 	// Owner names the user at the other end of a connection; nil: all users are one.
 	Owner places.Asker
@@ -64,7 +64,7 @@ type Proxy struct {
 
 // Listen opens a proxy that has no backends yet.
 func Listen(c Config) (*Proxy, error) {
-	c.Connections, c.DialTimeout = orDefault(c.Connections, Room()), orDefault(c.DialTimeout, defaultDialTimeout)
+	c.Connections, c.DialTimeout = orDefault(c.Connections, roomHere()), orDefault(c.DialTimeout, defaultDialTimeout)
 	p := &Proxy{cfg: c, open: map[*pair]struct{}{}, places: places.New[*pair](c.Connections)}
 	// A server that is silent for half a minute is gone, where nobody else has said so.
 	p.dialer = net.Dialer{Timeout: c.DialTimeout, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}}
@@ -97,9 +97,9 @@ func (p *Proxy) SetFallback(all []netip.AddrPort) {
 	p.cfg.Fallback = slices.Clone(all)
 }
 
-// SetConnections says how many places there are from now on; 0: [Room] of this host. What is too many then is ended.
+// SetConnections says how many places there are from now on; 0: as many as this host has room for. What is too many then is ended.
 func (p *Proxy) SetConnections(n int) {
-	lost := p.places.Resize(orDefault(n, Room()))
+	lost := p.places.Resize(orDefault(n, roomHere()))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, l := range lost {

@@ -313,7 +313,7 @@ func TestRoom(t *testing.T) {
 	} {
 		assert.Equal(t, tt.want, room(tt.memory, tt.descriptors), tt.name)
 	}
-	assert.Positive(t, Room())
+	assert.Positive(t, roomHere())
 }
 
 // TestClose waits for what is open, refuses what is new, and leaves no goroutine.

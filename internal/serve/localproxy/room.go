@@ -17,8 +17,8 @@ const (
 	descriptorsEach, reserved = 2, 4096
 )
 
-// Room is how many connections there may be on this host, by its memory and the descriptors of this process.
-func Room() int {
+// roomHere is how many connections there may be on this host, by its memory and the descriptors of this process.
+func roomHere() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 		limit.Cur = leastRoom

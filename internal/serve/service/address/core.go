@@ -16,7 +16,7 @@ type core struct {
 	cfg   Config
 	host  Host
 	log   *slog.Logger
-	first *Service       // that of the first interface, for addresses on another one; nil: this is it
+	first *service       // that of the first interface, for addresses on another one; nil: this is it
 	lines election.Lines // of what others can bring about
 	shown shown
 

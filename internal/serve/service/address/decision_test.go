@@ -20,7 +20,7 @@ import (
 
 // alone is a service that is told bare decisions, and nothing runs around it.
 type alone struct {
-	*Service
+	*service
 	host    *fakeHost
 	kernel  *fakeFence
 	elector *fakeElector
@@ -33,7 +33,7 @@ func newAlone() *alone {
 	a := &alone{host: newFakeHost(), kernel: &fakeFence{egress: true}, elector: newFakeElector()}
 	in := entry{Config: Config{Addresses: vips, Schedule: &fakeSchedule{}, VRID: 51}}
 	fenced(a.kernel)(&in)
-	a.Service = New(in.Config, a.host, slog.New(slog.DiscardHandler), func(b instance.Blocked) {
+	a.service = newService(in.Config, a.host, slog.New(slog.DiscardHandler), func(b instance.Blocked) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.blocked = b

@@ -1,7 +1,7 @@
 // Package address is the service that holds addresses: it binds them on the node that the election has chosen, announces them there,
 // defends them, and lets go of them. The Active answers for the addresses, nobody else does.
 //
-// A [Service] is brought to each decision of an election. On every change of the host it plans again, so that a leftover, a stolen or a
+// A service is brought to each decision of an election. On every change of the host it plans again, so that a leftover, a stolen or a
 // missing address is corrected by the same path. While it serves, it announces the addresses (announcer), keeps the fence of the kernel
 // in step with the lease (termFence, fencer), and drains or forwards connections that another node began (drain, forwarding). In every
 // term, serving or not, it looks for hosts that claim the addresses and take no part in the election (detector); that may block it.
@@ -10,7 +10,7 @@
 //
 // # Goroutines
 //
-//   - one per Service, from New until Close: all of its state belongs to it;
+//   - one per service, from its making until Close: all of its state belongs to it;
 //   - one per term for the fence, owned by the service, which waits for it;
 //   - one while a holder forwards older connections, and one at its beginning for what the kernel is to forget; owned by the service, which
 //     waits for both;

@@ -400,14 +400,14 @@ func (m *maker) Elect(_ *instance.Config, p instance.Place) (election.Elector, f
 }
 
 func (m *maker) Serve(_ *instance.Config, blocked func(instance.Blocked)) instance.Service {
-	return &reconfigured{New(m.Config, m.bench.host, m.bench.logger(), blocked)}
+	return &reconfigured{newService(m.Config, m.bench.host, m.bench.logger(), blocked)}
 }
 
 // reconfigured is a service that takes over what the newest entry has.
-type reconfigured struct{ *Service }
+type reconfigured struct{ *service }
 
 func (s *reconfigured) Reconfigure(next *instance.Config) {
-	s.Service.Reconfigure(next.Maker.(*maker).Config)
+	s.service.Reconfigure(next.Maker.(*maker).Config)
 }
 
 // Adjust implements instance.Adjuster.

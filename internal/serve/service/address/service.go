@@ -10,38 +10,38 @@ import (
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
-// Service serves the addresses of one instance. It implements instance.Service, instance.Announcer and instance.Drainer.
-type Service struct {
+// service serves the addresses of one instance. It implements instance.Service, instance.Announcer and instance.Drainer.
+type service struct {
 	shown *shown
 	calls chan func(*server)
 	ended chan struct{}
 }
 
 var (
-	_ instance.Service   = (*Service)(nil)
-	_ instance.Announcer = (*Service)(nil)
-	_ instance.Drainer   = (*Service)(nil)
+	_ instance.Service   = (*service)(nil)
+	_ instance.Announcer = (*service)(nil)
+	_ instance.Drainer   = (*service)(nil)
 )
 
 // errClosed answers what comes after Close.
 var errClosed = errors.New("the service has ended")
 
-// New makes a service on host. blocked is told what keeps this node from having the addresses.
-func New(cfg Config, host Host, log *slog.Logger, blocked func(instance.Blocked)) *Service {
+// newService makes a service on host. blocked is told what keeps this node from having the addresses.
+func newService(cfg Config, host Host, log *slog.Logger, blocked func(instance.Blocked)) *service {
 	return newBeside(nil, cfg, host, log, blocked)
 }
 
 // newBeside makes one whose addresses may answer only while those of first may, which the kernel silences where it is the first not to hear an
 // advertisement of ours leave.
-func newBeside(first *Service, cfg Config, host Host, log *slog.Logger, blocked func(instance.Blocked)) *Service {
+func newBeside(first *service, cfg Config, host Host, log *slog.Logger, blocked func(instance.Blocked)) *service {
 	c := &core{cfg: cfg, host: host, log: log, first: first, adopting: true}
-	s := &Service{shown: &c.shown, calls: make(chan func(*server)), ended: make(chan struct{})}
+	s := &service{shown: &c.shown, calls: make(chan func(*server)), ended: make(chan struct{})}
 	go s.run(newServer(c, blocked))
 	return s
 }
 
 // run works until Close.
-func (s *Service) run(v *server) {
+func (s *service) run(v *server) {
 	defer close(s.ended)
 	due := time.NewTimer(time.Hour)
 	defer due.Stop()
@@ -69,7 +69,7 @@ func (s *Service) run(v *server) {
 }
 
 // do has the service's goroutine do something, and waits for it.
-func (s *Service) do(ctx context.Context, what func(*server) error) error {
+func (s *service) do(ctx context.Context, what func(*server) error) error {
 	answer := make(chan error, 1)
 	select {
 	case s.calls <- func(v *server) { answer <- what(v) }:
@@ -82,29 +82,29 @@ func (s *Service) do(ctx context.Context, what func(*server) error) error {
 }
 
 // tell is do for what cannot fail.
-func (s *Service) tell(what func(*server)) {
+func (s *service) tell(what func(*server)) {
 	_ = s.do(context.Background(), func(v *server) error { what(v); return nil }) // a service that has ended has nothing to do
 }
 
 // Begin implements instance.Service.
-func (s *Service) Begin(t instance.Term) { s.tell(func(v *server) { v.begin(t) }) }
+func (s *service) Begin(t instance.Term) { s.tell(func(v *server) { v.begin(t) }) }
 
 // Apply implements instance.Service.
-func (s *Service) Apply(ctx context.Context, d election.Decision) error {
+func (s *service) Apply(ctx context.Context, d election.Decision) error {
 	return s.do(ctx, func(v *server) error { return v.apply(d) })
 }
 
 // HostChanged implements instance.Service.
-func (s *Service) HostChanged(p instance.Place) { s.tell(func(v *server) { v.hostChanged(p) }) }
+func (s *service) HostChanged(p instance.Place) { s.tell(func(v *server) { v.hostChanged(p) }) }
 
 // End implements instance.Service.
-func (s *Service) End() { s.tell((*server).end) }
+func (s *service) End() { s.tell((*server).end) }
 
 // Reconfigure takes over another configuration. What has not changed is not touched.
-func (s *Service) Reconfigure(cfg Config) { s.tell(func(v *server) { v.reconfigure(cfg) }) }
+func (s *service) Reconfigure(cfg Config) { s.tell(func(v *server) { v.reconfigure(cfg) }) }
 
 // Announce implements instance.Announcer.
-func (s *Service) Announce() error {
+func (s *service) Announce() error {
 	err := s.do(context.Background(), func(v *server) error { return v.announcer.now() })
 	if errors.Is(err, errClosed) {
 		return instance.ErrNotHeld
@@ -113,20 +113,20 @@ func (s *Service) Announce() error {
 }
 
 // Drain implements instance.Drainer.
-func (s *Service) Drain(until time.Time) { s.tell(func(v *server) { v.drain.want(until) }) }
+func (s *service) Drain(until time.Time) { s.tell(func(v *server) { v.drain.want(until) }) }
 
 // Draining implements instance.Drainer.
-func (s *Service) Draining() (busy bool, reset int) {
+func (s *service) Draining() (busy bool, reset int) {
 	s.shown.mu.Lock()
 	defer s.shown.mu.Unlock()
 	return s.shown.draining || s.shown.status.Passing, s.shown.resets
 }
 
 // Status implements instance.Service.
-func (s *Service) Status() instance.ServiceStatus { return s.shown.read() }
+func (s *service) Status() instance.ServiceStatus { return s.shown.read() }
 
 // kernelEnd is until when the kernel lets the addresses answer; zero where it does not say, as without a fence. Any goroutine may ask.
-func (s *Service) kernelEnd() time.Time {
+func (s *service) kernelEnd() time.Time {
 	s.shown.mu.Lock()
 	f := s.shown.fence
 	s.shown.mu.Unlock()
@@ -137,7 +137,7 @@ func (s *Service) kernelEnd() time.Time {
 }
 
 // Close implements instance.Service.
-func (s *Service) Close() error {
+func (s *service) Close() error {
 	err := s.do(context.Background(), func(v *server) error { v.closed = true; return v.close() })
 	<-s.ended
 	return err

@@ -21,8 +21,8 @@ type Part struct {
 	Place func() (instance.Place, error)
 }
 
-// Several serves the addresses of one instance, on one interface or on several: all of them, or none. Each interface has a Service, and a
-// fence, of its own. It implements what Service does.
+// Several serves the addresses of one instance, on one interface or on several: all of them, or none. Each interface has a service, and a
+// fence, of its own. It implements what service does.
 //
 // Only what is on the interface of the election is drained, and watched for hosts that claim it: of the other interfaces the members are not
 // known.
@@ -39,7 +39,7 @@ var (
 
 // part is a Part with its service.
 type part struct {
-	service *Service
+	service *service
 	place   func() (instance.Place, error)
 
 	mu      sync.Mutex       // guards what follows
@@ -52,7 +52,7 @@ type part struct {
 // NewSeveral makes a service of each part on host. blocked is told of the interface of the election.
 func NewSeveral(all []Part, host Host, log *slog.Logger, blocked func(instance.Blocked)) *Several {
 	s := &Several{log: log}
-	var first *Service
+	var first *service
 	for _, p := range all {
 		at, tell := host, blocked
 		if p.Place != nil {
