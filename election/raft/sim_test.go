@@ -1,11 +1,13 @@
 package raft
 
 import (
+	"fmt"
 	"math/bits"
 	"math/rand/v2"
 	"net/netip"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,10 +93,24 @@ func (s *storm) look(d time.Duration) {
 			}
 			if alone := time.Since(since); alone > s.worst {
 				s.worst = alone
-				require.Lessf(s.t, alone, patience, "no holder, but the majority %b is connected", set)
+				require.Lessf(s.t, alone, patience, "no holder, but the majority %b is connected%s", set, s.states())
 			}
 		}
 	}
+}
+
+// states is what each node knows, for the reader of a failure.
+func (s *storm) states() string {
+	var b strings.Builder
+	for i := range s.nodes {
+		h := s.hosts[addr(i)]
+		fmt.Fprintf(&b, "\n%v: frozen %v, voters %v", h.node.cluster.self(), h.isFrozen(), h.node.cluster.voters())
+		if r := h.node.cluster.library.Load(); r != nil {
+			now := r.Stats()
+			fmt.Fprintf(&b, ", %s in term %s, log %s/%s", now["state"], now["term"], now["last_log_term"], now["last_log_index"])
+		}
+	}
+	return b.String()
 }
 
 // note looks which majorities are connected, after a strike.

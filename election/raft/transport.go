@@ -53,14 +53,35 @@ type transport struct {
 	acks    acks
 	muted   uint64 // no calls in this term
 	rival   standing
-	own     standing      // of this node
-	pending chan struct{} // a rival's question that the library has not answered; nil: there is none
+	own     standing  // of this node
+	pending *question // of a rival, that the library has not answered; nil: there is none
 }
 
 // standing is that a node stands for election: a rival that this node would vote for, or this node itself.
 type standing struct {
+	id   raft.ServerID
 	term uint64
 	at   time.Time
+
+	lastTerm, lastIndex uint64 // of its log
+}
+
+func standingOf(id raft.ServerID, c *raft.RequestPreVoteRequest, at time.Time) standing {
+	return standing{id: id, term: c.Term, at: at, lastTerm: c.LastLogTerm, lastIndex: c.LastLogIndex}
+}
+
+// newer tells whether it has the newer log (Raft, section 5.4.1): the other one cannot have its vote.
+func (s standing) newer(o standing) bool {
+	return s.lastTerm > o.lastTerm || s.lastTerm == o.lastTerm && s.lastIndex > o.lastIndex
+}
+
+// before tells which of two goes on: the one with the newer log, and of equals the one with the lesser name.
+func (s standing) before(o standing) bool { return s.newer(o) || !o.newer(s) && s.id < o.id }
+
+// question is whether a node that stands would be elected.
+type question struct {
+	of       standing
+	answered chan struct{}
 }
 
 // recent tells that it stands in this term, and may still be elected.
@@ -139,7 +160,7 @@ func (t *transport) screen(command any) error {
 	case *raft.AppendEntriesRequest:
 		t.lock.follow(now, c.Term, raft.ServerID(c.ID))
 	case *raft.RequestPreVoteRequest:
-		return t.mayEncourage(now, c.Term, raft.ServerID(c.ID))
+		return t.mayEncourage(standingOf(raft.ServerID(c.ID), c, now))
 	case *raft.RequestVoteRequest:
 		// The library takes this flag for the consent of any leader; the vote lock knows of which.
 		c.LeadershipTransfer = c.LeadershipTransfer && t.lock.freed(c.Term, raft.ServerID(c.ID))
@@ -161,16 +182,14 @@ func isVote(command any) bool {
 }
 
 // mayEncourage tells whether a node may be told that it would get this node's vote. The caller holds the lock.
-func (t *transport) mayEncourage(now time.Time, term uint64, candidate raft.ServerID) error {
-	if err := t.mayVote(now, term, candidate); err != nil {
+func (t *transport) mayEncourage(c standing) error {
+	if err := t.mayVote(c.at, c.term, c.id); err != nil {
 		return err
 	}
-	if t.own.recent(term, now, t.heartbeat) {
-		return errRival // its vote is its own by now
+	if t.own.recent(c.term, c.at, t.heartbeat) && !c.newer(t.own) {
+		return errRival // this node's vote is its own by now
 	}
-	if candidate < t.self {
-		t.pending = make(chan struct{})
-	}
+	t.pending = &question{of: c, answered: make(chan struct{})}
 	return nil
 }
 
@@ -192,11 +211,13 @@ func (t *transport) answered(command any, r raft.RPCResponse) {
 			t.lock.follow(now, c.Term, raft.ServerID(c.ID))
 		}
 	case *raft.RequestPreVoteRequest:
-		if res, ok := r.Response.(*raft.RequestPreVoteResponse); ok && res.Granted && raft.ServerID(c.ID) < t.self {
-			t.rival = standing{term: c.Term, at: now}
+		rival := standingOf(raft.ServerID(c.ID), c, now)
+		res, ok := r.Response.(*raft.RequestPreVoteResponse)
+		if ok && res.Granted && !(t.rival.recent(c.Term, now, t.heartbeat) && t.rival.before(rival)) {
+			t.rival = rival
 		}
 		if t.pending != nil {
-			close(t.pending)
+			close(t.pending.answered)
 			t.pending = nil
 		}
 	}
@@ -264,7 +285,7 @@ func (t *transport) RequestPreVote(id raft.ServerID, to raft.ServerAddress, args
 		}
 		err := t.wire.RequestPreVote(id, to, args, resp)
 		if err == nil && resp.Granted {
-			return t.yields(args.Term)
+			return t.yields(standingOf(t.self, args, time.Time{}))
 		}
 		pause := t.heartbeat / 20
 		if again := owed(err) || err == nil && resp.Term <= args.Term; !again || time.Until(end) < pause {
@@ -281,16 +302,16 @@ func (t *transport) RequestPreVote(id raft.ServerID, to raft.ServerAddress, args
 // owed tells that another node has refused because of its vote lock. The wire carries the text alone.
 func owed(err error) bool { return err != nil && err.Error() == errLocked.Error() }
 
-// yields keeps two nodes that stand at the same moment from taking each other's votes away: the one with the greater name
-// waits, unless it was sooner. It knows when the library has decided about the other one.
-func (t *transport) yields(term uint64) error {
+// yields keeps two nodes that stand at the same moment from taking each other's votes away: one of them waits, unless it was sooner. It knows
+// when the library has decided about the other one.
+func (t *transport) yields(own standing) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for t.pending != nil {
+	for t.pending != nil && t.pending.of.before(own) {
 		pending, shut := t.pending, false
 		t.mu.Unlock()
 		select {
-		case <-pending:
+		case <-pending.answered:
 		case <-t.done:
 			shut = true
 		}
@@ -299,11 +320,11 @@ func (t *transport) yields(term uint64) error {
 			return raft.ErrTransportShutdown
 		}
 	}
-	now := time.Now()
-	if t.rival.recent(term, now, t.heartbeat) {
+	own.at = time.Now()
+	if t.rival.recent(own.term, own.at, t.heartbeat) && t.rival.before(own) {
 		return errRival
 	}
-	t.own = standing{term: term, at: now}
+	t.own = own
 	return nil
 }
 

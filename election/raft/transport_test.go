@@ -162,6 +162,35 @@ func TestTransportOfTwoThatStandOneGoesOn(t *testing.T) {
 	})
 }
 
+// A node with the older log cannot have the vote of one with the newer log, which may need this node's. So it does not go on, also if it was sooner,
+// and has the lesser name. Else each of its elections, which comes to nothing, would keep the other one from being elected.
+func TestTransportOfTwoThatStandTheOneWithTheNewerLogGoesOn(t *testing.T) {
+	preVote := func(candidate string, term, index uint64) *raft.RequestPreVoteRequest {
+		return &raft.RequestPreVoteRequest{RPCHeader: raft.RPCHeader{ID: []byte(candidate)}, Term: 5, LastLogTerm: term, LastLogIndex: index}
+	}
+	for name, rival := range map[string]*raft.RequestPreVoteRequest{"longer": preVote("c", 4, 8), "of a later term": preVote("c", 5, 1)} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				tr := newSlow(10 * time.Millisecond)
+				tr.self = "b"
+				asks := func() error {
+					return tr.RequestPreVote("d", "d", preVote("b", 4, 7), &raft.RequestPreVoteResponse{})
+				}
+				require.NoError(t, asks())
+				require.ErrorIs(t, tr.screen(preVote("c", 4, 7)), errRival, "this node asks for votes by now")
+				answer := make(chan raft.RPCResponse, 1)
+				go tr.relayOne(raft.RPC{Command: rival, RespChan: answer})
+				call := <-tr.rpcs
+				call.Respond(&raft.RequestPreVoteResponse{Term: 5, Granted: true}, nil)
+				require.NoError(t, (<-answer).Error)
+				require.ErrorIs(t, asks(), errRival, "its next election comes after the other one's")
+				time.Sleep(tr.heartbeat / 2)
+				require.NoError(t, asks(), "the other one was not elected")
+			})
+		})
+	}
+}
+
 // The library closes the transport when all its calls have ended, and reads no calls by then.
 func TestTransportLeavesInTheMiddleOfAnElection(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {

@@ -37,5 +37,10 @@ func elections() []Mutation {
 			Name: "Raft: a restart forgets its vote lock", File: "election/raft/votelock.go", Test: "TestVoteLockAllows",
 			Old: `p.until = now.Add(max(hold, p.hold))`, New: `p.until = now`,
 		},
+		{
+			Name: "Raft: an election that comes to nothing keeps another from being elected", File: "election/raft/transport.go",
+			Test: "TestTransportOfTwoThatStandTheOneWithTheNewerLogGoesOn",
+			Old:  `t.rival.recent(own.term, own.at, t.heartbeat) && t.rival.before(own)`, New: `t.rival.recent(own.term, own.at, t.heartbeat) && t.rival.id < own.id`,
+		},
 	}
 }
