@@ -83,8 +83,8 @@ type Session struct {
 }
 
 // Follow holds a connection from the client to the address, talks on it, and
-// connects again when it breaks, until stop is called.
-func (l *Lab) Follow(from *Namespace, addr netip.Addr) (stop func() Session, err error) {
+// connects again when it breaks, until stop is called. Stop gives it so long for that.
+func (l *Lab) Follow(from *Namespace, addr netip.Addr) (stop func(wait time.Duration) Session, err error) {
 	c, err := l.dial(from, addr, 2*time.Second)
 	if err != nil {
 		return nil, fmt.Errorf("lab: connect to %s: %w", addr, err)
@@ -102,7 +102,15 @@ func (l *Lab) Follow(from *Namespace, addr netip.Addr) (stop func() Session, err
 		s.Broken, s.How = l.now(), err.Error()
 		s.Connected = l.again(ctx, from, addr)
 	}()
-	return func() Session { cancel(); <-done; return s }, nil
+	return func(wait time.Duration) Session {
+		select {
+		case <-done:
+		case <-time.After(wait):
+		}
+		cancel()
+		<-done
+		return s
+	}, nil
 }
 
 // talk reads, and says something now and then as a keep-alive does, until the

@@ -156,7 +156,7 @@ func (g *Group) silenced(name string, fault func(*lab.Measurement, *lab.Node) (s
 		if err != nil {
 			return nil, err
 		}
-		defer stop()
+		defer stop(0)
 	}
 	watch, err := g.Lab.WatchCarried(g.Addresses...)
 	if err != nil {

@@ -34,6 +34,10 @@ func longConnection(host *lab.Host, full bool) (Findings, error) {
 	return out, nil
 }
 
+// againWithin is for how long a client is waited for that is to be told, and to connect again: a node that has taken over, and stood still since, has
+// begun anew. How long it took is a figure.
+const againWithin = 30 * time.Second
+
 // longest repeats a fault and returns the longest times from the takeover to the
 // client's reset, and to its next working connection.
 func longest(host *lab.Host, a netip.Addr, fault Fault, times int) (reset, back time.Duration, err error) {
@@ -58,7 +62,7 @@ func longest(host *lab.Host, a netip.Addr, fault Fault, times int) (reset, back 
 			return 0, 0, err
 		}
 		res, err := fault(g)
-		s := stop()
+		s := stop(againWithin)
 		if err != nil {
 			return 0, 0, err
 		}
