@@ -100,7 +100,7 @@ func (s *Spreading) Keep(e SpreadEvent, count int) (Kept, error) {
 	}
 	kept := keptOf(reports, dead, x.At)
 	kept.Silences = r.Silences(0)
-	if kept.Lost > 0 && !s.product.Off && !e.Ends {
+	if kept.Lost > 0 && !e.Ends && !(s.product.Off && kept.Silences > 0) {
 		r.Timeline(os.Stdout, x.At)
 		fmt.Println(lostOf(reports, x.At))
 	}

@@ -18,8 +18,7 @@ func limitGOMAXPROCS(cfg *config.Config) {
 	if os.Getenv("GOMAXPROCS") != "" {
 		return
 	}
-	runtime.SetDefaultGOMAXPROCS() // the processors that this process may use, and the limit of its control group
-	runtime.GOMAXPROCS(processors(cfg, runtime.GOMAXPROCS(0)))
+	runtime.GOMAXPROCS(processors(cfg, runtime.NumCPU())) // which stops nothing where it is as it was
 }
 
 // processors is how many of those that there are the process uses at a time. It is one where all addresses are elected by Raft, and where there
