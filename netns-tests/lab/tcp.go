@@ -83,7 +83,8 @@ type Session struct {
 }
 
 // Follow holds a connection from the client to the address, talks on it, and
-// connects again when it breaks, until stop is called. Stop gives it so long for that.
+// connects again when it breaks. Stop waits so long at most for the next connection,
+// and ends it all.
 func (l *Lab) Follow(from *Namespace, addr netip.Addr) (stop func(wait time.Duration) Session, err error) {
 	c, err := l.dial(from, addr, 2*time.Second)
 	if err != nil {

@@ -34,8 +34,7 @@ func longConnection(host *lab.Host, full bool) (Findings, error) {
 	return out, nil
 }
 
-// againWithin is for how long a client is waited for that is to be told, and to connect again: a node that has taken over, and stood still since, has
-// begun anew. How long it took is a figure.
+// againWithin ends the wait for a client that is never told, or never connects again. How long the others took is a figure.
 const againWithin = 30 * time.Second
 
 // longest repeats a fault and returns the longest times from the takeover to the
