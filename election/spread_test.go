@@ -29,6 +29,7 @@ func TestSpreadIsAlike(t *testing.T) {
 		"other address": {func(s *Spread) { s.Other = netip.Addr{} }, false},
 		"serving":       {func(s *Spread) { s.Serves = netip.MustParseAddr("fd77::12") }, false},
 		"health":        {func(s *Spread) { s.Ports[0].Healthy = false }, false},
+		"no holder":     {func(s *Spread) { s.LacksHolder = true }, false},
 		"a port more":   {func(s *Spread) { s.Ports = append(slices.Clone(s.Ports), SpreadPort{Protocol: 17, Port: 53}) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {

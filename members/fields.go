@@ -65,11 +65,12 @@ const (
 	flagClaims   = 1 << 3
 	flagMember   = 1 << 4 // no candidate
 
-	flagMissing    = 1 << 0 // of fieldHears
-	flagTakes      = 1 << 0 // of fieldSpread
-	flagTranslates = 1 << 1 // of fieldSpread
-	flagServes     = 1 << 2 // of fieldSpread
-	flagHealthy    = 1 << 0 // of a port there
+	flagMissing     = 1 << 0 // of fieldHears
+	flagTakes       = 1 << 0 // of fieldSpread
+	flagTranslates  = 1 << 1 // of fieldSpread
+	flagServes      = 1 << 2 // of fieldSpread
+	flagLacksHolder = 1 << 3 // of fieldSpread
+	flagHealthy     = 1 << 0 // of a port there
 
 	flagDeaf       = 1 << 0 // of fieldHearing
 	flagUnanswered = 1 << 1 // of fieldHearing

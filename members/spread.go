@@ -37,6 +37,9 @@ type Spread struct {
 	// Translates tells that this node translates connections to the other members and knows how many each has: those of its own programs, or, where
 	// the holder masquerades, all. It says so of those in Left.
 	Translates bool `json:"translates,omitempty"`
+	// LacksHolder tells that its tables have no holder, as while it has not heard how the holder spreads: it can give nothing back to that one. An older
+	// keepvip does not say it.
+	LacksHolder bool `json:"lacksHolder,omitempty"`
 	// Left are members that get no new connections any more, each once it was counted since, at most MostLeft. They cannot count these themselves.
 	Left []Left `json:"left,omitempty"`
 	// Clients are those of the connections of TCP that a node serves, for whoever holds the address when that node has died. Members say them by
@@ -73,7 +76,7 @@ func (s *Spread) Alike(o *Spread) bool {
 		return s == o
 	}
 	return s.Fit == o.Fit && s.Every == o.Every && s.Weight == o.Weight && s.MAC == o.MAC && s.Address == o.Address && s.Other == o.Other &&
-		s.Serves == o.Serves && s.Translates == o.Translates &&
+		s.Serves == o.Serves && s.Translates == o.Translates && s.LacksHolder == o.LacksHolder &&
 		slices.EqualFunc(s.Ports, o.Ports, func(a, b SpreadPort) bool {
 			a.Connections, b.Connections = 0, 0
 			return a == b
@@ -120,6 +123,9 @@ func appendSpread(b []byte, s *Spread) []byte {
 	if s.Serves.IsValid() {
 		flags |= flagServes
 	}
+	if s.LacksHolder {
+		flags |= flagLacksHolder
+	}
 	other := s.Other.AsSlice()
 	b = append(b, flags, s.Weight)
 	b = append(b, s.MAC[:]...)
@@ -149,7 +155,9 @@ func parseSpread(b []byte) (*Spread, bool) {
 	if len(b) < spreadLen {
 		return nil, false
 	}
-	s := &Spread{Fit: b[0]&flagTakes != 0, Translates: b[0]&flagTranslates != 0, Weight: b[1], MAC: [6]byte(b[2:])}
+	s := &Spread{
+		Fit: b[0]&flagTakes != 0, Translates: b[0]&flagTranslates != 0, LacksHolder: b[0]&flagLacksHolder != 0, Weight: b[1], MAC: [6]byte(b[2:]),
+	}
 	serves := b[0]&flagServes != 0
 	n := int(b[spreadLen-1])
 	if b = b[spreadLen:]; len(b) < n+1 {

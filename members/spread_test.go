@@ -51,20 +51,21 @@ func TestSpreadIsAlike(t *testing.T) {
 		change func(*Spread)
 		want   bool
 	}{
-		"nothing":         {func(*Spread) {}, true},
-		"connections":     {func(s *Spread) { s.Ports[0].Connections++ }, true},
-		"what is left":    {func(s *Spread) { s.Left[0].Connections++ }, true},
-		"no more left":    {func(s *Spread) { s.Left = nil }, true},
-		"not translated":  {func(s *Spread) { s.Translates, s.Left = false, nil }, false},
-		"fit":             {func(s *Spread) { s.Fit = false }, false},
-		"weight":          {func(s *Spread) { s.Weight = 0 }, false},
-		"MAC":             {func(s *Spread) { s.MAC[5]++ }, false},
-		"other address":   {func(s *Spread) { s.Other = netip.Addr{} }, false},
-		"where it serves": {func(s *Spread) { s.Other, s.Serves = netip.Addr{}, s.Other }, false},
-		"health":          {func(s *Spread) { s.Ports[0].Healthy = false }, false},
-		"a port less":     {func(s *Spread) { s.Ports = s.Ports[:1] }, false},
-		"another port":    {func(s *Spread) { s.Ports[1].Port = 54 }, false},
-		"by TCP, not UDP": {func(s *Spread) { s.Ports[1].Protocol = 6 }, false},
+		"nothing":          {func(*Spread) {}, true},
+		"connections":      {func(s *Spread) { s.Ports[0].Connections++ }, true},
+		"what is left":     {func(s *Spread) { s.Left[0].Connections++ }, true},
+		"no more left":     {func(s *Spread) { s.Left = nil }, true},
+		"not translated":   {func(s *Spread) { s.Translates, s.Left = false, nil }, false},
+		"fit":              {func(s *Spread) { s.Fit = false }, false},
+		"weight":           {func(s *Spread) { s.Weight = 0 }, false},
+		"MAC":              {func(s *Spread) { s.MAC[5]++ }, false},
+		"other address":    {func(s *Spread) { s.Other = netip.Addr{} }, false},
+		"where it serves":  {func(s *Spread) { s.Other, s.Serves = netip.Addr{}, s.Other }, false},
+		"health":           {func(s *Spread) { s.Ports[0].Healthy = false }, false},
+		"a port less":      {func(s *Spread) { s.Ports = s.Ports[:1] }, false},
+		"lacks the holder": {func(s *Spread) { s.LacksHolder = true }, false},
+		"another port":     {func(s *Spread) { s.Ports[1].Port = 54 }, false},
+		"by TCP, not UDP":  {func(s *Spread) { s.Ports[1].Protocol = 6 }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, b := spread(), spread()
@@ -321,6 +322,17 @@ func TestSpreadExampleOfTheDocs(t *testing.T) {
 	example, _, _ := strings.Cut(after, "\n")
 	value := appendSpread(nil, spread())
 	assert.Equal(t, append([]byte{byte(fieldSpread), byte(len(value))}, value...), unhex(t, "0c"+example))
+}
+
+// An older keepvip leaves out what it does not know.
+func TestSpreadSaysWhoLacksTheHolder(t *testing.T) {
+	want := spread()
+	want.LacksHolder = true
+	value := appendSpread(nil, want)
+	assert.Equal(t, byte(0b1011), value[0])
+	got, ok := parseSpread(value)
+	require.True(t, ok)
+	assert.Equal(t, want, got)
 }
 
 // Where a member serves is behind all that an earlier version knows, which skips it as it skips the flag.

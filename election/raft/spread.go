@@ -36,7 +36,7 @@ func validateSpread(list []spread) error {
 }
 
 // clientsAtOnce is how many clients of all virtual addresses a message says at most.
-const clientsAtOnce = 96
+const clientsAtOnce = 90
 
 // due are the clients whose turn it is at now, where a message says so much of each virtual address. All messages of a round have the same ones.
 func due(all []election.Client, now time.Time, pace time.Duration, most int) []election.Client {

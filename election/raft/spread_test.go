@@ -23,8 +23,8 @@ func spreadHere() *election.Spread {
 		Serves: netip.MustParseAddr("10.78.0.12"),
 		Ports:  []election.SpreadPort{{Protocol: 6, Port: 8443, Healthy: true, Connections: 7}},
 
-		Translates: true,
-		Left:       []election.Left{{Member: addr(1), Connections: 3}},
+		Translates: true, LacksHolder: true,
+		Left: []election.Left{{Member: addr(1), Connections: 3}},
 	}
 }
 

@@ -285,6 +285,28 @@ func TestMakeMembersBehindTheMostOwnNothing(t *testing.T) {
 	assert.Zero(t, nobody)
 }
 
+func TestTableKept(t *testing.T) {
+	members := group(3)
+	table := Make(members, nil, nil)
+	keep := func(kept ...uint8) func(uint8) bool { return func(m uint8) bool { return slices.Contains(kept, m) } }
+	assert.Same(t, table, table.Kept(0, keep()))
+	assert.Same(t, table, table.Kept(0, keep(0)), "they are its own anyway")
+	assert.Nil(t, table.Kept(0, keep(1, 2)))
+	kept := table.Kept(0, keep(1))
+	owned, nobody := kept.Owned(3)
+	assert.Equal(t, []int{80, 0, 40}, owned)
+	assert.Zero(t, nobody)
+	for slot, owner := range table.Owner {
+		want := []uint8{owner, table.Second[slot]}
+		if owner == 1 {
+			want = []uint8{0, 1}
+		}
+		require.Equal(t, want, []uint8{kept.Owner[slot], kept.Second[slot]})
+	}
+	none := Make(with(members, map[int]Condition{0: Keeps, 1: Keeps, 2: Keeps}), nil, nil)
+	assert.Same(t, none, none.Kept(0, keep(1)), "slots of nobody are the receiver's anyway")
+}
+
 func TestTableOnward(t *testing.T) {
 	table := &Table{Owner: []uint8{0, 0, None, None}, Second: []uint8{1, None, 1, None}}
 	for _, c := range []struct {

@@ -25,6 +25,14 @@ func serving() []Mutation {
 	}`,
 		},
 		{
+			Name: "the holder sends packets to a member that lacks it", File: "internal/serve/service/spread/kernel.go", Test: "TestServiceHolderSendsNothingToAMemberThatLacksIt",
+			Old: `return t.rows[m].lacksHolder`, New: `return false`,
+		},
+		{
+			Name: "a holder of which nothing was heard counts as known", File: "internal/serve/service/spread/roster.go", Test: "TestServiceSaysWhetherItLacksTheHolder",
+			Old: `(known == nil || !known.heard)`, New: `known == nil`,
+		},
+		{
 			Name: "bound without a guard", File: "internal/serve/service/address/addresses.go", Test: "TestTakeoverBindsUnderAGuard",
 			Old: `	a.guard()
 	if err := a.lapsed()`, New: `	if err := a.lapsed()`,

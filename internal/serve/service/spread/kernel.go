@@ -10,6 +10,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/kernel/spreadtables"
 	"github.com/keepvip/keepvip/internal/serve/instance"
+	"github.com/keepvip/keepvip/members/slots"
 )
 
 // kernel keeps the tables of an entry in the kernel, and looks whether it still has them. It is told who the members are, and knows neither an election
@@ -21,8 +22,7 @@ type kernel struct {
 	forwarding forwarding
 	tables     []*table // those that end are behind the others
 
-	holderHasAll bool      // until now the holder has served everything
-	sendsFrom    time.Time // from when on this node, as the holder, sends the others anything: they do not know it before
+	holderHasAll bool // until now the holder has served everything
 }
 
 // configure takes over a configuration, and returns the tables that are none any more: they are to be shut when those that take their place are there.
@@ -52,9 +52,8 @@ func (k *kernel) configure(now time.Time, cfg Config, term bool) (gone []*table)
 }
 
 // begin opens a term at p.
-func (k *kernel) begin(p instance.Place, sendsFrom time.Time) {
+func (k *kernel) begin(p instance.Place) {
 	k.forwarding = forwarding{}
-	k.sendsFrom = sendsFrom
 	for _, t := range k.tables {
 		if t.applied != nil && t.applied.Index != p.Index {
 			k.shut(t)
@@ -146,10 +145,27 @@ func (k *kernel) config(now time.Time, t *table, me self) spreadtables.Config {
 		cfg.Masquerade = true
 		k.forwarding.complete(now, cfg.Members, func(member netip.Addr) netip.Addr { return k.host.Toward(me.place, member) })
 	}
-	if !t.ends() && now.Before(k.sendsFrom) && slices.ContainsFunc(t.rows, func(r row) bool { return r.Self && r.holder }) {
-		cfg.Slots = nil
+	// What belongs to a connection of the holder comes back from a member that has the holder in its tables; any other member would end the connection.
+	self := slices.IndexFunc(t.rows, func(r row) bool { return r.Self })
+	if len(k.lackHolder(me, t)) > 0 && self >= 0 {
+		cfg.Slots = cfg.Slots.Kept(uint8(self), func(m uint8) bool { return t.rows[m].lacksHolder })
 	}
 	return cfg
+}
+
+// lackHolder are members that get no new connections of these tables though they are fit: this node is the holder, and they have not heard how it spreads.
+func (k *kernel) lackHolder(me self, tables ...*table) (out []string) {
+	if !me.holder || k.cfg.Masquerade {
+		return nil
+	}
+	for _, t := range tables {
+		for _, r := range t.rows {
+			if !t.ends() && r.lacksHolder && r.Condition == slots.Fit && r.Weight > 0 && !slices.Contains(out, r.Address.String()) {
+				out = append(out, r.Address.String())
+			}
+		}
+	}
+	return out
 }
 
 // look looks at what this host is set to, for masquerading.

@@ -43,9 +43,10 @@ type row struct {
 	Weight    uint8
 	code      code.Code // of Why, if the cause is one that has a code
 
-	holder bool
-	lost   bool // its host is dead for sure, and so are connections to it
-	at     spreadtables.MemberAt
+	holder      bool
+	lacksHolder bool // it says that its tables have none
+	lost        bool // its host is dead for sure, and so are connections to it
+	at          spreadtables.MemberAt
 }
 
 // same tells whether two rows are shown alike, and make the same table.
@@ -90,7 +91,7 @@ func (s self) row(healthy bool, why string) row {
 }
 
 func (m *member) row(p portSet) row {
-	out := row{Address: m.address, Weight: m.spread.Weight, holder: m.holder}
+	out := row{Address: m.address, Weight: m.spread.Weight, holder: m.holder, lacksHolder: m.spread.LacksHolder}
 	if out.Condition, out.Why = m.condition(p); out.Why == saysRefused {
 		out.code = code.NotReached
 	}

@@ -35,18 +35,19 @@ const (
 // roster is the members beside this node, and what can be expected of each. It is pure: what happens it is told, with the time.
 type roster struct {
 	pace
-	each   bool       // as in Config: none of them is the holder
-	self   netip.Addr // which is none of them
-	listed []netip.Addr
-	begun  time.Time // until then members may still be about to say that they spread
-	all    []*member
-	forgot time.Time // when clients were forgotten last that nobody says any more
+	each        bool       // as in Config: none of them is the holder
+	self        netip.Addr // which is none of them
+	listed      []netip.Addr
+	begun       time.Time // until then members may still be about to say that they spread
+	all         []*member
+	lacksHolder bool      // no holder is known, or how it spreads
+	forgot      time.Time // when clients were forgotten last that nobody says any more
 	hearing
 }
 
 // begin opens a term, of a node with that address. The members are known at settled.
 func (r *roster) begin(self netip.Addr, settled time.Time) {
-	r.begun = settled.Add(startTime)
+	r.begun, r.lacksHolder = settled.Add(startTime), !r.each
 	r.become(self)
 }
 
@@ -126,6 +127,17 @@ func (r *roster) hear(now time.Time, list []election.Member) {
 		r.update(now, known, m)
 	}
 	r.age(now, spreading, others)
+	r.lookForHolder(list)
+}
+
+// lookForHolder notes whether this node lacks the holder. While there is none it is as before: whoever is the next one is one of those that are known.
+func (r *roster) lookForHolder(list []election.Member) {
+	i := slices.IndexFunc(list, func(m election.Member) bool { return m.State == election.Active && !m.Silent })
+	if r.each || i < 0 {
+		return
+	}
+	known := r.find(list[i].Address.WithZone(""), false)
+	r.lacksHolder = !list[i].Self && (known == nil || !known.heard)
 }
 
 // age notes since when members do not spread, and forgets those that have had their time. spreading are those that say so, by their addresses, and

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -40,7 +41,6 @@ type server struct {
 	changed  <-chan struct{}   // the elector's members have
 	answers  chan answer
 	settled  time.Time // when the members are known, of this term
-	waits    bool      // the others have to know this node, if it is the holder, before it sends them anything
 
 	last    time.Time // of the newest step
 	showed  time.Time
@@ -79,7 +79,6 @@ func (v *server) configure(cfg Config) {
 	v.roster.interval, v.roster.each = cfg.Interval, cfg.Each
 	v.roster.list(now, cfg.Members)
 	gone := v.kernel.configure(now, cfg, v.elector != nil)
-	v.waits = v.waits || v.kernel.holderHasAll
 	if len(cfg.Backends) > 0 { // it is no member any more
 		v.withdraw()
 	}
@@ -100,11 +99,6 @@ func (v *server) begin(t instance.Term, s *spreader, now time.Time) {
 	v.move(now, t.Place)
 	v.roster.begin(self, v.settled)
 	v.newcomers.begin(now)
-	sendsFrom := now
-	if v.waits {
-		sendsFrom = v.settled.Add(v.cfg.settle())
-	}
-	v.waits = false
 	if s == nil {
 		v.fail(errNoSpreader)
 		return
@@ -112,7 +106,7 @@ func (v *server) begin(t instance.Term, s *spreader, now time.Time) {
 	v.spreader, v.elector = s, t.Elector.(election.Spreader)
 	v.changed = v.elector.MembersChanged()
 	v.counter.begin(v.settled)
-	v.kernel.begin(t.Place, sendsFrom)
+	v.kernel.begin(t.Place)
 	v.show()
 }
 
@@ -217,7 +211,11 @@ func (v *server) stepMembers(now time.Time) {
 		return
 	}
 	v.say(me, healthy)
-	v.succeed(now, changed)
+	if lack := v.kernel.lackHolder(me, v.kernel.tables...); len(lack) > 0 && !now.Before(v.roster.begun) {
+		v.fail(fmt.Errorf("members that have not heard how this node spreads get no new connections: %s", strings.Join(lack, " and ")))
+	} else {
+		v.succeed(now, changed)
+	}
 	if v.kernel.finish(now, v.roster.connected) {
 		v.show()
 	}
@@ -287,6 +285,7 @@ func (v *server) say(me self, healthy map[string]bool) {
 	}
 	said := ownSpread(v.kernel.tables, me, healthy)
 	said.Clients = v.counter.clients
+	said.LacksHolder = v.roster.lacksHolder || v.cfg.Masquerade // with masquerade nothing is given back
 	if said.Translates = v.cfg.translates(me); said.Translates {
 		said.Left = v.remaining.list(&v.kernel)
 	}

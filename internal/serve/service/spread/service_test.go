@@ -355,8 +355,7 @@ func TestServiceTurnedOnByAReload(t *testing.T) {
 			b.begin()
 			time.Sleep(settle)
 			require.NotNil(t, b.elector.own())
-			require.Equal(t, self, b.host.plane("api").cfg.Slots == nil, "the others have to know where the connections are before they get any of their packets")
-			time.Sleep(settle)
+			require.NotNil(t, b.host.plane("api").cfg.Slots)
 			holder := uint8(1)
 			if self {
 				holder = 0
@@ -371,6 +370,92 @@ func TestServiceTurnedOnByAReload(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A member whose tables lack the holder cannot give back what belongs to a connection there, and would end the connection. When it says that its tables
+// have the holder is up to it: it may stand still for any time.
+func TestServiceHolderSendsNothingToAMemberThatLacksIt(t *testing.T) {
+	cfg := config()
+	cfg.Reloaded = true
+	inBubble(t, cfg, func(t *testing.T, b *bench) {
+		lacks := func(n byte, lacks bool) {
+			b.member(n, true)
+			s := said(true)
+			s.LacksHolder = lacks
+			b.elector.set(election.Member{Address: addr(n), Spread: s, Fit: true, State: election.Backup})
+		}
+		owned := func() []int {
+			time.Sleep(tick)
+			owned, _ := b.host.plane("api").cfg.Slots.Owned(3)
+			return owned
+		}
+		b.elector.set(election.Member{Address: addr(11), Self: true, State: election.Active})
+		lacks(12, true)
+		lacks(13, true)
+		b.begin()
+		time.Sleep(time.Hour)
+		require.Nil(t, b.host.plane("api").cfg.Slots, "the holder serves everything")
+		assert.False(t, b.elector.own().LacksHolder)
+		assert.Contains(t, b.service.Status().Spread.Problem, "members that have not heard how this node spreads get no new connections: 10.77.0.12 and 10.77.0.13")
+
+		lacks(13, false)
+		assert.Equal(t, []int{80, 0, 40}, owned())
+		lacks(12, false)
+		assert.Equal(t, []int{40, 40, 40}, owned())
+		assert.Empty(t, b.service.Status().Spread.Problem)
+		all := b.host.plane("api").cfg.Slots
+		lacks(12, true)
+		assert.Equal(t, []int{80, 0, 40}, owned(), "it was started again, and stands still")
+		for slot, owner := range all.Owner {
+			if owner == 1 {
+				require.Equal(t, uint8(1), b.host.plane("api").cfg.Slots.Second[slot], "it may have connections from before")
+			}
+		}
+	})
+}
+
+// A member says that it lacks the holder until it has heard how that one spreads.
+func TestServiceSaysWhetherItLacksTheHolder(t *testing.T) {
+	inBubble(t, config(), func(t *testing.T, b *bench) {
+		lacks := func() bool { time.Sleep(tick); return b.elector.own().LacksHolder }
+		holds := func(n byte, s *election.Spread) {
+			b.elector.set(election.Member{Address: addr(n), Speaks: true, State: election.Active, Spread: s, Fit: true})
+		}
+		b.member(13, true)
+		b.begin()
+		time.Sleep(settle)
+		assert.True(t, lacks(), "no holder is known")
+		holds(12, nil)
+		assert.True(t, lacks())
+		holds(12, said(true))
+		assert.False(t, lacks())
+		b.member(12, true)
+		assert.False(t, lacks(), "while there is no holder, none is missing")
+		holds(14, nil)
+		assert.True(t, lacks())
+		b.elector.set(election.Member{Address: addr(14), Silent: true, State: election.Active})
+		b.elector.set(election.Member{Address: addr(11), Self: true, State: election.Active})
+		assert.False(t, lacks())
+	})
+}
+
+// With masquerade a node gives nothing back to a holder that spreads directly already, and none of it goes to members that lack a holder.
+func TestServiceMasqueradeLacksTheHolder(t *testing.T) {
+	cfg := config()
+	cfg.Masquerade = true
+	inBubble(t, cfg, func(t *testing.T, b *bench) {
+		b.elector.set(election.Member{Address: addr(12), Speaks: true, State: election.Active, Spread: said(true), Fit: true})
+		b.begin()
+		time.Sleep(settle)
+		assert.True(t, b.elector.own().LacksHolder)
+		m := said(true)
+		m.LacksHolder = true
+		b.elector.set(election.Member{Address: addr(12), State: election.Backup, Spread: m, Fit: true})
+		b.elector.set(election.Member{Address: addr(11), Self: true, State: election.Active})
+		time.Sleep(tick)
+		owned, _ := b.host.plane("api").cfg.Slots.Owned(2)
+		assert.Equal(t, []int{60, 60}, owned)
+	})
 }
 
 // As while one node after the other is reloaded, the holder last.
