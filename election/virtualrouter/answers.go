@@ -55,12 +55,6 @@ func (c *complaint) worsen(f election.Fitness, base uint8) election.Fitness {
 	return f
 }
 
-// SetUnanswered implements election.Questioner.
-func (e *Elector) SetUnanswered(holder netip.Addr) { e.post(setUnanswered{holder}) }
-
-// SetUnreached implements election.Visitor.
-func (e *Elector) SetUnreached(u election.Unreached) { e.post(setUnreached{u}) }
-
 // judgeAnswers makes a holder come last whose members get no answer, or no connection. What is broken stays broken when it has given the address away,
 // so it comes last for a while.
 func (m *machine) judgeAnswers() {

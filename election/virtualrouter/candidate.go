@@ -5,10 +5,6 @@ import (
 	"github.com/keepvip/keepvip/internal/base/code"
 )
 
-// SetCandidate says whether this node may hold the addresses from now on. A holder that may not any more gives them away like one that is
-// not fit, and goes on while no other node takes them. The newest counts. Safe from any goroutine.
-func (e *Elector) SetCandidate(candidate bool) { e.post(setCandidate{candidate}) }
-
 // candidacy is the fitness f of a node that is no candidate: it comes last, for this reason if there is no other. As a Backup it waits for as long
 // as it is none.
 func (o *ownFitness) candidacy(f election.Fitness, base uint8) election.Fitness {

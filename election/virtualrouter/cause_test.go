@@ -242,7 +242,7 @@ func TestTakerNamesTheMemberThatTheConfigurationKeepsOut(t *testing.T) {
 			_, h, others := talking(t)
 			e := others[0].Elector.(*Elector)
 			for _, r := range []members.Received{{Source: h.self, Refused: reason, TTL: 254}} {
-				e.refused.Add(r.Source, string(r.Refused), whyUnlisted(r))
+				e.in.refused.Add(r.Source, string(r.Refused), whyUnlisted(r))
 			}
 			list := others[0].Status().Rejected
 			require.Len(t, list, 1)

@@ -23,12 +23,11 @@ func (still) event() {}
 // when it has, or when the election has ended: a node that stops does not stand still. Safe from any goroutine.
 func (e *Elector) StandStill(ctx context.Context) error {
 	s := still{end: ctx.Done(), over: make(chan struct{})}
-	select {
-	case e.asked <- s:
-	case <-ctx.Done():
+	switch err := e.ask(ctx, s); {
+	case errors.Is(err, election.ErrTimeout):
 		return nil
-	case <-e.ended:
-		return errStopped
+	case err != nil:
+		return err
 	}
 	select {
 	case <-s.over:
@@ -63,11 +62,11 @@ func (e *Elector) TakeBack(ctx context.Context) error {
 	if e.cfg.Members == nil || e.cfg.GroupMember != nil {
 		return errNoWayBack
 	}
-	defer e.wantBack(context.WithoutCancel(ctx), false)
+	defer e.ask(context.WithoutCancel(ctx), takeBack{false})
 	tick := time.NewTicker(takeBackEvery)
 	defer tick.Stop()
 	for e.Status().State != election.Active {
-		if err := e.wantBack(ctx, true); err != nil {
+		if err := e.ask(ctx, takeBack{true}); err != nil {
 			return err
 		}
 		select {
@@ -93,16 +92,5 @@ func (e *Elector) outlast(ctx context.Context) {
 	case <-wait.C:
 	case <-ctx.Done():
 	case <-e.ended:
-	}
-}
-
-func (e *Elector) wantBack(ctx context.Context, on bool) error {
-	select {
-	case e.asked <- takeBack{on}:
-		return nil
-	case <-ctx.Done():
-		return election.ErrTimeout
-	case <-e.ended:
-		return errStopped
 	}
 }

@@ -5,16 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"reflect"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
-	"github.com/keepvip/keepvip/internal/base/alarm"
-	"github.com/keepvip/keepvip/internal/base/worst"
 	"github.com/keepvip/keepvip/members"
-	"github.com/keepvip/keepvip/vrrp"
 )
 
 // Elector elects by VRRP advertisements (RFC 9568, RFC 3768), and passes the address on by the members' protocol. It is the loop around a
@@ -25,30 +20,14 @@ type Elector struct {
 	log   *slog.Logger
 	apply func(election.Decision) error
 
-	alarm alarm.Alarm
-	came  <-chan time.Time // of the alarm
-	due   time.Time        // when it is to come
-	inbox []Arrival
-	mail  []members.Received
+	orders
+	timer   timer
+	in      inlet
+	out     outlet
+	stirred chan struct{} // capacity 1: a member is another to those that spread
 
-	voices   []Voice
-	listened time.Time // when the newest of the voices that were taken was heard
-
-	fitted  chan struct{}        // capacity 1: fitness has changed, or the group, or something was posted
-	asked   chan event           // what somebody waits for
-	stirred chan struct{}        // capacity 1: a member is another to those that spread
-	ended   chan struct{}        // closed when Run returns
-	refused *election.Rejections // of the members' messages
-
-	unsent bool // the kernel has refused the newest advertisement; belongs to Run
-
-	mu       sync.Mutex // guards what follows
-	machine  *machine
-	posted   []event // of each kind the newest
-	fitness  election.Fitness
-	probe    func(context.Context) election.Fitness
-	leaseEnd time.Time
-	lag      worst.Lately
+	mu      sync.Mutex // guards machine
+	machine *machine
 }
 
 var (
@@ -67,38 +46,18 @@ func New(cfg Config, wire Wire, log *slog.Logger) (*Elector, error) {
 		return nil, errUnasked
 	}
 	return &Elector{
-		cfg: cfg, wire: wire, log: log, machine: m, refused: election.NewRejections("message of a member", actOnMembers, log).Name(memberCodeOf),
-		fitted: make(chan struct{}, 1), asked: make(chan event), stirred: make(chan struct{}, 1), ended: make(chan struct{}),
+		cfg: cfg, wire: wire, log: log, machine: m, orders: newOrders(), stirred: make(chan struct{}, 1),
+		in:  inlet{wire: wire, members: cfg.Members, refused: election.NewRejections("message of a member", actOnMembers, log).Name(memberCodeOf)},
+		out: outlet{wire: wire, members: cfg.Members, log: log},
 	}, nil
 }
 
 // errUnasked: who finds that a node is gone asks for the address before it takes over.
 var errUnasked = errors.New("election: a Pulse without a Lifeline, by which the address is asked for")
 
-// SetFitness implements Elector.
-func (e *Elector) SetFitness(f election.Fitness) {
-	e.mu.Lock()
-	e.fitness = f
-	e.mu.Unlock()
-	e.wake()
-}
-
-// post has the elector take ev in soon. One of its kind that still waits is replaced. A channel for each kind, and a place in the queue of
-// each, would cost hundreds of electors more than all else that they remember.
-func (e *Elector) post(ev event) {
-	kind := reflect.TypeOf(ev)
-	e.mu.Lock()
-	e.posted = append(slices.DeleteFunc(e.posted, func(o event) bool { return reflect.TypeOf(o) == kind }), ev)
-	e.mu.Unlock()
-	e.wake()
-}
-
 // takePosted takes in what was posted, after the newest fitness.
 func (e *Elector) takePosted(probes *probes) {
-	e.mu.Lock()
-	fitness, posted := e.fitness, e.posted
-	e.posted = nil
-	e.mu.Unlock()
+	fitness, posted := e.take()
 	e.step(probes, refit{fitness})
 	for _, ev := range posted {
 		if c, ok := ev.(change); ok {
@@ -108,37 +67,6 @@ func (e *Elector) takePosted(probes *probes) {
 		}
 		e.step(probes, ev)
 	}
-}
-
-// wake makes the elector look at its fitness, at its group, and at what was posted, again.
-func (e *Elector) wake() {
-	select {
-	case e.fitted <- struct{}{}:
-	default:
-	}
-}
-
-// SetProbe implements Elector.
-func (e *Elector) SetProbe(probe func(context.Context) election.Fitness) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.probe = probe
-}
-
-// SetDraining says whether this node drains the connections that came through it after it has passed the address on: the
-// others are told before, so that the next node knows from the beginning. Safe from any goroutine.
-func (e *Elector) SetDraining(draining bool) { e.post(setDraining{draining}) }
-
-// Reconfigure changes what can change without a new election: priority, interval, preemption and the
-// advertised addresses, with how many are bound (Config.Bound), and members.Config.SpreadEvery. The newest counts.
-func (e *Elector) Reconfigure(cfg vrrp.Config, bound int, spreadEvery time.Duration) {
-	e.post(change{reconfigure{cfg, spreadEvery}, bound})
-}
-
-// change is a live change of configuration.
-type change struct {
-	reconfigure
-	bound int
 }
 
 // Handover passes the address on to the node of that name or address, or with an empty one to whoever is fit. It returns
@@ -153,23 +81,16 @@ func (e *Elector) Handover(ctx context.Context, to string) error {
 	if end, ok := ctx.Deadline(); ok {
 		h.end = end
 	}
-	select {
-	case e.asked <- want{h}:
-		return h.await(ctx, e.asked)
-	case <-ctx.Done():
-		return election.ErrTimeout
-	case <-e.ended:
-		return errStopped
+	if err := e.ask(ctx, want{h}); err != nil {
+		return err
 	}
+	return h.await(ctx, e.asked)
 }
 
 // Run implements Elector.
 func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) error {
 	e.apply = apply
-	e.alarm = e.newAlarm()
-	came, stop := alarm.Hand(e.alarm)
-	defer stop()
-	e.came = came
+	defer e.timer.open(e.cfg.KernelTimer, e.log)()
 	if g := e.cfg.GroupMember; g != nil {
 		g.join(e.wake)
 		defer g.leave()
@@ -179,28 +100,28 @@ func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) 
 	defer probes.end()
 	e.step(probes, begin{e.newestFitness()})
 	for stopping := ctx.Done(); !e.machine.ended; {
-		e.arm()
+		e.timer.set(e.machine.Deadline(time.Now()))
 		select {
 		case <-stopping:
 			stopping = nil
 			e.step(probes, stopOf(context.Cause(ctx)))
-		case <-e.mailed():
-			e.step(probes, arrived{Messages: e.messages()})
+		case <-e.in.mailed():
+			e.step(probes, arrived{Messages: e.in.messages()})
 		case ev := <-e.asked:
 			if s, ok := ev.(still); ok {
 				e.standStill(ctx, probes, s)
 				continue
 			}
 			e.step(probes, ev)
-		case <-e.fitted:
+		case <-e.told:
 			e.takePosted(probes)
 		case <-e.wire.Arrived():
-			e.step(probes, arrived{Messages: e.messages(), Adverts: e.adverts()})
-		case <-e.came:
-			if time.Now().Before(e.due) {
+			e.step(probes, e.arrived())
+		case <-e.timer.came:
+			if time.Now().Before(e.timer.due) {
 				continue // it was handed over before something else was due
 			}
-			e.noteLate()
+			e.timer.noteLate()
 			e.look(probes)
 		}
 	}
@@ -209,40 +130,13 @@ func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) 
 
 // look takes in everything that has arrived, and then does what is due.
 func (e *Elector) look(probes *probes) {
-	e.wire.Drain(e.due)
-	e.step(probes, expired{arrived{Messages: e.messages(), Adverts: e.adverts()}, e.beat()})
+	e.wire.Drain(e.timer.due)
+	e.step(probes, expired{e.arrived(), e.beat()})
 }
 
-// newAlarm is one of the kernel's where it is to be, and where there is one.
-func (e *Elector) newAlarm() alarm.Alarm {
-	if e.cfg.KernelTimer {
-		a, err := alarm.Open()
-		if err == nil {
-			return a
-		}
-		e.log.Debug("the election goes by a timer of the runtime", "error", err)
-	}
-	return alarm.Plain()
-}
-
-// arm sets the one alarm to the next thing to do.
-func (e *Elector) arm() {
-	e.due = e.machine.Deadline(time.Now())
-	e.alarm.Set(e.due)
-}
-
-// noteLate keeps by how much the timer was served late: what a loaded machine takes from an election.
-func (e *Elector) noteLate() {
-	now := time.Now()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.lag.Note(now, now.Sub(e.due))
-}
-
-func (e *Elector) newestFitness() election.Fitness {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.fitness
+// arrived is what has come in by now.
+func (e *Elector) arrived() arrived {
+	return arrived{Messages: e.in.messages(), Adverts: e.in.adverts(e.cfg.Router)}
 }
 
 // step gives an event to the machine, after what was heard beside the election, and carries out what it asks for, in its order, until it asks
@@ -264,7 +158,7 @@ func (e *Elector) step(probes *probes, ev event) {
 		}
 	}
 	e.tellPulse()
-	e.giveBack()
+	e.in.giveBack()
 }
 
 // carryOut returns the response if the machine waits for one; nil if it does not.
@@ -273,9 +167,9 @@ func (e *Elector) carryOut(probes *probes, a action) event {
 	case advertise:
 		e.advertise(a)
 	case message:
-		e.send(a.Message)
+		e.out.send(a.Message)
 	case endLease:
-		e.setLeaseEnd(time.Time{})
+		e.out.lease(time.Time{})
 	case apply:
 		err := e.follow(e.blame(a.Decision))
 		if a.ask {
@@ -284,18 +178,18 @@ func (e *Elector) carryOut(probes *probes, a action) event {
 	case drain:
 		e.wire.Drain(time.Now())
 		if a.Messages {
-			return response{arrived: arrived{Messages: e.messages(), Adverts: e.adverts()}}
+			return response{arrived: e.arrived()}
 		}
-		return response{arrived: arrived{Adverts: e.adverts()}}
+		return response{arrived: arrived{Adverts: e.in.adverts(e.cfg.Router)}}
 	case question:
 		return response{answered: e.answers(a)}
 	case ask:
 		e.cfg.Ears.Ask(a.Question)
 	case probe:
 		e.mu.Lock()
-		fn, told := e.probe, e.machine.fitness.effective
+		told := e.machine.fitness.effective
 		e.mu.Unlock()
-		probes.start(a.ID, fn, told)
+		probes.start(a.ID, e.newestProbe(), told)
 	case rename:
 		e.cfg.Members.Wire.Rename(a.Group)
 	case answer:
@@ -314,51 +208,36 @@ func (e *Elector) carryOut(probes *probes, a action) event {
 }
 
 func (e *Elector) advertise(a advertise) {
-	// The lease of the kernel begins when the advertisement leaves, and this process may be frozen between that and the
-	// next line: the lease must not be longer.
-	began := time.Now()
-	err := e.wire.Send(a.Advertisement)
-	e.noteUnsent(err)
+	if err := e.out.advertise(a); err != nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.machine.unsent(a.Advertisement, e.out.leased())
+	}
+}
+
+// listen takes what hosts of the link have said, where somebody was asked or is to be asked: this process does not wake up for it.
+func (e *Elector) listen() []Voice {
+	if e.cfg.Ears == nil {
+		return nil
+	}
+	now := time.Now()
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case err != nil:
-		e.machine.unsent(a.Advertisement, e.leaseEnd)
-	case a.lease > 0:
-		e.leaseEnd = began.Add(a.lease)
+	hearing := &e.machine.hearing
+	hearing.Share(e.cfg.Ears.Sound(hearing.Heard()))
+	asked, due := hearing.Asked(), hearing.Due(now)
+	e.mu.Unlock()
+	since := e.in.listened
+	if !due {
+		if asked.IsZero() || now.Sub(asked) > listenFor {
+			return nil
+		}
+		since = later(since, asked.Add(-members.QuestionGap))
 	}
+	return e.in.hear(e.cfg.Ears, since)
 }
 
-// noteUnsent says that the kernel begins to refuse advertisements, and that it has ended: they may be a hundred a second.
-func (e *Elector) noteUnsent(err error) {
-	switch was := e.unsent; {
-	case err != nil && !was:
-		e.log.Warn("the kernel refuses to send advertisements: if a firewall on this node does, let protocol 112 (VRRP) out", "error", err)
-	case err != nil:
-		e.log.Debug("advertisement not sent", "error", err)
-	case was:
-		e.log.Info("advertisements are sent again")
-	}
-	e.unsent = err != nil
-}
-
-// send does not fail: a message that did not leave is as one that was lost.
-func (e *Elector) send(m members.Message) {
-	m.Peer.Claims = m.Peer.Claims && time.Now().Before(e.LeaseEnd()) // this process may have stood still
-	if err := e.cfg.Members.Wire.Send(m); err != nil {
-		e.log.Debug("message to the members not sent", "type", m.Type.String(), "error", err)
-	}
-}
-
-func (e *Elector) setLeaseEnd(until time.Time) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.leaseEnd = until
-}
+// listenFor is how long after a question answers to it are looked for.
+const listenFor = 3 * time.Second
 
 // LeaseEnd implements Elector.
-func (e *Elector) LeaseEnd() time.Time {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.leaseEnd
-}
+func (e *Elector) LeaseEnd() time.Time { return e.out.leased() }

@@ -2,7 +2,6 @@ package virtualrouter
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -15,16 +14,16 @@ func (e *Elector) Status() election.Status {
 	rejections, now := e.wire.Rejections(), time.Now()
 	e.mu.Lock()
 	s := e.machine.status(now)
-	s.TimerLag = e.lag.Worst(now)
 	e.mu.Unlock()
+	s.TimerLag = e.timer.late(now)
 	s.Detector = e.detector(&s)
-	e.addUnsent(&s)
-	e.addLifelines(s.Members)
-	s.Counters.Rejected, s.Rejected = rejections.Counts(), append(rejections.List(), e.refused.List()...)
-	s.Counters.MembersRejected = e.membersRejected()
+	e.out.addUnsent(&s)
+	addLifelines(e.cfg.Lifeline, s.Members)
+	s.Counters.Rejected, s.Rejected = rejections.Counts(), append(rejections.List(), e.in.refused.List()...)
+	s.Counters.MembersRejected = e.in.membersRejected()
 	nameOwn(s.Rejected, s.Members)
 	for i := range s.Splits {
-		e.explain(&s.Splits[i])
+		e.in.explain(&s.Splits[i])
 	}
 	return s
 }
@@ -41,64 +40,19 @@ func nameOwn(list []election.Rejection, all []election.Member) {
 	}
 }
 
-// membersRejected counts by reason what the wire has refused, and what was taken that the mode enforce would refuse.
-func (e *Elector) membersRejected() map[string]uint64 {
-	if e.cfg.Members == nil {
-		return nil
-	}
-	out := map[string]uint64{}
-	for reason, n := range e.cfg.Members.Wire.Rejected() {
-		out[string(reason)] = n
-	}
-	for reason, n := range e.refused.Counts() { // the rest of these are the wire's, as far as it passes them on
-		if strings.HasSuffix(reason, election.Permitted) {
-			out[reason] = n
-		}
-	}
-	return out
-}
-
 // addLifelines shows whose end is heard in the moment in which it comes.
-func (e *Elector) addLifelines(list []election.Member) {
-	if e.cfg.Lifeline == nil {
+func addLifelines(line Lifeline, list []election.Member) {
+	if line == nil {
 		return
 	}
-	held := e.cfg.Lifeline.Held()
+	held := line.Held()
 	for i := range list {
 		list[i].Lifeline = slices.Contains(held, list[i].Address.WithZone(""))
 	}
 }
 
-// addUnsent shows what did not leave to some of the peers.
-func (e *Elector) addUnsent(s *election.Status) {
-	n, refused := e.wire.Unsent()
-	s.Counters.SendErrors += n
-	if s.State != election.Active {
-		return // nothing is sent to anybody
-	}
-	for i := range s.Members {
-		m := &s.Members[i]
-		if err := refused[m.Address.WithZone("")]; err != nil && m.Note == "" {
-			m.Note = "the kernel refuses to send advertisements to it: " + err.Error()
-		}
-	}
-}
-
-// explain says of a split what only the socket knows: that the advertisements arrive, and are refused.
-func (e *Elector) explain(s *election.Split) {
-	if s.Cause != causeFiltered && s.Cause != causeDeaf {
-		return
-	}
-	for _, r := range e.wire.Rejections().List() {
-		if r.Source.WithZone("") == s.Address && r.Remedy != "" && time.Since(r.Last) < election.LogEvery {
-			s.Code, s.Cause, s.Remedy = r.Code, "its advertisements are refused: "+r.Text, r.Remedy
-			return
-		}
-	}
-}
-
 func (e *Elector) logSplit(s split) {
-	e.explain(&s.Split)
+	e.in.explain(&s.Split)
 	e.log.Error("SPLIT: a member holds the address, and its advertisements do not arrive", election.LeftOut([]any{
 		"member", s.Address.String(), "node", s.Node, "both", s.Both, "cause", s.Cause, "remedy", s.Remedy,
 	}, s.left)...)
@@ -113,7 +67,7 @@ func (e *Elector) blame(d election.Decision) election.Decision {
 	r, ok := e.wire.Rejections().Since(time.Now().Add(-4*e.cfg.Router.Interval), d.From.Address)
 	what := "its advertisements are refused: "
 	if !ok {
-		r, ok = e.refused.Since(time.Now().Add(-max(4*e.cfg.Router.Interval, 2*members.DefaultEvery)), d.From.Address)
+		r, ok = e.in.refused.Since(time.Now().Add(-max(4*e.cfg.Router.Interval, 2*members.DefaultEvery)), d.From.Address)
 		ok = ok && (r.Code == code.NotAPeer || r.Code == code.BehindRouter) // its advertisements are, for the same reason
 		what = "what it says is refused: "
 	}

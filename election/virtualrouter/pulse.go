@@ -154,7 +154,7 @@ func (e *Elector) tellPulse() {
 	e.mu.Lock()
 	holds, follows := e.machine.pulse()
 	e.mu.Unlock()
-	e.cfg.Members.Pulse.Tell(holds && !e.unsent, follows) // beats are no better than the advertisements that the kernel refuses
+	e.cfg.Members.Pulse.Tell(holds && !e.out.unsent, follows) // beats are no better than the advertisements that the kernel refuses
 }
 
 // answers tells whether somebody answers for the address, or the node that is said to be gone was heard after all.

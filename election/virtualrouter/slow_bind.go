@@ -24,11 +24,11 @@ func (e *Elector) follow(d election.Decision) error {
 		if !ok || next.After(end) {
 			return <-done
 		}
-		e.alarm.Set(next)
+		e.timer.alarm.Set(next)
 		select {
 		case err := <-done:
 			return err
-		case <-e.came:
+		case <-e.timer.came:
 			if !time.Now().Before(next) && !e.advertiseMeanwhile() {
 				return <-done
 			}

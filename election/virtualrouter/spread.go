@@ -10,9 +10,6 @@ import (
 
 var _ election.Spreader = (*Elector)(nil)
 
-// SetSpread implements election.Spreader. Without the members' protocol nobody hears of it.
-func (e *Elector) SetSpread(s *election.Spread) { e.post(setSpread{s}) }
-
 // Members implements election.Spreader.
 func (e *Elector) Members() []election.Member {
 	e.mu.Lock()
