@@ -35,13 +35,16 @@ const (
 // roster is the members beside this node, and what can be expected of each. It is pure: what happens it is told, with the time.
 type roster struct {
 	pace
-	each        bool       // as in Config: none of them is the holder
-	self        netip.Addr // which is none of them
-	listed      []netip.Addr
-	begun       time.Time // until then members may still be about to say that they spread
-	all         []*member
-	lacksHolder bool      // no holder is known, or how it spreads
-	forgot      time.Time // when clients were forgotten last that nobody says any more
+	each   bool       // as in Config: none of them is the holder
+	self   netip.Addr // which is none of them
+	listed []netip.Addr
+	begun  time.Time // until then members may still be about to say that they spread
+	all    []*member
+	// holderHasAll tells that the holder serves everything, as one does that does not spread yet while others do; lacksHolder that none is known, or
+	// not how it spreads.
+	holderHasAll, lacksHolder bool
+
+	forgot time.Time // when clients were forgotten last that nobody says any more
 	hearing
 }
 
@@ -130,14 +133,15 @@ func (r *roster) hear(now time.Time, list []election.Member) {
 	r.lookForHolder(list)
 }
 
-// lookForHolder notes whether this node lacks the holder. While there is none it is as before: whoever is the next one is one of those that are known.
+// lookForHolder notes what is known of the holder. While there is none this node lacks it, or not, as before: the next one is one of those that are known.
 func (r *roster) lookForHolder(list []election.Member) {
 	i := slices.IndexFunc(list, func(m election.Member) bool { return m.State == election.Active && !m.Silent })
+	r.holderHasAll = false
 	if r.each || i < 0 {
 		return
 	}
-	known := r.find(list[i].Address.WithZone(""), false)
-	r.lacksHolder = !list[i].Self && (known == nil || !known.heard)
+	known, other := r.find(list[i].Address.WithZone(""), false), !list[i].Self
+	r.holderHasAll, r.lacksHolder = other && known == nil, other && (known == nil || !known.heard)
 }
 
 // age notes since when members do not spread, and forgets those that have had their time. spreading are those that say so, by their addresses, and
@@ -367,10 +371,4 @@ func (r *roster) translated() bool {
 		own := slices.IndexFunc(m.spread.Left, func(l election.Left) bool { return l.Member == r.self })
 		return own < 0 || m.spread.Left[own].Connections > 0
 	})
-}
-
-// holderHasAll tells whether the holder serves everything, as one does that does not spread yet while others do.
-func (r *roster) holderHasAll(list []election.Member) bool {
-	i := slices.IndexFunc(list, func(m election.Member) bool { return m.State == election.Active && !m.Silent })
-	return !r.each && i >= 0 && !list[i].Self && r.find(list[i].Address.WithZone(""), false) == nil
 }

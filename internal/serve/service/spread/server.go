@@ -202,7 +202,7 @@ func (v *server) stepMembers(now time.Time) {
 	if err == nil && !v.cfg.Masquerade { // the kernel's part does it otherwise
 		v.teller.endOwn(v.kernel.tables)
 	}
-	v.kernel.holderHasAll = v.roster.holderHasAll(list)
+	v.kernel.holderHasAll = v.roster.holderHasAll
 	v.remaining = v.remaining.next(now, v.kernel.tables, v.cfg.translates(me))
 	v.count(now)
 	v.notes.noRoom(now, leftOut)
