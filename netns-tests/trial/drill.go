@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -36,6 +37,9 @@ type DrillRun struct {
 	*Result
 	Holder    DrillDoc
 	Bystander DrillDoc
+	// NotTaken tells that the command says, in place of Holder, that no other node took the address in time; Ended is when it said so.
+	NotTaken bool
+	Ended    time.Duration
 }
 
 // Drill runs `keepvip drill` on the holder, and on all other nodes what watches it.
@@ -52,10 +56,13 @@ func (g *Group) Drill(kind string) (*DrillRun, error) {
 		}
 		time.Sleep(500 * time.Millisecond) // they have begun
 		at := m.Mark("keepvip drill --%s on %s", kind, holder.Label)
-		if run.Holder, err = drillDoc(k, holder, "--"+kind, name); err != nil {
+		if run.Holder, err = drillDoc(k, holder, "--"+kind, name); errors.Is(err, errNotTaken) {
+			run.NotTaken, err = true, nil
+		}
+		if err != nil {
 			return at, err
 		}
-		m.Mark("returned")
+		run.Ended = m.Mark("returned")
 		run.Bystander, err = watch()
 		return at, err
 	})
@@ -76,6 +83,9 @@ func Drilled(kind string) Fault {
 		if err != nil {
 			return nil, err
 		}
+		if run.NotTaken {
+			return nil, errNotTaken
+		}
 		return run.Result, errors.Join(run.Judge(), run.inTime())
 	}
 }
@@ -83,6 +93,8 @@ func Drilled(kind string) Fault {
 // Judge is an error where a drill was not as it should be on any machine.
 func (r *DrillRun) Judge() error {
 	switch {
+	case r.NotTaken:
+		return r.judgeNotTaken()
 	case r.Bystander.MeasuredFrom != "bystander":
 		return fmt.Errorf("trial: %s: nobody has watched", r.Fault)
 	case !r.Holder.Returned:
@@ -92,6 +104,28 @@ func (r *DrillRun) Judge() error {
 	}
 	return nil
 }
+
+// judgeNotTaken is an error where another node advertised, without a break, for half of the time in which the drill says that none took the address.
+func (r *DrillRun) judgeNotTaken() error {
+	var began time.Duration
+	var last lab.Advert
+	for _, a := range r.Report.Adverts {
+		if a.At < r.FaultAt || a.At > r.Ended || a.Priority == 0 {
+			continue
+		}
+		if a.Node != last.Node || a.At-last.At >= 3*last.Interval {
+			began = a.At
+		}
+		last = a
+		if a.Node != r.Victim && a.At-began >= (r.Ended-r.FaultAt)/2 {
+			return fmt.Errorf("trial: %s: it says that no node took the address in time, and node %d has advertised from %v to %v", r.Fault, a.Node, began, a.At)
+		}
+	}
+	return nil
+}
+
+// errNotTaken is what a drill says where no other node takes the address in time.
+var errNotTaken = errors.New("trial: keepvip drill: the address was not taken in time")
 
 // drillRoom is by how much a drill and the lab's own client may differ: they ask at other moments, and the one connects where the other sends.
 const drillRoom = 10 * time.Millisecond
@@ -159,6 +193,9 @@ func drillDoc(k Keepvip, n *lab.Node, args ...string) (doc DrillDoc, err error) 
 	}
 	if _, err := p.Wait(20 * time.Second); err != nil {
 		return doc, err
+	}
+	if p.Stdout() == "" && strings.Contains(p.Log(), "(KV705)") {
+		return doc, errNotTaken
 	}
 	if err := json.Unmarshal([]byte(p.Stdout()), &doc); err != nil {
 		return doc, fmt.Errorf("trial: keepvip drill on %s: %w: %s", n.Label, err, p.Log())

@@ -298,7 +298,7 @@ func (s *shared) elsewhere() string {
 	return ""
 }
 
-// awaitOther waits for another holder, and returns it; empty when ctx has ended.
+// awaitOther waits for another holder, and returns it; empty when there is none by the end of ctx. A process that stood still over that looks once more.
 func (s *shared) awaitOther(ctx context.Context) string {
 	tick := time.NewTicker(goneEvery)
 	defer tick.Stop()
@@ -309,7 +309,7 @@ func (s *shared) awaitOther(ctx context.Context) string {
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return ""
+			return s.elsewhere()
 		}
 	}
 }

@@ -228,6 +228,20 @@ func TestDrillThatNobodyTakesFails(t *testing.T) {
 	})
 }
 
+// A process that stood still finds the end of its patience and another holder in one moment. It must not say that nobody has the address.
+func TestDrillFindsAnotherHolderAtTheEndOfItsPatience(t *testing.T) {
+	drilling(t, false, nil, func(t *testing.T, b *bench, e *drillElector) {
+		s := &b.all()[0].shared
+		ctx, cancel := context.WithCancel(t.Context())
+		found := make(chan string, 1)
+		go func() { found <- s.awaitOther(ctx) }()
+		synctest.Wait()
+		require.NoError(t, e.lose(ctx))
+		cancel()
+		assert.Equal(t, nodeB.String(), <-found)
+	})
+}
+
 func TestDrillsAndOtherCommandsComeOneAtATime(t *testing.T) {
 	drilling(t, false, nil, func(t *testing.T, b *bench, e *drillElector) {
 		ended := make(chan error, 1)
