@@ -183,18 +183,20 @@ func TestStrangersGetNothing(t *testing.T) {
 	require.Error(t, greet(c, ends{p.own[0], p.own[1]}, []uint64{70}, prover(2)))
 	_ = c.Close()
 	assert.Empty(t, p.lines[1].Held())
+	began := time.Now()
 	var silent []net.Conn
 	for range 3 { // of those that say nothing, few may wait
-		silent = append(silent, p.call("10.77.0.11"))
+		c := p.call("10.77.0.11")
+		defer c.Close() // which makes room for one that is not accepted yet
+		silent = append(silent, c)
 	}
 	refused := 0
 	for _, c := range silent {
 		if _, err := readChallenge(c); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 			refused++
 		}
-		_ = c.Close()
 	}
-	assert.NotZero(t, refused)
+	assert.True(t, refused > 0 || time.Since(began) >= greetTime, "no caller was refused, though the first ones still had time")
 	p.quiet("a stranger's end is nobody's")
 }
 
