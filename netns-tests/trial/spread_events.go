@@ -120,11 +120,8 @@ func membersBut(who func(*SpreadMove) *lab.Node) func(*SpreadMove) []*lab.Namesp
 	}
 }
 
-// toldWithin is for how much longer clients of a dead server are watched that have not been told: on a busy machine a takeover alone may take
-// as long as they are watched at first. A client that is told so late is late, and not one that is never told.
-const toldWithin = 4 * time.Second
-
-// died is an event in which a node dies.
+// died is an event in which a node dies. Clients of it that have not been told are watched for as long as anything is waited for: how late they are is a
+// figure.
 func died(e SpreadEvent, who func(*SpreadMove) *lab.Node) SpreadEvent {
 	e.Do = func(x *SpreadMove) (*lab.Node, error) {
 		n := who(x)
@@ -132,7 +129,7 @@ func died(e SpreadEvent, who func(*SpreadMove) *lab.Node) SpreadEvent {
 		_, err := n.PowerOff()
 		x.unserve(n)
 		time.Sleep(2 * time.Second) // what those that live go through meanwhile
-		for end := time.Now().Add(toldWithin); !x.product.Off && x.alive(n) > 0 && time.Now().Before(end); {
+		for end := time.Now().Add(SettleLimit); !x.product.Off && x.alive(n) > 0 && time.Now().Before(end); {
 			time.Sleep(20 * time.Millisecond)
 		}
 		return n, err
