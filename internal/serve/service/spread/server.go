@@ -212,7 +212,7 @@ func (v *server) stepMembers(now time.Time) {
 	}
 	v.say(me, healthy)
 	if lack := v.kernel.lackHolder(me, v.kernel.tables...); len(lack) > 0 && !now.Before(v.roster.begun) {
-		v.fail(fmt.Errorf("members that have not heard how this node spreads get no new connections: %s", strings.Join(lack, " and ")))
+		v.fail(fmt.Errorf("members that have not heard how this node spreads get no new connections: %s: let the members' port in there, and give all nodes the same spread.via", strings.Join(lack, " and ")))
 	} else {
 		v.succeed(now, changed)
 	}

@@ -396,7 +396,7 @@ func TestServiceHolderSendsNothingToAMemberThatLacksIt(t *testing.T) {
 		time.Sleep(time.Hour)
 		require.Nil(t, b.host.plane("api").cfg.Slots, "the holder serves everything")
 		assert.False(t, b.elector.own().LacksHolder)
-		assert.Contains(t, b.service.Status().Spread.Problem, "members that have not heard how this node spreads get no new connections: 10.77.0.12 and 10.77.0.13")
+		assert.Contains(t, b.service.Status().Spread.Problem, "members that have not heard how this node spreads get no new connections: 10.77.0.12 and 10.77.0.13: let the members' port in there")
 
 		lacks(13, false)
 		assert.Equal(t, []int{80, 0, 40}, owned())
