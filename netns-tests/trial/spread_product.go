@@ -25,7 +25,9 @@ type WithSpread struct {
 	Masquerade bool
 	// Key is the file of a node's key; nil: nothing is signed.
 	Key  func(*lab.Node) string
-	Tier *Tier // nil: every node may hold the address, and serves
+	Tier *Tier // nil: every node serves
+	// Candidates is how many of the first nodes may hold the address; 0 = all.
+	Candidates int
 }
 
 // Unhealthy is the file by which a node with Checked is unhealthy.
@@ -97,6 +99,9 @@ func (s WithSpread) option(n *lab.Node) string {
 		via = "masquerade"
 	}
 	text := fmt.Sprintf("  spread:\n    via: "+via+"\n    ports: [{port: %d, target: %d}, {port: %d, target: %d}]\n", SpreadPort, spreadTarget, DownloadPort, downloadTarget)
+	if s.Candidates > 0 {
+		text = fmt.Sprintf("  candidates: [%s]\n", nodesFrom(1, s.Candidates)) + text
+	}
 	if n.ID <= len(s.Weights) {
 		text += "    weight: " + strconv.Itoa(s.Weights[n.ID-1]) + "\n"
 	}
