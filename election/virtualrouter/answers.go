@@ -57,7 +57,8 @@ func (c *complaint) worsen(f election.Fitness, base uint8) election.Fitness {
 
 // judgeAnswers makes a holder come last whose members get no answer, or no connection. What is broken stays broken when it has given the address away,
 // so it comes last for a while.
-func (m *machine) judgeAnswers() {
+func (s *standing) judgeAnswers() {
+	m := s.m
 	if m.x == nil {
 		return
 	}
@@ -69,9 +70,9 @@ func (m *machine) judgeAnswers() {
 	if len(apart) < leastOutsiders {
 		apart = nil
 	}
-	m.complain(&m.fitness.unanswered, silent, code.Unanswered, "members ask for the address and get no answer from here",
+	s.complain(&s.unanswered, silent, code.Unanswered, "members ask for the address and get no answer from here",
 		"members get no answer when they ask for the address: is ARP off here, or arp_ignore set?")
-	m.complain(&m.fitness.unreached, apart, code.HeldUnreached, "members cannot connect to the address here",
+	s.complain(&s.unreached, apart, code.HeldUnreached, "members cannot connect to the address here",
 		"members cannot connect to the address here: does a packet filter drop its port?")
 }
 
@@ -85,7 +86,8 @@ func reachedBefore(list []members.Member) (out []members.Member) {
 	return out
 }
 
-func (m *machine) complain(c *complaint, by []members.Member, of code.Code, reason, text string) {
+func (s *standing) complain(c *complaint, by []members.Member, of code.Code, reason, text string) {
+	m := s.m
 	names := make([]string, len(by))
 	for i, o := range by {
 		names[i] = named(election.Node{Address: o.Address, Name: o.Peer.Node})
@@ -100,35 +102,42 @@ func (m *machine) complain(c *complaint, by []members.Member, of code.Code, reas
 	if why != "" {
 		m.say(slog.LevelError, text, "members", list)
 	}
-	m.agenda.first(m.fit)
+	m.agenda.first(s.fit)
+}
+
+// outside is what this node sees of the holder when it connects to the address as a client does.
+type outside struct {
+	m *machine
+	election.Unreached
 }
 
 // unreached is the holder to which this node's connections do not come; not valid for none, and where another node holds the address by now.
-func (m *machine) unreached() netip.Addr {
-	if m.state != election.Backup || m.outside.Holder.WithZone("") != m.holder.address.WithZone("") {
+func (o *outside) unreached() netip.Addr {
+	if o.m.state != election.Backup || o.Holder.WithZone("") != o.m.holder.address.WithZone("") {
 		return netip.Addr{}
 	}
-	return m.outside.Holder.WithZone("")
+	return o.Holder.WithZone("")
 }
 
 // outsiders are all nodes that say that their connections to the address do not come to the holder, and this node, if it is one.
-func (m *machine) outsiders() (out []election.Outsider) {
+func (o *outside) outsiders() (out []election.Outsider) {
+	m := o.m
 	holder := m.holder.address.WithZone("")
 	if !holder.IsValid() {
 		return nil
 	}
-	if m.unreached().IsValid() {
+	if o.unreached().IsValid() {
 		self := election.Node{Address: m.source}
 		if m.x != nil {
-			self.Name = m.x.cfg.Node
+			self.Name = m.x.own.cfg.Node
 		}
-		out = append(out, election.Outsider{Node: self, Self: true, Never: m.outside.Never})
+		out = append(out, election.Outsider{Node: self, Self: true, Never: o.Never})
 	}
 	if m.x == nil {
 		return out
 	}
-	for _, o := range m.x.members.Unreached(holder) {
-		out = append(out, election.Outsider{Node: election.Node{Address: o.Address, Name: o.Peer.Node}, Never: o.Peer.NeverReached})
+	for _, n := range m.x.members.Unreached(holder) {
+		out = append(out, election.Outsider{Node: election.Node{Address: n.Address, Name: n.Peer.Node}, Never: n.Peer.NeverReached})
 	}
 	return out
 }

@@ -1,11 +1,13 @@
 package virtualrouter
 
 import (
+	"log/slog"
 	"net/netip"
 	"slices"
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 // claims is which members claim the address by messages alone, and with which of them this node is split.
@@ -30,6 +32,25 @@ func (c *claims) update(list []members.Claimant, own members.Router, active bool
 	begun, over = notIn(c.splits, splits), notIn(splits, c.splits)
 	c.list, c.splits = list, splits
 	return disclaimed, begun, over
+}
+
+// note follows who claims the address, says what an operator has to know, once, and when it is over, and returns what is to
+// be done about those who do not claim it any more.
+func (c *claims) note(x *handoverProtocol) (work []func()) {
+	list := x.members.Claimants(x.m.now)
+	disclaimed, begun, over := c.update(list, routerOf(x.m.cfg.Router), x.m.state == election.Active)
+	for _, a := range disclaimed {
+		work = append(work, x.m.routerStep(vrrp.Disclaimed{Source: a}))
+	}
+	for _, s := range begun {
+		if left, ok := x.m.lines.May(x.m.now, "split", election.MostLines); ok {
+			x.agenda.act(split{s, left})
+		}
+	}
+	for _, s := range over {
+		x.m.say(slog.LevelInfo, "the split is over", "member", s.Address.String(), "node", s.Node)
+	}
+	return work
 }
 
 // notIn are those of list that are not in the other.

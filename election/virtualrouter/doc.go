@@ -1,8 +1,9 @@
 // Package virtualrouter is the elector by VRRP (RFC 9568, RFC 3768), which passes the address on without loss among nodes that speak
 // the members' protocol, too.
 //
-//   - machine*.go, handover*.go, split.go: one pure machine, which joins vrrp.Machine to members.Machine; agenda.go is the order in
-//     which it does things;
+//   - machine*.go, handover*.go, telling.go, split.go: one pure machine, which joins vrrp.Machine to members.Machine; agenda.go is the
+//     order in which it does things;
+//   - lifeline.go, pulse.go: its watch judges the end of the Active; hearing.go judges whether this node hears; answers.go judges the holder;
 //   - senders.go, roster.go, claims.go, holder.go: what it knows of the others; cause.go explains from that why the holder changes;
 //   - fitness.go, candidate.go, leaving.go, recall.go: what its own fitness is made of;
 //   - elector.go, slow_bind.go, probes.go: the loop around it;

@@ -19,7 +19,7 @@ func (m *machine) equals(active netip.Addr) vrrp.Equals {
 	if a := find(m.roster.list, active); a == nil || a.Peer.Revision < members.RevisionPrompt {
 		return vrrp.Equals{}
 	}
-	if m.strangers() != "" {
+	if m.watch.strangers() != "" {
 		return vrrp.Equals{}
 	}
 	if slices.ContainsFunc(m.roster.list, func(o members.Member) bool {
@@ -27,21 +27,21 @@ func (m *machine) equals(active netip.Addr) vrrp.Equals {
 	}) {
 		return vrrp.Equals{}
 	}
-	before, others := m.takers(active.WithZone(""))
+	before, others := m.roster.takers(active.WithZone(""), m.source, base)
 	return vrrp.Equals{Rank: before, Of: others + 1}
 }
 
-// takers are how many others could take over from the Active at gone, and how many of them come before this node: those of a higher priority, or
-// of the same and a greater address. Of two that become Active all the same, that is the one that stays (RFC 9568, section 6.4.3).
-func (m *machine) takers(gone netip.Addr) (before, others int) {
-	own, self := m.router.Snapshot().Priority, m.source.WithZone("")
-	for i := range m.roster.list {
-		o := &m.roster.list[i]
+// takers are how many members could take over from the Active at gone, and how many of them come before the node at self with its priority: those of a
+// higher priority, or of the same and a greater address. Of two that become Active all the same, that is the one that stays (RFC 9568, section 6.4.3).
+func (r *roster) takers(gone, self netip.Addr, priority uint8) (before, others int) {
+	self = self.WithZone("")
+	for i := range r.list {
+		o := &r.list[i]
 		if o.Address == gone || !o.Peer.Fit || o.Peer.State != vrrp.Backup {
 			continue
 		}
 		others++
-		if p := o.Peer.Priority; p > own || p == own && self.Less(o.Address) {
+		if p := o.Peer.Priority; p > priority || p == priority && self.Less(o.Address) {
 			before++
 		}
 	}

@@ -115,31 +115,31 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // want begins a handover. A node that is on its way out gives the address away already.
-func (x *handoverProtocol) want(h *handover) {
+func (l *leaving) want(h *handover) {
 	err := error(nil)
 	switch {
-	case x.m.state != election.Active:
+	case l.x.m.state != election.Active:
 		err = election.ErrNotActive
-	case x.leaving.handover != nil:
+	case l.handover != nil:
 		err = errors.New("the address is being handed over already")
 	default:
-		err = h.resolve(x.m.roster.list)
+		err = h.resolve(l.x.m.roster.list)
 	}
 	if err != nil {
-		x.agenda.act(answer{h, err})
+		l.x.agenda.act(answer{h, err})
 		return
 	}
 	if h.end.IsZero() {
-		h.end = x.m.now.Add(time.Minute)
+		h.end = l.x.m.now.Add(time.Minute)
 	}
-	x.begin(h)
+	l.pass(h)
 }
 
-func (x *handoverProtocol) begin(h *handover) {
-	x.leaving.begin(h)
-	m := x.m
-	m.agenda.first(m.fit, x.tell, func() {
-		h.taker = x.members.Successors(m.now)
+func (l *leaving) pass(h *handover) {
+	l.begin(h)
+	m := l.x.m
+	m.agenda.first(m.fitness.fit, l.x.tell, func() {
+		h.taker = l.x.members.Successors(m.now)
 		if !h.taker {
 			// Routers that speak VRRP alone need an Active_Down_Interval to find out that they are better.
 			h.end = earlier(h.end, m.now.Add(2*m.router.Snapshot().ActiveDownInterval+departTime))
@@ -154,40 +154,40 @@ func (x *handoverProtocol) conclude() {
 	}
 	h, m := x.leaving.handover, x.m
 	active := m.router.Snapshot().State == vrrp.Active
-	h.note(m.now, !active && !m.quiet && m.heardHolder().IsValid())
+	h.note(m.now, !active && !m.quiet && m.holder.heard().IsValid())
 	switch {
 	case h.settled(m.now):
-		x.finish(nil)
+		x.leaving.answer(nil)
 	case m.now.Before(h.end):
 	case !active || h.taker || x.members.Successors(m.now):
-		x.finish(election.ErrTimeout)
+		x.leaving.answer(election.ErrTimeout)
 	default:
-		x.finish(election.ErrNoTaker)
+		x.leaving.answer(election.ErrNoTaker)
 	}
 }
 
-// finish answers, and makes the node as fit as it is.
-func (x *handoverProtocol) finish(err error) {
-	h := x.leaving.finish()
+// answer answers, and makes the node as fit as it is.
+func (l *leaving) answer(err error) {
+	h := l.finish()
 	if h == nil {
 		return
 	}
-	x.agenda.act(answer{h, err})
-	if !x.leaving.departs() {
-		x.agenda.first(x.m.fit)
+	l.x.agenda.act(answer{h, err})
+	if !l.departs() {
+		l.x.agenda.first(l.x.m.fitness.fit)
 	}
 }
 
-// depart begins the end: a holder first passes the address on, if somebody could take it, and one that is doing so goes on until the
+// leave begins the end: a holder first passes the address on, if somebody could take it, and one that is doing so goes on until the
 // next node has it. One whose link is gone reaches nobody, and must not be Active when the link comes back.
-func (x *handoverProtocol) depart(why stop) {
-	now := x.m.now
-	x.leaving.depart(now, why)
-	if why.CutOff || !x.m.quiet && (x.m.state != election.Active || !x.members.Successors(now)) {
+func (l *leaving) leave(why stop) {
+	now := l.x.m.now
+	l.depart(now, why)
+	if why.CutOff || !l.x.m.quiet && (l.x.m.state != election.Active || !l.x.members.Successors(now)) {
 		return
 	}
-	if h := x.leaving.linger(now); h != nil {
-		x.begin(h)
+	if h := l.linger(now); h != nil {
+		l.pass(h)
 	}
 }
 

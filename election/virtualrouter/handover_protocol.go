@@ -17,41 +17,21 @@ type handoverProtocol struct {
 	m       *machine
 	agenda  *agenda // the machine's
 	members *members.Machine
-	cfg     members.Config
-	self    members.Self
+	own     telling
 
-	claims     claims
-	spread     ownSpread
-	leaving    leaving
-	recall     recall
-	draining   bool
-	unanswered netip.Addr // the holder, where it does not answer for the address
-	unnoted    bool       // an advertisement was heard since note
+	claims  claims
+	leaving leaving
+	recall  recall
+	unnoted bool // an advertisement was heard since note
 }
 
 func newHandoverProtocol(m *machine, cfg members.Config) *handoverProtocol {
-	x := &handoverProtocol{m: m, agenda: &m.agenda, cfg: cfg, spread: ownSpread{every: cfg.SpreadEvery}}
-	x.cfg = x.config()
-	x.members = members.NewMachine(x.cfg)
+	x := &handoverProtocol{m: m, agenda: &m.agenda}
+	x.leaving.x = x
+	x.own = telling{x: x, cfg: cfg, spread: ownSpread{every: cfg.SpreadEvery}}
+	x.own.cfg = x.own.config()
+	x.members = members.NewMachine(x.own.cfg)
 	return x
-}
-
-func (x *handoverProtocol) config() members.Config {
-	r, c := x.m.cfg.Router, x.cfg
-	if len(r.Addresses) > 0 {
-		c.Group = r.Addresses[0] // of the family that carries the election, so the first of all
-	}
-	c.Addresses = members.DigestOf(r.Addresses)
-	c.Address, c.Preempt, c.PreemptDelay = x.m.source.WithZone(""), r.Preempt, r.PreemptDelay
-	if x.recall.on {
-		// The way back is in no hurry. A holder that is only slow would answer beside this node until it has heard it.
-		c.Preempt, c.PreemptDelay, c.Patient = true, 0, true
-	}
-	// Whoever has the shorter interval is the first that may answer again.
-	r.Interval = min(r.Interval, x.m.router.Snapshot().ActiveAdverInterval)
-	c.Lease, c.Adverts, c.SpreadEvery = Lease(r), r.DownTimerAdverts, x.spread.every
-	c.Passive = x.m.cfg.GroupMember != nil // instances of a group move together, by plain VRRP
-	return c
 }
 
 // handle does what an operator, or the configuration, wants of this node among the members. It comes into effect with tell, or by what is
@@ -62,29 +42,29 @@ func (x *handoverProtocol) handle(ev event) {
 	}
 	switch ev := ev.(type) {
 	case reconfigure:
-		x.spread.every = ev.spreadEvery
+		x.own.spread.every = ev.spreadEvery
 	case setDraining:
-		x.draining = ev.On
+		x.own.draining = ev.On
 	case setUnanswered:
-		x.unanswered = ev.Addr
+		x.own.unanswered = ev.Addr
 	case setSpread:
-		if x.spread.become(ev.Spread) {
+		if x.own.spread.become(ev.Spread) {
 			x.agenda.act(membersChanged{}) // nothing was said of changes until now
 		}
 	case takeBack:
 		if x.recall.want(ev.On) {
-			x.agenda.first(x.m.fit)
+			x.agenda.first(x.m.fitness.fit)
 		}
 	case confirmed:
 		x.agenda.first(x.step(ev.Confirmed))
 	case want:
-		x.want(ev.handover)
+		x.leaving.want(ev.handover)
 	case abandon:
 		if x.leaving.abandon(x.m.now, ev.handover) {
 			x.conclude()
 		}
 	case stop:
-		x.depart(ev)
+		x.leaving.leave(ev)
 	}
 }
 
@@ -148,16 +128,16 @@ func (x *handoverProtocol) follow(a members.Action) {
 func (x *handoverProtocol) receive(r members.Received) func() {
 	return func() {
 		if r.Line != 0 {
-			x.m.lineEnded(r)
+			x.m.watch.lineEnded(r)
 			return
 		}
 		if r.Gone != nil {
-			x.m.nodeGone(r.Gone)
+			x.m.watch.nodeGone(r.Gone)
 			return
 		}
 		p := &r.Message.Peer
-		x.m.hearMessage(r)
-		ours := r.Refused == "" && p.Group == x.cfg.Group
+		x.m.hearing.message(r)
+		ours := r.Refused == "" && p.Group == x.own.cfg.Group
 		if ours && (p.Lifetime <= 0 || !p.Fit && p.Reason != "") {
 			x.m.roster.keepWord(x.m.now, r)
 		}
@@ -193,39 +173,7 @@ func (x *handoverProtocol) tell() {
 	if x == nil {
 		return
 	}
-	x.agenda.first(x.tellConfig, x.tellSelf, x.conclude)
-}
-
-func (x *handoverProtocol) tellConfig() {
-	c := x.config()
-	if c == x.cfg {
-		return
-	}
-	if c.Group != x.cfg.Group { // nobody is missed any more: who is in the group of the other name will say so
-		x.agenda.act(rename{c.Group})
-		x.m.roster.clear()
-	}
-	x.cfg = c
-	x.agenda.first(x.step(members.Reconfigure{Config: c}))
-}
-
-func (x *handoverProtocol) tellSelf() {
-	s, own, stops := x.m.router.Snapshot(), &x.m.fitness, x.m.stop != nil
-	base := x.m.cfg.Router.Priority
-	x.setSelf(members.Self{
-		State: s.State, Base: base, Priority: s.Priority,
-		Fit: own.good(base), Reason: own.effective.Reason, Code: own.effective.Code, Draining: x.draining, For: x.leaving.handover.wanted(),
-		NoCandidate: own.noCandidate,
-		Claims:      s.State == vrrp.Active && x.m.now.Before(x.m.leaseEnd), Router: routerOf(x.m.cfg.Router), Spread: x.spread.say(own.takes(base, stops)), Deaf: own.deaf != "", HearsNobody: x.m.hearsNobody(), Unanswered: x.unanswered,
-		Unreached: x.m.unreached(), NeverReached: x.m.outside.Never,
-	})
-}
-
-func (x *handoverProtocol) setSelf(s members.Self) {
-	if s != x.self {
-		x.self = s
-		x.agenda.first(x.step(members.SetSelf{Self: s}))
-	}
+	x.agenda.first(x.own.tellConfig, x.own.tellSelf, x.conclude)
 }
 
 // advertised lets the members know of an advertisement that has just left, if they do not hear it. The first one of a lease
@@ -234,10 +182,10 @@ func (x *handoverProtocol) advertised() {
 	if x == nil {
 		return
 	}
-	s := x.self // what comes with being Active is said when the address is announced
+	s := x.own.self // what comes with being Active is said when the address is announced
 	s.Claims, s.Router = true, routerOf(x.m.cfg.Router)
 	x.agenda.first(x.step(members.Advertised{}))
-	x.setSelf(s)
+	x.own.setSelf(s)
 }
 
 // contested lets a rival know that does not yield to the advertisements of this node, because it does not hear them.
@@ -262,21 +210,19 @@ func (x *handoverProtocol) passOn(to netip.Addr) {
 	k := m.facts()
 	w := k.giving(vrrp.ReasonPassedOn)
 	w.from, w.to = k.self(), k.node(to)
-	quiet := w.decide(election.Decision{Role: election.Quiet, Reason: string(vrrp.ReasonPassedOn), Holder: m.heardHolder(), At: m.now})
+	quiet := w.decide(election.Decision{Role: election.Quiet, Reason: string(vrrp.ReasonPassedOn), Holder: m.holder.heard(), At: m.now})
 	m.agenda.ask(apply{quiet, true}, func(r response) {
 		if r.err != nil {
 			m.agenda.act(line{slog.LevelDebug, "the address is not passed on now", []any{"error", r.err}})
 			return
 		}
-		m.agenda.first(m.routerStep(vrrp.PassOn{}), x.granted)
+		m.agenda.first(m.routerStep(vrrp.PassOn{}), func() {
+			if m.quiet {
+				m.counters.PassedOn++
+				x.agenda.first(x.step(members.Passed{}))
+			}
+		})
 	})
-}
-
-func (x *handoverProtocol) granted() {
-	if x.m.quiet {
-		x.m.counters.PassedOn++
-		x.agenda.first(x.step(members.Passed{}))
-	}
 }
 
 // release ends what pass has begun, unless another change of state has done so.
@@ -290,7 +236,7 @@ func (x *handoverProtocol) release(r members.Release) {
 		reason = "the next node was given time enough"
 	}
 	x.agenda.act(apply{Decision: election.Decision{Role: election.Standby, Reason: reason, Holder: r.To, At: x.m.now}})
-	x.agenda.first(x.m.noteHolder)
+	x.agenda.first(x.m.holder.look)
 }
 
 // take comes after what the former Active has sent before it granted: its last advertisement must not look like a
@@ -307,7 +253,7 @@ func (x *handoverProtocol) take(t members.Take) {
 		if before == election.Backup && m.state == election.Active {
 			m.counters.Granted++
 		}
-	}, m.noteHolder)
+	}, m.holder.look)
 }
 
 // claimed takes what a member says for its advertisement, unless that has come, too: this process may be late.
@@ -317,7 +263,7 @@ func (x *handoverProtocol) claimed(c members.Claim) {
 	}
 	x.agenda.first(x.m.routerStep(vrrp.Claimed{
 		Source: c.From, Priority: c.Priority, Interval: c.Interval, Age: x.m.now.Sub(c.At), Deaf: c.Deaf, Lasts: c.Lasts,
-	}), x.m.noteHolder)
+	}), x.m.holder.look)
 }
 
 // hear notes an advertisement; one with priority 0 says that its sender holds nothing.
@@ -343,7 +289,7 @@ func (x *handoverProtocol) note() {
 	list := x.members.Members(now)
 	n := x.m.roster.update(now, list)
 	x.report(n)
-	work := x.noteClaims(now)
+	work := x.claims.note(x)
 	if n.others {
 		work = append(work, x.m.tieBreak)
 	}
@@ -389,5 +335,5 @@ func (x *handoverProtocol) leave() {
 	if x == nil {
 		return
 	}
-	x.agenda.first(func() { x.finish(errStopped) }, x.step(members.Leave{Reason: x.m.stop.Reason, Code: x.m.stop.Code}))
+	x.agenda.first(func() { x.leaving.answer(errStopped) }, x.step(members.Leave{Reason: x.m.stop.Reason, Code: x.m.stop.Code}))
 }

@@ -45,8 +45,15 @@ const (
 	quietOut = time.Second
 )
 
+// hearing finds out whether anything arrives at this node.
+type hearing struct {
+	m *machine
+	members.Hearing
+}
+
 // pace is what this node's part makes of silence. A Backup misses an advertisement after one interval, and takes over after three.
-func (m *machine) pace() members.Pace {
+func (h *hearing) pace() members.Pace {
+	m := h.m
 	interval := m.router.Snapshot().ActiveAdverInterval
 	p := members.Pace{Settle: 5 * interval, Meet: interval * 3 / 2}
 	switch {
@@ -63,26 +70,26 @@ func (m *machine) pace() members.Pace {
 }
 
 // listen takes in who was heard by ARP or neighbour discovery.
-func (m *machine) listen(list []Voice) {
+func (h *hearing) listen(list []Voice) {
 	for _, v := range list {
-		if !m.own(v.From) {
-			m.hearing.Hear(v.From, v.At, true)
-			m.hearing.Answered(v.From, v.Answered)
+		if !h.m.own(v.From) {
+			h.Hear(v.From, v.At, true)
+			h.Answered(v.From, v.Answered)
 		}
 	}
 }
 
-// hearMessage takes in that a message has arrived. The sender of one that is refused is nobody to ask.
-func (m *machine) hearMessage(r members.Received) {
+// message takes in that a message has arrived. The sender of one that is refused is nobody to ask.
+func (h *hearing) message(r members.Received) {
 	at := r.At
 	if at.IsZero() {
-		at = m.now
+		at = h.m.now
 	}
 	if r.Refused != "" {
-		m.hearing.Sound(at)
+		h.Sound(at)
 		return
 	}
-	m.hearing.Hear(r.Source, at, false)
+	h.Hear(r.Source, at, false)
 }
 
 // own tells whether the address is this node's, or a virtual one: who answers for that is nobody in particular.
@@ -90,20 +97,21 @@ func (m *machine) own(a netip.Addr) bool {
 	return a.WithZone("") == m.source.WithZone("") || slices.Contains(m.cfg.Router.Addresses, a)
 }
 
-// judgeHearing finds out whether this node is deaf, and asks what has to be asked for that.
-func (m *machine) judgeHearing() {
+// judge finds out whether this node is deaf, and asks what has to be asked for that.
+func (h *hearing) judge() {
+	m := h.m
 	if m.cfg.Ears == nil {
 		return
 	}
-	was, last := m.hearing.Deaf(), m.hearing.Last()
-	q := m.hearing.Step(m.now, m.pace())
-	if l := m.hearing.Last(); l != last {
+	was, last := h.Deaf(), h.Last()
+	q := h.Step(m.now, h.pace())
+	if l := h.Last(); l != last {
 		m.agenda.first(m.routerStep(vrrp.SetLast{On: l}))
 	}
 	if !q.None() {
 		m.agenda.act(ask{q})
 	}
-	if m.hearing.Deaf() == was {
+	if h.Deaf() == was {
 		return
 	}
 	m.fitness.deaf = ""
@@ -113,7 +121,7 @@ func (m *machine) judgeHearing() {
 	} else {
 		m.agenda.act(line{slog.LevelInfo, "this node hears again", nil})
 	}
-	m.agenda.first(m.fit)
+	m.agenda.first(m.fitness.fit)
 }
 
 // mostNamed is how many silent hosts a reason names.
@@ -137,30 +145,31 @@ const deafWait = 30 * time.Second
 // undecided tells that this Backup has heard nothing since the first advertisement that it has missed, and has not found out yet whether it hears at all,
 // or that it is deaf: what it would bind and announce would only take clients from the holder. Whoever hears another node, a router, or a question of a client
 // is never undecided when its Active is down: the questions begin after one and a half intervals.
-func (m *machine) undecided() bool {
+func (h *hearing) undecided() bool {
+	m := h.m
 	if m.cfg.Ears == nil || m.state != election.Backup {
 		return false
 	}
 	s := m.router.Snapshot()
-	h := m.heard.findPlain(s.Followed)
-	if h == nil {
+	active := m.heard.findPlain(s.Followed)
+	if active == nil {
 		return false
 	}
-	return m.hearing.Undecided(h.at.Add(s.ActiveAdverInterval)) || m.hearing.Cut(m.now, m.pace()) && m.now.Sub(h.at) < deafWait
+	return h.Undecided(active.at.Add(s.ActiveAdverInterval)) || h.Cut(m.now, h.pace()) && m.now.Sub(active.at) < deafWait
 }
 
 // hearsNobody tells that nothing has arrived since the start, or that this node is an Active who has heard something a moment ago, and advertises as
 // before: a member that yields to its claim, while it yields to that member's next advertisement, would leave the address to nobody.
-func (m *machine) hearsNobody() bool {
-	return m.hearing.Unsure() || m.hearing.Last() && m.state == election.Active
+func (h *hearing) hearsNobody() bool {
+	return h.Unsure() || h.Last() && h.m.state == election.Active
 }
 
-// hearingDue is when judgeHearing has something to find out; zero for never.
-func (m *machine) hearingDue() time.Time {
-	if m.cfg.Ears == nil {
+// due is when judge has something to find out; zero for never.
+func (h *hearing) due() time.Time {
+	if h.m.cfg.Ears == nil {
 		return time.Time{}
 	}
-	return m.hearing.Deadline(m.pace())
+	return h.Deadline(h.pace())
 }
 
 // deafness is the fitness f of a node that is deaf: it comes last. It may be alone, so it is not out.

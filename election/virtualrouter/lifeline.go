@@ -27,9 +27,18 @@ const (
 	entryTakes = 2 * time.Millisecond
 )
 
+// watch judges the end of the Active that this node follows, from whatever says that its process has ended, its node is gone, or it is silent.
+type watch struct {
+	m       *machine
+	ending  ending    // what has ended, while that is judged
+	beat    time.Time // when the Active was heard by a beat last, as of the last expired
+	patient time.Time // a Backup that misses advertisements of an Active that beats waits until then
+}
+
 // turn is after how long it is this node's turn to take over from a node that has ended, where each member has so long.
-func (m *machine) turn(from netip.Addr, each time.Duration) time.Duration {
-	before, _ := m.takers(from)
+func (w *watch) turn(from netip.Addr, each time.Duration) time.Duration {
+	m := w.m
+	before, _ := m.roster.takers(from, m.source, m.router.Snapshot().Priority)
 	return time.Duration(before) * min(each+time.Duration(max(m.cfg.Entries-1, 0))*entryTakes, max(each, m.cfg.Router.Interval))
 }
 
@@ -43,7 +52,8 @@ type ending struct {
 
 // lineEnded takes in what has become of the line to a member. A Backup takes over when its turn comes. The Active says that it is there: whoever
 // broke its line may have broken the other end, too, where that looks like a death.
-func (m *machine) lineEnded(r members.Received) {
+func (w *watch) lineEnded(r members.Received) {
+	m := w.m
 	source := r.Source.WithZone("")
 	if r.Line == lifeline.Broken {
 		m.stepRouter(vrrp.Assert{})
@@ -52,16 +62,17 @@ func (m *machine) lineEnded(r members.Received) {
 	if h := m.heard.findPlain(source); h != nil {
 		h.ended = r.At
 	}
-	e := ending{source: source, at: r.At, due: m.now.Add(m.turn(source, rankGap))}
-	if m.follows(e) {
-		m.ending = e
-		m.judgeEnding()
+	e := ending{source: source, at: r.At, due: m.now.Add(w.turn(source, rankGap))}
+	if w.follows(e) {
+		w.ending = e
+		w.judgeEnding()
 	}
 }
 
 // follows tells whether the process that has ended is that of the Active that this node follows, and nothing was heard of it since.
-func (m *machine) follows(e ending) bool {
-	if m.cfg.Lifeline == nil || m.state != election.Backup || m.quiet || m.waiting() || m.fitness.noCandidate {
+func (w *watch) follows(e ending) bool {
+	m := w.m
+	if m.cfg.Lifeline == nil || m.state != election.Backup || m.quiet || m.fitness.waiting() || m.fitness.noCandidate {
 		return false
 	}
 	h := m.heard.findPlain(e.source)
@@ -71,13 +82,14 @@ func (m *machine) follows(e ending) bool {
 // judgeEnding takes over when this node's turn has come, and nobody answers for the address: the kernel of a process that has ended has taken the lease
 // away before it said so, and a node that is gone has none. Where somebody does answer, something on the way has broken the line, or is late, and the
 // lease decides.
-func (m *machine) judgeEnding() {
-	e := m.ending
+func (w *watch) judgeEnding() {
+	m := w.m
+	e := w.ending
 	if e.due.IsZero() || m.now.Before(e.due) {
 		return
 	}
-	m.ending = ending{}
-	if !m.follows(e) {
+	w.ending = ending{}
+	if !w.follows(e) {
 		return
 	}
 	m.agenda.ask(question{m.cfg.Router.Addresses[0], e}, func(r response) {
@@ -86,7 +98,7 @@ func (m *machine) judgeEnding() {
 			return
 		}
 		m.drain(true, func() {
-			if !m.follows(e) {
+			if !w.follows(e) {
 				return
 			}
 			m.stepRouter(vrrp.Gone{Source: e.source, Node: e.node})

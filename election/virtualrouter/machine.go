@@ -22,10 +22,10 @@ type machine struct {
 	roster roster
 	x      *handoverProtocol // nil: plain VRRP alone
 
-	fitness ownFitness
-	kept    election.Fitness // what kept this node out, until it takes part again
-	hearing members.Hearing
-	outside election.Unreached // as this node sees it
+	fitness standing
+	hearing hearing
+	outside outside
+	watch   watch
 	lines   election.Lines
 
 	state    election.State
@@ -35,13 +35,8 @@ type machine struct {
 	counters election.Counters
 	leaseEnd time.Time // at the latest; the exact time is known to whoever sends
 
-	holder knownHolder
-	former former // counts while no holder is known
-	quiet  bool   // the host passes the address on, and has not let go of it
-	ending ending // whose process has ended, while that is judged
-
-	beat    time.Time // when the Active that is followed was heard by a beat last, as of the last expired
-	patient time.Time // a Backup that misses advertisements of an Active that beats waits until then
+	holder following
+	quiet  bool // the host passes the address on, and has not let go of it
 
 	stop  *stop // why this node stops; nil: it does not
 	ended bool
@@ -59,7 +54,9 @@ func newMachine(cfg Config) (*machine, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &machine{cfg: cfg, source: cfg.Router.Source, router: r, reason: "not started", fitness: ownFitness{noCandidate: cfg.NoCandidate}}
+	m := &machine{cfg: cfg, source: cfg.Router.Source, router: r, reason: "not started"}
+	m.fitness = standing{m: m, ownFitness: ownFitness{noCandidate: cfg.NoCandidate}}
+	m.hearing.m, m.outside.m, m.watch.m, m.holder.m = m, m, m, m
 	for _, a := range cfg.Peers {
 		if !m.own(a) {
 			m.hearing.Know(a)
@@ -84,7 +81,7 @@ func (m *machine) Step(now time.Time, ev event) []action {
 		return m.agenda.actions
 	default:
 		m.contested = false
-		m.agenda.last(m.handle(ev), m.judgeHearing, m.judgeAnswers, m.consult, m.x.tell, m.end)
+		m.agenda.last(m.handle(ev), m.hearing.judge, m.fitness.judgeAnswers, m.fitness.consult, m.x.tell, m.end)
 	}
 	return m.agenda.run()
 }
@@ -93,23 +90,23 @@ func (m *machine) handle(ev event) func() {
 	return func() {
 		switch ev := ev.(type) {
 		case begin:
-			m.begin(ev.Fitness)
+			m.fitness.begin(ev.Fitness)
 		case arrived:
 			m.agenda.first(m.take(ev))
 		case expired:
-			m.beat = ev.Beat
-			m.agenda.first(m.take(ev.arrived), m.judgeHearing, m.expire)
+			m.watch.beat = ev.Beat
+			m.agenda.first(m.take(ev.arrived), m.hearing.judge, m.expire)
 		case voices:
-			m.listen(ev.Voices)
+			m.hearing.listen(ev.Voices)
 		case refit:
-			m.refit(func(o *ownFitness) { o.told = ev.Fitness })
+			m.fitness.refit(func(o *ownFitness) { o.told = ev.Fitness })
 		case reconfigure:
 			m.x.handle(ev)
 			m.reconfigure(ev.Config)
 		case setCandidate:
-			m.refit(func(o *ownFitness) { o.noCandidate = !ev.On })
+			m.fitness.refit(func(o *ownFitness) { o.noCandidate = !ev.On })
 		case setUnreached:
-			m.outside = ev.Unreached
+			m.outside.Unreached = ev.Unreached
 		case stop:
 			m.stop = &ev
 			m.x.handle(ev)
@@ -143,7 +140,7 @@ func (m *machine) take(a arrived) func() {
 			work = append(work, func() { m.hear(adv) })
 		}
 		if len(a.Adverts) > 0 {
-			work = append(work, m.noteHolder, m.x.conclude)
+			work = append(work, m.holder.look, m.x.conclude)
 		}
 		m.agenda.first(work...)
 	}
@@ -161,13 +158,13 @@ func (m *machine) end() {
 // Deadline is when expired is due.
 func (m *machine) Deadline(now time.Time) time.Time {
 	next, ok := m.router.Deadline()
-	if !ok || m.waiting() || !next.After(now) && m.undecided() {
+	if !ok || m.fitness.waiting() || !next.After(now) && m.hearing.undecided() {
 		next = m.heard.idleUntil(now, m.holder.address)
 	}
-	if m.patient.After(now) && !next.After(now) {
-		next = m.patient
+	if m.watch.patient.After(now) && !next.After(now) {
+		next = m.watch.patient
 	}
-	for _, at := range []time.Time{m.fitness.backoff.Next(), m.x.deadline(), m.holder.due, m.hearingDue(), m.ending.due, m.fitness.unanswered.until, m.fitness.unreached.until} {
+	for _, at := range []time.Time{m.fitness.backoff.Next(), m.x.deadline(), m.holder.due, m.hearing.due(), m.watch.ending.due, m.fitness.unanswered.until, m.fitness.unreached.until} {
 		if !at.IsZero() && at.Before(next) {
 			next = at
 		}

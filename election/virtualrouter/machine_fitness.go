@@ -9,10 +9,18 @@ import (
 // ownerPriority is the address owner's, which becomes Active without an election (RFC 9568 section 6.4.1).
 const ownerPriority = 255
 
-func (m *machine) begin(f election.Fitness) {
-	m.fitness.told = f
-	m.agenda.first(m.tieBreak, m.fit, func() {
-		if f := m.fitness.effective; f.Out {
+// standing is how this node stands in the election: how fit it is, and what the router and the group hear of that.
+type standing struct {
+	m *machine
+	ownFitness
+	kept election.Fitness // what kept this node out, until it takes part again
+}
+
+func (s *standing) begin(f election.Fitness) {
+	m := s.m
+	s.told = f
+	m.agenda.first(m.tieBreak, s.fit, func() {
+		if f := s.effective; f.Out {
 			m.reason, m.code = f.Reason, f.Code
 			m.agenda.act(apply{Decision: election.Decision{Role: election.Off, Reason: m.reason, Code: m.code, At: m.now}})
 		}
@@ -20,26 +28,28 @@ func (m *machine) begin(f election.Fitness) {
 }
 
 // refit has a change of the fitness take effect. A wait that is over may have outlasted the timer, which was left alone meanwhile.
-func (m *machine) refit(change func(*ownFitness)) {
-	waited := m.waiting()
-	change(&m.fitness)
-	m.agenda.first(m.fit, func() {
-		if waited && !m.waiting() {
+func (s *standing) refit(change func(*ownFitness)) {
+	m := s.m
+	waited := s.waiting()
+	change(&s.ownFitness)
+	m.agenda.first(s.fit, func() {
+		if waited && !s.waiting() {
 			m.drain(true, m.expire)
 		}
 	})
 }
 
 // fit moves the router to the newest fitness.
-func (m *machine) fit() {
-	f := m.x.fitness(m.fitness.alone(m.cfg.Router.Priority, m.cannotWait()))
+func (s *standing) fit() {
+	m := s.m
+	f := m.x.fitness(s.alone(m.cfg.Router.Priority, s.cannotWait()))
 	if m.cfg.GroupMember != nil {
 		f = m.cfg.GroupMember.fit(f)
 	}
-	if before := m.fitness.effective; before.Out {
-		m.kept = before
+	if before := s.effective; before.Out {
+		s.kept = before
 	}
-	m.fitness.effective = f
+	s.effective = f
 	if f.Out {
 		m.stepRouter(vrrp.Shutdown{Reason: vrrp.Reason(f.Reason)})
 		return
@@ -51,17 +61,18 @@ func (m *machine) fit() {
 }
 
 // waiting tells whether this Backup must not become Active yet, whatever its timer says.
-func (m *machine) waiting() bool { return m.fitness.waits() && m.state == election.Backup }
+func (s *standing) waiting() bool { return s.waits() && s.m.state == election.Backup }
 
 // cannotWait tells whether this node would become Active without being a Backup first.
-func (m *machine) cannotWait() bool {
-	return m.state != election.Active && m.cfg.Router.Priority == ownerPriority
+func (s *standing) cannotWait() bool {
+	return s.m.state != election.Active && s.m.cfg.Router.Priority == ownerPriority
 }
 
 // consult does what the group wants: become Active with the others, or give up with them.
-func (m *machine) consult() {
+func (s *standing) consult() {
+	m := s.m
 	g := m.cfg.GroupMember
-	if g == nil || m.fitness.effective.Out || m.waiting() {
+	if g == nil || s.effective.Out || s.waiting() {
 		return
 	}
 	if g.mayTake() {
@@ -69,15 +80,16 @@ func (m *machine) consult() {
 		return
 	}
 	if reason := g.mustYield(2 * m.router.Snapshot().ActiveDownInterval); reason != "" {
-		m.kept = election.Fitness{Out: true, Reason: reason, Code: code.Group}
+		s.kept = election.Fitness{Out: true, Reason: reason, Code: code.Group}
 		m.agenda.first(m.routerStep(vrrp.Shutdown{Reason: vrrp.Reason(reason)}), m.routerStep(vrrp.Startup{}))
 	}
 }
 
 // tellGroup lets the group know how this election stands.
-func (m *machine) tellGroup() {
+func (s *standing) tellGroup() {
+	m := s.m
 	if g := m.cfg.GroupMember; g != nil {
-		s := m.router.Snapshot()
-		g.tell(stateOf(s.State), s.Ready, m.heardHolder().IsValid())
+		r := m.router.Snapshot()
+		g.tell(stateOf(r.State), r.Ready, m.holder.heard().IsValid())
 	}
 }

@@ -19,7 +19,7 @@ func (m *machine) stepRouter(ev vrrp.Event) {
 	for _, a := range slices.Clone(m.router.Step(m.now, ev)) {
 		work = append(work, func() { m.follow(a) })
 	}
-	m.agenda.first(append(work, m.tellGroup)...)
+	m.agenda.first(append(work, m.fitness.tellGroup)...)
 }
 
 func (m *machine) follow(a vrrp.Action) {
@@ -94,13 +94,13 @@ func (m *machine) advertiseMeanwhile() {
 
 // change has the decision carried out before anything else happens.
 func (m *machine) change(from, to election.State, reason vrrp.Reason) {
-	t := turn{from: from, to: to, reason: reason, before: m.holder.address, after: m.holderIn(to)}
-	w, text := m.former.explain(m.facts(), t), string(reason)
-	if m.kept.Out && reason == vrrp.ReasonStarted {
-		_, text = returning(m.kept)
+	t := turn{from: from, to: to, reason: reason, before: m.holder.address, after: m.holder.in(to)}
+	w, text := m.holder.former.explain(m.facts(), t), string(reason)
+	if m.fitness.kept.Out && reason == vrrp.ReasonStarted {
+		_, text = returning(m.fitness.kept)
 	}
 	if to != election.Initialize {
-		m.kept = election.Fitness{}
+		m.fitness.kept = election.Fitness{}
 	}
 	m.holder.set(t.after)
 	m.late = false
@@ -126,7 +126,7 @@ func (m *machine) change(from, to election.State, reason vrrp.Reason) {
 	}
 	m.agenda.ask(apply{d, true}, func(r response) {
 		if r.err != nil {
-			m.giveUp(r.err)
+			m.fitness.giveUp(r.err)
 			return
 		}
 		m.fitness.backoff = election.BindBackoff{}
@@ -134,11 +134,12 @@ func (m *machine) change(from, to election.State, reason vrrp.Reason) {
 }
 
 // giveUp resigns after the host could not bind the address.
-func (m *machine) giveUp(err error) {
-	backoff := &m.fitness.backoff
+func (s *standing) giveUp(err error) {
+	m := s.m
+	backoff := &s.backoff
 	backoff.Begin(m.now, err, m.router.Snapshot().ActiveDownInterval)
 	m.agenda.act(line{slog.LevelWarn, "resigned: the address could not be bound", []any{"error", err, "comes last for", backoff.Wait()}})
-	m.agenda.first(m.fit)
+	m.agenda.first(s.fit)
 }
 
 // hear takes an advertisement into account.
@@ -171,9 +172,9 @@ func (m *machine) hear(a Arrival) {
 func (m *machine) expire() {
 	var work []func()
 	if m.fitness.backoff.Due(m.now) {
-		work = append(work, m.fit)
+		work = append(work, m.fitness.fit)
 	}
-	m.agenda.first(append(work, m.judgeEnding, m.judgeSilence, m.noteHolder, m.x.expire)...)
+	m.agenda.first(append(work, m.watch.judgeEnding, m.watch.judgeSilence, m.holder.look, m.x.expire)...)
 }
 
 // tieBreak tells the router how ties are broken, now that more is known about the others.
@@ -190,34 +191,44 @@ func (m *machine) tieBreak() {
 func (m *machine) reconfigure(cfg vrrp.Config) {
 	cfg.Grouped, cfg.Prompt = m.cfg.GroupMember != nil, m.x != nil
 	m.cfg.Router = cfg
-	m.agenda.first(m.routerStep(vrrp.Reconfigure{Config: cfg}), m.tieBreak, m.fit)
+	m.agenda.first(m.routerStep(vrrp.Reconfigure{Config: cfg}), m.tieBreak, m.fitness.fit)
 }
 
-// holderIn is the Active as seen from the given state of our own.
-func (m *machine) holderIn(s election.State) netip.Addr {
+// following is who is known as the Active, and who was before.
+type following struct {
+	m *machine
+	knownHolder
+	former former // counts while no holder is known
+}
+
+// in is the Active as seen from the given state of our own.
+func (f *following) in(s election.State) netip.Addr {
+	m := f.m
 	if s == election.Active {
 		return m.source
 	}
-	return m.heardHolder()
+	return f.heard()
 }
 
-// heardHolder is the Active by its advertisements, or else by what it says.
-func (m *machine) heardHolder() netip.Addr {
+// heard is the Active by its advertisements, or else by what it says.
+func (f *following) heard() netip.Addr {
+	m := f.m
 	if holder := m.heard.holder(m.now); holder.IsValid() {
 		return holder
 	}
 	return m.x.claimant()
 }
 
-// noteHolder decides anew when another node than before is heard as the Active. A host that is passing the address on hears of it
+// look decides anew when another node than before is heard as the Active. A host that is passing the address on hears of it
 // when it has let go: it has nothing else to do until then, and is to be quick.
-func (m *machine) noteHolder() {
+func (f *following) look() {
+	m := f.m
 	if m.quiet {
-		m.holder.keep()
+		f.keep()
 		return
 	}
-	holder, active := m.holderIn(m.state), m.state == election.Active
-	before, another := m.holder.note(m.now, holder, active)
+	holder, active := f.in(m.state), m.state == election.Active
+	before, another := f.note(m.now, holder, active)
 	if !another || active {
 		return
 	}
@@ -225,7 +236,7 @@ func (m *machine) noteHolder() {
 	if holder.IsValid() {
 		reason = "another node is heard as the Active"
 	}
-	w := m.former.following(m.facts(), before, holder)
+	w := f.former.following(m.facts(), before, holder)
 	m.agenda.act(apply{Decision: w.decide(election.Decision{Role: election.RoleOf(m.state), Reason: reason, Holder: holder, At: m.now})})
 }
 

@@ -12,10 +12,10 @@ func (m *machine) facts() facts {
 	s := m.router.Snapshot()
 	k := facts{
 		now: m.now, source: m.source, priority: s.Priority, interval: m.cfg.Router.Interval, activeInterval: s.ActiveAdverInterval,
-		fitness: m.fitness.effective, kept: m.kept, stop: m.stop, heard: &m.heard, roster: &m.roster,
+		fitness: m.fitness.effective, kept: m.fitness.kept, stop: m.stop, heard: &m.heard, roster: &m.roster,
 	}
 	if m.x != nil {
-		k.name = m.x.cfg.Node
+		k.name = m.x.own.cfg.Node
 	}
 	return k
 }
@@ -26,7 +26,7 @@ func (m *machine) status(now time.Time) election.Status {
 		State: m.state, Since: m.since, Reason: m.reason, Code: m.code, Holder: m.holder.address,
 		Priority: m.router.Snapshot().Priority, Fitness: m.fitness.effective, Counters: m.counters,
 	}
-	s.Members, s.Outside = m.members(now), m.outsiders()
+	s.Members, s.Outside = m.members(now), m.outside.outsiders()
 	if f := m.fitness.effective; m.state == election.Initialize && f.Out && f.Reason != "" {
 		s.Present, s.Code = f.Reason, f.Code // what keeps it out may be another cause by now
 	}
@@ -42,9 +42,12 @@ func (m *machine) status(now time.Time) election.Status {
 // members are this node, and then the others, by address.
 func (m *machine) members(now time.Time) []election.Member {
 	priority, f := m.router.Snapshot().Priority, m.fitness.effective
-	self := m.x.withStatus(election.Member{
+	self := election.Member{
 		Address: m.source, Self: true, Priority: priority, State: m.state,
 		Fit: good(f, priority), Unfit: f.Reason, Code: f.Code, NoCandidate: m.fitness.noCandidate,
-	})
+	}
+	if m.x != nil {
+		self = m.x.own.withStatus(self)
+	}
 	return append([]election.Member{self}, m.roster.merge(now, m.cfg.Router.DownTimerAdverts, m.heard.report(nil, now))...)
 }

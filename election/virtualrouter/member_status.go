@@ -60,17 +60,3 @@ func silentNow(o *members.Member, adverts int, now time.Time) bool {
 	return f.State == vrrp.Active && f.Claims &&
 		now.Sub(o.Heard) > time.Duration(adverts+1)*f.Router.Interval
 }
-
-// withStatus adds what this node tells the others about itself.
-func (x *handoverProtocol) withStatus(self election.Member) election.Member {
-	if x == nil {
-		return self
-	}
-	if own := x.spread.set; own != nil {
-		own := *own
-		own.Fit, own.Every = x.m.fitness.takes(x.m.cfg.Router.Priority, x.m.stop != nil), x.members.Every()
-		self.Spread = &own
-	}
-	self.Speaks, self.Node, self.Software = true, x.cfg.Node, x.cfg.Software
-	return self
-}

@@ -34,33 +34,34 @@ type fall struct {
 
 // nodeGone takes in that the node of a holder is gone, as this node and another have found. A Backup takes over when its turn comes: the others have found
 // it in the same moment, or a little later.
-func (m *machine) nodeGone(g *pulse.Gone) {
+func (w *watch) nodeGone(g *pulse.Gone) {
+	m := w.m
 	if m.cfg.Members == nil || m.cfg.Members.Pulse == nil {
 		return // another entry goes by beats
 	}
 	source := g.Source.WithZone("")
-	if why := m.strangers(); why != "" {
+	if why := w.strangers(); why != "" {
 		m.say(slog.LevelInfo, "the node of the Active is gone, and the advertisements decide", "from", source.String(), "because", why)
 		return
 	}
 	if h := m.heard.findPlain(source); h != nil {
-		h.fall = fall{m.now, m.evidence(g)}
+		h.fall = fall{m.now, w.evidence(g)}
 	}
-	e := ending{source: source, at: g.Since, due: m.now.Add(m.turn(source, max(rankGap, 2*g.Wait))), node: true}
-	if m.follows(e) {
-		m.ending = e
-		m.judgeEnding()
+	e := ending{source: source, at: g.Since, due: m.now.Add(w.turn(source, max(rankGap, 2*g.Wait))), node: true}
+	if w.follows(e) {
+		w.ending = e
+		w.judgeEnding()
 	}
 }
 
-func (m *machine) evidence(g *pulse.Gone) string {
+func (w *watch) evidence(g *pulse.Gone) string {
 	said := fmt.Sprintf("no beat for %d ms, %d echoes unanswered", g.Silent.Milliseconds(), g.Echoes)
 	if g.Witness.IsValid() {
 		return said + ", while " + g.Witness.String() + " answers"
 	}
 	var by []string
 	for _, a := range g.Agreed {
-		by = append(by, named(election.Node{Address: a, Name: m.roster.nameOf(a)}))
+		by = append(by, named(election.Node{Address: a, Name: w.m.roster.nameOf(a)}))
 	}
 	return said + ", " + strings.Join(by, " and ") + " agreed"
 }
@@ -74,18 +75,19 @@ const (
 
 // judgeSilence lets the router go on whose timer has expired. A Backup that misses advertisements of an Active that beats waits until the lease of the last one
 // is over that may have been lost. Then it asks for the address: a kernel that answers has a lease, and that began with an advertisement which was lost, too.
-func (m *machine) judgeSilence() {
-	if m.waiting() || m.undecided() {
+func (w *watch) judgeSilence() {
+	m := w.m
+	if m.fitness.waiting() || m.hearing.undecided() {
 		return
 	}
-	bridged := m.bridged()
-	switch m.patient = bridged; {
+	bridged := w.bridged()
+	switch w.patient = bridged; {
 	case bridged.IsZero():
 		m.stepRouter(vrrp.Expired{})
 	case !bridged.After(m.now):
 		m.agenda.ask(question{m.cfg.Router.Addresses[0], ending{source: m.router.Snapshot().Followed, at: m.now}}, func(r response) {
 			if r.answered {
-				m.patient = m.now.Add(pulse.Every)
+				w.patient = m.now.Add(pulse.Every)
 				return
 			}
 			m.drain(true, func() { m.stepRouter(vrrp.Expired{}) }) // another one may have taken over meanwhile
@@ -95,9 +97,10 @@ func (m *machine) judgeSilence() {
 
 // bridged is until when the beats of the Active show that its advertisements were lost, and not missed: those that were due by its last beat have left, and a
 // lease began with each. It is in the past where none was, and zero for a Backup that has no reason to doubt that its Active is silent.
-func (m *machine) bridged() (until time.Time) {
+func (w *watch) bridged() (until time.Time) {
+	m := w.m
 	due, armed := m.router.Deadline()
-	if m.beat.IsZero() || !armed || due.After(m.now) || m.state != election.Backup || m.strangers() != "" {
+	if w.beat.IsZero() || !armed || due.After(m.now) || m.state != election.Backup || w.strangers() != "" {
 		return time.Time{}
 	}
 	s := m.router.Snapshot()
@@ -108,7 +111,7 @@ func (m *machine) bridged() (until time.Time) {
 	if silent := m.now.Sub(h.at); silent < leastMissed*s.ActiveAdverInterval || silent >= mostMissed*s.ActiveAdverInterval {
 		return time.Time{}
 	}
-	lost := (m.beat.Sub(h.at) - pulse.LeastWait) / s.ActiveAdverInterval // an advertisement may be a little late itself
+	lost := (w.beat.Sub(h.at) - pulse.LeastWait) / s.ActiveAdverInterval // an advertisement may be a little late itself
 	return due.Add(max(0, min(lost, mostMissed-3)) * s.ActiveAdverInterval)
 }
 
@@ -127,7 +130,8 @@ func (e *Elector) beat() time.Time {
 }
 
 // strangers is why this group is no group of members alone; empty if it is. With other routers the advertisements alone decide who takes over, and when.
-func (m *machine) strangers() string {
+func (w *watch) strangers() string {
+	m := w.m
 	stranger := func(a netip.Addr) bool { return !m.own(a) && !m.roster.has(a) }
 	if i := slices.IndexFunc(m.heard.list, func(h heard) bool { return stranger(h.source) }); i >= 0 {
 		return m.heard.list[i].source.String() + " advertises and is no member"
@@ -139,9 +143,9 @@ func (m *machine) strangers() string {
 }
 
 // pulse is what is to be told of this node: whether it holds the addresses, and whom it follows.
-func (m *machine) pulse() (holds bool, follows netip.Addr) {
-	s := m.router.Snapshot()
-	if s.State != vrrp.Backup || m.quiet {
+func (w *watch) pulse() (holds bool, follows netip.Addr) {
+	s := w.m.router.Snapshot()
+	if s.State != vrrp.Backup || w.m.quiet {
 		return s.State == vrrp.Active, netip.Addr{}
 	}
 	return false, s.Followed
@@ -152,7 +156,7 @@ func (e *Elector) tellPulse() {
 		return
 	}
 	e.mu.Lock()
-	holds, follows := e.machine.pulse()
+	holds, follows := e.machine.watch.pulse()
 	e.mu.Unlock()
 	e.cfg.Members.Pulse.Tell(holds && !e.out.unsent, follows) // beats are no better than the advertisements that the kernel refuses
 }
@@ -169,7 +173,7 @@ func (e *Elector) detector(s *election.Status) *election.Detector {
 	}
 	wait, why := e.cfg.Members.Pulse.State(s.Holder)
 	e.mu.Lock()
-	strangers := e.machine.strangers()
+	strangers := e.machine.watch.strangers()
 	e.mu.Unlock()
 	switch {
 	case strangers != "":

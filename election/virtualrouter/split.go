@@ -3,14 +3,11 @@ package virtualrouter
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/netip"
-	"time"
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/members"
-	"github.com/keepvip/keepvip/vrrp"
 )
 
 // actOnMembers are the reasons for which a member's message is refused that an operator has to do something about.
@@ -43,25 +40,6 @@ func (x *handoverProtocol) claimant() netip.Addr {
 		return list[0].Address
 	}
 	return netip.Addr{}
-}
-
-// noteClaims follows who claims the address, says what an operator has to know, once, and when it is over, and returns what is to
-// be done about those who do not claim it any more.
-func (x *handoverProtocol) noteClaims(now time.Time) (work []func()) {
-	claims := x.members.Claimants(now)
-	disclaimed, begun, over := x.claims.update(claims, routerOf(x.m.cfg.Router), x.m.state == election.Active)
-	for _, a := range disclaimed {
-		work = append(work, x.m.routerStep(vrrp.Disclaimed{Source: a}))
-	}
-	for _, s := range begun {
-		if left, ok := x.m.lines.May(x.m.now, "split", election.MostLines); ok {
-			x.agenda.act(split{s, left})
-		}
-	}
-	for _, s := range over {
-		x.m.say(slog.LevelInfo, "the split is over", "member", s.Address.String(), "node", s.Node)
-	}
-	return work
 }
 
 func splitWith(c *members.Claimant, own members.Router, active bool) election.Split {

@@ -57,7 +57,7 @@ func spreadOf(m *members.Member) *election.Spread {
 
 // wake wakes who spreads when a member is another one.
 func (x *handoverProtocol) wake(another bool) {
-	if another && x.spread.set != nil {
+	if another && x.own.spread.set != nil {
 		x.agenda.act(membersChanged{})
 	}
 }
