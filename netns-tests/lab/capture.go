@@ -16,7 +16,7 @@ import (
 // capture watches what nodes say at the switch: announcements and VRRP.
 type capture struct {
 	lab   *Lab
-	ports map[int]int // ifindex on the switch -> node
+	ports map[int]int // ifindex on the switch -> node, 0 if it belongs to another host
 	fd    int
 	stop  atomic.Bool
 	done  chan struct{}
@@ -57,7 +57,7 @@ func (l *Lab) startCapture(filter []bpf.Instruction, raw func(frame []byte, at t
 	if err := c.learnPorts(); err != nil {
 		return nil, err
 	}
-	var options []func(fd int) error
+	options := []func(fd int) error{incomingAlone}
 	if len(filter) > 0 {
 		options = append(options, attach(filter))
 	}
@@ -75,11 +75,11 @@ func (c *capture) learnPorts() error {
 		if err != nil {
 			return err
 		}
-		for _, n := range c.lab.Nodes {
-			for _, nic := range n.NICs {
-				i := slices.IndexFunc(links, func(l net.Interface) bool { return l.Name == nic.Port })
-				if i >= 0 {
-					c.ports[links[i].Index] = n.ID
+		for _, l := range links {
+			c.ports[l.Index] = 0
+			for _, n := range c.lab.Nodes {
+				if slices.ContainsFunc(n.NICs, func(nic NIC) bool { return nic.Port == l.Name }) {
+					c.ports[l.Index] = n.ID
 				}
 			}
 		}
@@ -134,11 +134,11 @@ func (c *capture) note(frame []byte, stamp time.Time, from unix.Sockaddr) {
 	}
 }
 
-// nodeAt is the node behind a port, 0 if it belongs to another host. A port
-// that is not known may be that of an interface made anew.
+// nodeAt is the node behind a port, 0 if it belongs to another host. A port that is not known may be that of an interface made anew. To ask
+// the kernel takes long while others change links, so it is asked once.
 func (c *capture) nodeAt(index int) int {
 	if _, known := c.ports[index]; !known {
-		c.ports[index] = 0 // asked for once only: clients send many frames
+		c.ports[index] = 0
 		_ = c.learnPorts()
 	}
 	return c.ports[index]
