@@ -31,12 +31,11 @@ func unreachedAt(t *testing.T, n *lab.Node) string {
 	return ""
 }
 
-// blockHolder has the firewall of the holder drop connections to the address from outside, once all members have reached it, and waits for what follows
-// from that. Where a busy machine moves the address meanwhile, it begins anew with the next holder.
-func blockHolder(t *testing.T, g *trial.Group, vip netip.Addr, follows func(holder *lab.Node) bool) *lab.Node {
+// blockHolder has the firewall of the holder drop what matches, once all members have reached it, and waits for what follows from that. Where a busy
+// machine moves the address meanwhile, it begins anew with the next holder.
+func blockHolder(t *testing.T, g *trial.Group, match string, follows func(holder *lab.Node) bool) *lab.Node {
 	t.Helper()
-	rule := fmt.Sprintf("table inet firewall { chain in { type filter hook input priority 0; iifname != lo %s daddr %s tcp dport 6443 drop; }; }",
-		map[bool]string{true: "ip", false: "ip6"}[vip.Is4()], vip)
+	rule := fmt.Sprintf("table inet firewall { chain in { type filter hook input priority 0; iifname != lo %s drop; }; }", match)
 	for range 10 {
 		holder := settled(t, g)
 		settleFor(12 * time.Second) // two looks
@@ -91,7 +90,8 @@ func TestHolderWhoseFirewallDropsTheAddressIsNamedAndGivesItAway(t *testing.T) {
 			cfg.Interval = time.Second
 			g := open(t, cfg)
 			moves := !c.raft // else those that look say so, and nobody moves it
-			holder := blockHolder(t, g, c.vip, func(holder *lab.Node) bool {
+			match := fmt.Sprintf("%s daddr %s tcp dport 6443", map[bool]string{true: "ip", false: "ip6"}[c.vip.Is4()], c.vip)
+			holder := blockHolder(t, g, match, func(holder *lab.Node) bool {
 				if moves {
 					return strings.Contains(g.Daemon(holder).Log(), "members cannot connect to the address here")
 				}

@@ -87,6 +87,27 @@ func TestSpreadMemberThatPacketsDoNotReach(t *testing.T) {
 	}
 }
 
+// The holder's own firewall drops the port at which it takes its share: by its own word, and by its own tables, it is fit. The members say that they do not
+// reach it, and a node that they do reach takes over, and sends it no connections.
+func TestSpreadHolderWhoseServiceIsNotReachedGivesTheAddressAway(t *testing.T) {
+	t.Parallel()
+	for _, masquerade := range []bool{false, true} {
+		t.Run(fmt.Sprintf("masquerade %v", masquerade), func(t *testing.T) {
+			t.Parallel()
+			s := openSpread(t, trial.SpreadConfig{V4: true, Interval: time.Second, Product: trial.WithSpread{Masquerade: masquerade}})
+			victim := blockHolder(t, s.Group, fmt.Sprintf("tcp dport %d", trial.SpreadTarget), func(holder *lab.Node) bool {
+				return strings.Contains(s.Daemon(holder).Log(), "members cannot connect to the address here")
+			})
+			served := func() bool {
+				h := s.Holders()
+				got, err := s.Lab.Sample(s.Lab.Client.Namespace, s.Targets()[0], 60)
+				return len(h) == 1 && h[0] != victim && err == nil && len(got.Failures) == 0 && got.ByNode[victim.Label] == 0 && len(got.ByNode) == 2
+			}
+			require.True(t, eventually(t, 20*time.Second, "the others serve all clients", served), s.Tables())
+		})
+	}
+}
+
 // A service that has ended on one member takes nothing from that member's other ports, and no connection to its own port fails.
 func TestSpreadPortThatFailsOnOneMember(t *testing.T) {
 	t.Parallel()

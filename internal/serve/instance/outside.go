@@ -24,9 +24,9 @@ const (
 
 // Outside looks at the addresses from this node while another one holds them.
 type Outside struct {
-	// Connect connects to the addresses from an own address at p. why is why clients from there would not be served; empty: they would. known tells
-	// that it has found that out. It returns soon after its context has ended.
-	Connect func(ctx context.Context, p Place) (why string, known bool)
+	// Connect connects from an own address at p to the addresses, which the holder has. why is why clients from there would not be served; empty: they
+	// would. known tells that it has found that out. It returns soon after its context has ended.
+	Connect func(ctx context.Context, p Place, holder election.Member) (why string, known bool)
 	// Sure tells that clients connect at that port. Otherwise it is only that of a check, and nothing is said before a look has come through.
 	Sure bool
 	// Beats is how many beats there are between two looks; 0 counts as 1.
@@ -71,11 +71,11 @@ func (o *outside) look(ctx context.Context, now time.Time) {
 		return
 	}
 	holder := heldOutside(&v, s)
-	if holder != o.holder {
-		o.holder, o.failed = holder, 0
+	if holder.Address != o.holder {
+		o.holder, o.failed = holder.Address, 0
 		o.tell(&v, "")
 	}
-	if !holder.IsValid() || o.busy {
+	if !holder.Address.IsValid() || o.busy {
 		return
 	}
 	if o.failed > 0 || len(s.Outside) > 0 || lookTurn(s.Members, now, max(at.Beats, 1), v.cfg.VIP.Addresses) {
@@ -84,16 +84,17 @@ func (o *outside) look(ctx context.Context, now time.Time) {
 		go func() {
 			ctx, cancel := context.WithTimeout(ctx, outsideTime)
 			defer cancel()
-			why, known := at.Connect(ctx, place)
-			results <- outsideLook{holder, why, known}
+			why, known := at.Connect(ctx, place, holder)
+			results <- outsideLook{holder.Address, why, known}
 		}()
 	}
 }
 
-// heldOutside is the holder to look at: another node that is heard, and says of itself that it serves well. What is wrong with others is named already.
-func heldOutside(v *view, s election.Status) netip.Addr {
+// heldOutside is the holder to look at: another node that is heard, and says of itself that it serves well; the zero Member: there is none. What is wrong
+// with others is named already.
+func heldOutside(v *view, s election.Status) election.Member {
 	if v.role != election.Standby || s.State != election.Backup {
-		return netip.Addr{}
+		return election.Member{}
 	}
 	for _, m := range s.Members {
 		well := m.Fit && m.Unfit == "" && !m.Draining
@@ -101,10 +102,10 @@ func heldOutside(v *view, s election.Status) netip.Addr {
 			well = m.Priority > 1
 		}
 		if m.Address == s.Holder && !m.Self && !m.Silent && m.State == election.Active && well {
-			return m.Address
+			return m
 		}
 	}
-	return netip.Addr{}
+	return election.Member{}
 }
 
 // lookTurn tells whether it is this node's turn: two of those that do not hold the addresses look at a time. Entries of which there are many look in

@@ -19,16 +19,18 @@ var nodeC = netip.MustParseAddr("10.77.0.13")
 
 // visitor connects as the test says.
 type visitor struct {
-	mu    sync.Mutex // guards what follows
-	why   string
-	known bool
-	looks int
+	mu     sync.Mutex // guards what follows
+	why    string
+	known  bool
+	looks  int
+	holder netip.Addr
 }
 
-func (c *visitor) Connect(context.Context, Place) (string, bool) {
+func (c *visitor) Connect(_ context.Context, _ Place, holder election.Member) (string, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.looks++
+	c.holder = holder.Address
 	return c.why, c.known
 }
 
@@ -36,6 +38,12 @@ func (c *visitor) set(why string, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.why, c.known, c.looks = why, known, 0
+}
+
+func (c *visitor) visited() netip.Addr {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.holder
 }
 
 func (c *visitor) count() int {
@@ -70,6 +78,7 @@ func TestHolderThatIsNotReachedFromOutsideIsNamed(t *testing.T) {
 	looking(t, false, func(t *testing.T, b *bench, e *fakeElector, c *visitor) {
 		time.Sleep(3 * beatEvery)
 		assert.Zero(t, e.told())
+		assert.Equal(t, nodeB, c.visited())
 		assert.Empty(t, b.Status()[0].Unreached)
 
 		c.set("10.77.0.100:6443 does not answer", true)
