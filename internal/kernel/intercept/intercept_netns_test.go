@@ -250,6 +250,7 @@ func TestDatagrams(t *testing.T) {
 	for range 30 {
 		c, err := net.Dial("udp", "10.1.0.100:9443")
 		require.NoError(t, err)
+		defer c.Close() // at the end: a port that is used again belongs to the flow before
 		for range 2 {
 			_, err = c.Write([]byte("x"))
 			require.NoError(t, err)
@@ -259,7 +260,6 @@ func TestDatagrams(t *testing.T) {
 			require.NoError(t, err)
 			got[b[0]]++
 		}
-		_ = c.Close()
 	}
 	assert.Equal(t, map[byte]int{'0': 20, '1': 20, '2': 20}, got)
 	ended, err := l.table.Destroy(netip.MustParseAddr("10.1.0.5"))
