@@ -18,7 +18,7 @@ func newHandover() *cobra.Command {
 		Args:  arguments("NAME", 0, anyNumber),
 		Short: "Pass the address on to another node, without loss",
 		Long: "Passes the named virtual addresses, or all that this node holds, on to another node, and returns when that node\n" +
-			"has announced them. With preemption and the highest priority this node asks for them again at once: drain it instead." + exitCodes,
+			"has announced them. With preemption and the highest priority this node asks for them again immediately: drain it instead." + exitCodes,
 	}
 	to := cmd.Flags().String("to", "", "the node, by its name or address; without it the fittest")
 	timeout := cmd.Flags().Duration("timeout", 10*time.Second, "how long it may take")

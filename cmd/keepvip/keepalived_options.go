@@ -29,7 +29,7 @@ var keepalivedOptions = []keepalivedOption{
 	{"log-detail", "D", "", needless, "each change of state is logged with its reason; KEEPVIP_LOG_LEVEL=debug says more"},
 	{"log-facility", "S", "NAME", ignored, "keepvip does not write to syslog: standard error is for whoever starts it to keep"},
 	{"log-file", "g", "FILE", honoured, "add the log to a file, and with --no-syslog to nothing else"},
-	{"flush-log-file", "", "", needless, "each line is written at once"},
+	{"flush-log-file", "", "", needless, "each line is written immediately"},
 	{"no-syslog", "G", "", honoured, "with --log-file leave standard error alone; keepvip never writes to syslog"},
 	{"release-vips", "X", "", needless, "keepvip takes its addresses away when it stops"},
 	{"dont-release-vrrp", "V", "", ignored, "keepvip takes its addresses away when it stops, because nobody would answer for them by right"},

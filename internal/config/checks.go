@@ -37,7 +37,7 @@ type ListedCheck struct {
 	Number     bool          // file: the number in it times Weight is added to the priority
 	Initial    int           // file: what counts of a Number until the file is there for the first time
 	Process    string        // process: the name of its program
-	Quorum     int           // process: how many have to run; 0: one, whose end is seen at once
+	Quorum     int           // process: how many have to run; 0: one, whose end is seen immediately
 	QuorumMax  int           // process: how many may run
 	Arguments  []string      // process: the arguments of those that count; nil: any
 	Match      argumentsMatch
@@ -187,7 +187,7 @@ func listedOptions() []Option {
 		},
 		{
 			Key: at("watch"), Default: "true",
-			Help:    "https, http, tcp, process: keep one idle connection, or a handle on the process, whose end asks for a probe at once",
+			Help:    "https, http, tcp, process: keep one idle connection, or a handle on the process, whose end asks for a probe immediately",
 			binding: one(boolean(), func(t target) *bool { return &t.check.Watch }),
 		},
 		{
@@ -277,7 +277,7 @@ func listedOptions() []Option {
 		},
 		{
 			Key: at("quorum"), Default: "0",
-			Help:    "process: how many such processes have to run; they are counted at each probe, and too few are counted by fall; 0: one, whose end is seen at once",
+			Help:    "process: how many such processes have to run; they are counted at each probe, and too few are counted by fall; 0: one, whose end is seen immediately",
 			binding: one(number(0, MostProcesses), func(t target) *int { return &t.check.Quorum }),
 		},
 		{

@@ -66,7 +66,7 @@ const checksNote = "`checks` is a list in place of `check`, in the file only; `c
 
 const hooksNote = "`hooks` is a list of programs that are run when this node's part in the election of the entry changes, in the file only.\n" +
 	"[hooks.md](hooks.md) says when, with what, and how keepalived's scripts go on working. Every change is taken over live; a hook that a reload\n" +
-	"adds is told the present state at once."
+	"adds is told the present state immediately."
 
 const portsNote = "`spread.ports` is a list, in the file only. Ports that are not in it are served by the holder alone. Without it the port of the check is\n" +
 	"spread, as it is. Every change is taken over live."

@@ -133,7 +133,7 @@ func vipOptions() []Option {
 		},
 		{
 			Key: "vips[].vrrp.owner", Flag: "owner", Default: "false", Reload: live,
-			Help:    "This node is the address owner: priority 255, Active at once when it starts, above all others; on one node at most (RFC 9568 section 8.3.2)",
+			Help:    "This node is the address owner: priority 255, Active immediately when it starts, above all others; on one node at most (RFC 9568 section 8.3.2)",
 			binding: one(boolean(), func(t target) *bool { return &t.vip.VRRP.Owner }),
 		},
 		{
@@ -198,7 +198,7 @@ func vipOptions() []Option {
 		},
 		{
 			Key: "vips[].announce.repeat", Flag: "announce-repeat", Default: "6", Reload: live,
-			Help:    "How many announcements the first burst has: the first at once, the sixth after 1.5 s",
+			Help:    "How many announcements the first burst has: the first immediately, the sixth after 1.5 s",
 			binding: one(number(1, mostAnnouncements), func(t target) *int { return &t.vip.Announce.Repeat }),
 		},
 		{

@@ -41,7 +41,7 @@ func cluster() []Entry {
 		{
 			ExternalUnanswered, "external-unanswered", "The mode is external, and nobody answers where clients are sent: the name has no address, or nothing takes connections there.",
 			"Look at `keepvip endpoint`, at the name server, and at the balancer and what it says of the nodes.",
-			"Mend the balancer or `externalAddress`, or set `mode: internal` to have the nodes serve the address.",
+			"Repair the balancer or `externalAddress`, or set `mode: internal` to have the nodes serve the address.",
 		},
 		{
 			ExternalStillHeld, "external-still-held", "The mode is external, and a host still answers for the address that the nodes would hold.",

@@ -32,18 +32,18 @@ func holdChecks() []Entry {
 			"Look at the process that the check asks, as the apiserver: whether it runs and on which port.", "Start it, or repair the check's URL.",
 		},
 		{
-			CheckStatus, "check-status", "What the check asks answers with a status that is not a success, such as 500 or 403.",
+			CheckStatus, "check-status", "The checked service answers with a status that is not a success, such as 500 or 403.",
 			"Look at the answer: curl the URL of the check on this node, for the apiserver with ?verbose.",
-			"Mend what the answer names. With 401 or 403 give the check credentials, or let the path be read without them.",
+			"Repair what the answer names. With 401 or 403 give the check credentials, or let the path be read without them.",
 		},
 		{
-			CheckTimeout, "check-timeout", "What the check asks did not answer in time.",
+			CheckTimeout, "check-timeout", "The checked service did not answer in time.",
 			"Look at how far the exchange came (connecting, the TLS handshake, the answer), and at the load of this node.",
-			"Mend what hangs. If it only is slow, give the check a longer timeout.",
+			"Repair what hangs. If it only is slow, give the check a longer timeout.",
 		},
 		{
-			CheckCut, "check-cut", "What the check asks took the connection and cut it before it had answered.",
-			"Look at whether the process crashes or restarts.", "Mend the process.",
+			CheckCut, "check-cut", "The checked service took the connection and cut it before it had answered.",
+			"Look at whether the process crashes or restarts.", "Repair the process.",
 		},
 		{
 			CheckTLS, "check-tls", "The certificate of what the check asks is not trusted, or it speaks no TLS.",
@@ -51,12 +51,12 @@ func holdChecks() []Entry {
 			"Give the check the CA and the name of that server, or renew the certificate.",
 		},
 		{
-			CheckLeaving, "check-leaving", "What the check asks says that it is shutting down.",
+			CheckLeaving, "check-leaving", "The checked service says that it is shutting down.",
 			"Look at who restarts it.", "Nothing has to be done: the address comes back or stays where it is when it has started.",
 		},
 		{
 			CheckFailed, "check-failed", "A check of this node fails: a program, a file, a process, an interface, a gateway or an answer that cannot be read.",
-			"Look at the check in the status: it says which one and why.", "Mend what the check is about, or the check.",
+			"Look at the check in the status: it says which one and why.", "Repair what the check is about, or the check.",
 		},
 		{
 			CheckUnknown, "check-unknown", "A check of this node has no result yet, so the node comes last in the election.",
@@ -64,7 +64,7 @@ func holdChecks() []Entry {
 		},
 		{
 			CheckWeight, "check-weight", "A check with a weight lowers the priority of this node.",
-			"Look at the checks and the priority in the status.", "Mend what the check is about, or give the check another weight.",
+			"Look at the checks and the priority in the status.", "Repair what the check is about, or give the check another weight.",
 		},
 	}
 }
@@ -94,15 +94,15 @@ func holdOthers() []Entry {
 		},
 		{
 			BindRefused, "bind-refused", "The kernel of this node refused to bind the address, so the node gave it up and comes last for a while.",
-			"Look at the error in the log of this node.", "Mend what the error names. The node tries again by itself.",
+			"Look at the error in the log of this node.", "Repair what the error names. The node tries again by itself.",
 		},
 		{
 			GroupUnfit, "group-unfit", "Another address of the same group could not be held here, so none of the group is.",
-			"Look at the other address of the group in the status of this node.", "Mend what the reason names.",
+			"Look at the other address of the group in the status of this node.", "Repair what the reason names.",
 		},
 		{
 			NotInElection, "not-in-election", "Another address of the same group is not in its election on this node, so none of the group is held here.",
-			"Look at the status of the other addresses of the group.", "Mend what keeps the other address out.",
+			"Look at the status of the other addresses of the group.", "Repair what keeps the other address out.",
 		},
 	}
 }

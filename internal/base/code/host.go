@@ -44,11 +44,11 @@ func hostRun() []Entry {
 		{
 			FenceLost, "fence-lost", "The fence, by which the kernel silences a dead holder, is not in place on this node, or was not for a moment of the last day.",
 			"Look at the fence in the status, and at nft list ruleset.",
-			"Mend what the reason names: a kernel without nftables, or before Linux 6.9 a program that flushes the whole ruleset, such as the start of a firewall.",
+			"Repair what the reason names: a kernel without nftables, or before Linux 6.9 a program that flushes the whole ruleset, such as the start of a firewall.",
 		},
 		{
 			LeaseLapsed, "lease-lapsed", "The lease of this node was over, so its kernel silenced the address although the node is the holder.",
-			"Look at the log of this node, at its load and at its clock.", "Mend what kept the lease from being renewed.",
+			"Look at the log of this node, at its load and at its clock.", "Repair what kept the lease from being renewed.",
 		},
 		{
 			NotSent, "not-sent", "The advertisements of this node do not leave it, so its lease is not renewed and it does not answer.",
@@ -78,7 +78,7 @@ func hostRun() []Entry {
 		},
 		{
 			ResourceMissing, "resource-missing", "The host refused what keepvip needs to serve the address.",
-			"Look at the error in the reason.", "Mend what the error names. The node tries again by itself.",
+			"Look at the error in the reason.", "Repair what the error names. The node tries again by itself.",
 		},
 	}
 }

@@ -20,7 +20,7 @@ func hostFiles() []Entry {
 			"Make room at the path or on its disk. keepvip tries again by itself, unless the file holds something that is not its own.",
 		},
 		{
-			MembersUnheard, "members-unheard", "Another program has the UDP port of the members' messages, so this node takes part by VRRP alone.",
+			MembersUnheard, "members-unheard", "Another program has the UDP port of the members' messages, so this node takes part with VRRP alone.",
 			"Look at `ss -ulnp`, which names the program.",
 			"Stop the program. keepvip hears the members within seconds by itself. Another `port` has to be the same on all nodes.",
 		},

@@ -29,7 +29,7 @@ func hostPaths() []Entry {
 			"Let protocol 112 in on the interface of the address.",
 		},
 		{
-			MembersInDropped, "members-in-dropped", "The members' messages arrive and a rule of this host drops them: the address moves by VRRP alone.",
+			MembersInDropped, "members-in-dropped", "The members' messages arrive and a rule of this host drops them: the address moves with VRRP alone.",
 			"Look at `nft list ruleset` and `iptables -S INPUT`.",
 			"Let UDP port 9646 (`port`) in on the interface of the address.",
 		},

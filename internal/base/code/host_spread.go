@@ -40,7 +40,7 @@ func hostSpread() []Entry {
 		{
 			NotSpread, "not-spread", "Connections are not spread over the members as they should be: the holder serves them, or members disagree about who does.",
 			"Look at keepvip spread on this node for the reason.",
-			"Mend what the reason names: a kernel without a module, a program that takes nftables tables away, or members that are not heard.",
+			"Repair what the reason names: a kernel without a module, a program that takes nftables tables away, or members that are not heard.",
 		},
 		{
 			TooManyMembers, "too-many-members", "More members spread an address than a table has room for, which is seven: the others get no connections.",
@@ -56,7 +56,7 @@ func hostSpread() []Entry {
 			NotFollowed, "not-followed",
 			"Connections of a host that runs keepvip follow are not sent straight to the members: they go to the virtual address, or to members known before.",
 			"Look at keepvip status on that host: PROBLEM is what its kernel refuses, WIRE that no member is fit or reached, NOBODY that no member answers.",
-			"Mend what it names. Where nobody answers, let UDP port 9646 pass, and compare the followers' key with the members' (docs/followers.md).",
+			"Repair what it names. Where nobody answers, let UDP port 9646 pass, and compare the followers' key with the members' (docs/followers.md).",
 		},
 		{
 			NotListening, "not-listening",

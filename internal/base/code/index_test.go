@@ -41,10 +41,22 @@ func index() string {
 			last = e.Code[2]
 			fmt.Fprintf(b, "\n## KV%cxx: %s\n", last, titles(last))
 		}
-		fmt.Fprintf(b, "\n### %s %s\n\n%s\n\n- %s\n- %s\n", e.Code, e.Name, e.Means, e.Look, e.Remedy)
+		fmt.Fprintf(b, "\n### %s %s\n\n%s\n%s%s", e.Code, e.Name, fold("", e.Means), fold("- ", e.Look), fold("- ", e.Remedy))
 	}
 	b.WriteByte('\n')
 	return b.String()
+}
+
+// fold is a paragraph, or an item of a list, in lines of at most 120 columns.
+func fold(mark, text string) string {
+	line, out := mark, ""
+	for i, word := range strings.Fields(text) {
+		if i > 0 && len([]rune(line+word)) > 120 {
+			out, line = out+strings.TrimRight(line, " ")+"\n", strings.Repeat(" ", len(mark))
+		}
+		line += word + " "
+	}
+	return out + strings.TrimRight(line, " ") + "\n"
 }
 
 func titles(digit byte) string {

@@ -26,7 +26,7 @@ func raft() []Entry {
 		},
 		{
 			MajorityLost, "majority-lost", "This node led, and a majority did not answer it in time, so its lease was over.",
-			"Look at the link of this node, and at its load.", "Mend what kept the members from answering.",
+			"Look at the link of this node, and at its load.", "Repair what kept the members from answering.",
 		},
 		{
 			Elected, "elected", "A majority of the members elected this node, and follows it.",
@@ -45,7 +45,7 @@ func raft() []Entry {
 		},
 		{
 			LeaderOut, "leader-out", "This node leads and is not able to hold the address. It passes leadership on as soon as another member can take it.",
-			"Look at the reason: it says what keeps the node out.", "Mend what the reason names.",
+			"Look at the reason: it says what keeps the node out.", "Repair what the reason names.",
 		},
 		{
 			LeaderWaits, "leader-waits", "This node leads, and waits for a moment before it takes the address.",

@@ -30,7 +30,7 @@ func routes() []Entry {
 			"Look at the status of the other nodes, and at the routes on the router.", "Nothing has to be done.",
 		},
 		{
-			NoTranslation, "no-translation", "What clients send to the address cannot be translated to this node's own address, so this node announces no route.",
+			NoTranslation, "no-translation", "Packets of clients to the address cannot be translated to this node's own address, so this node announces no route.",
 			"Look at the reason: it has the answer of the kernel, or the family in which this node has no own address.",
 			"Load the kernel's nf_tables and nft_nat, or give the node an address of that family.",
 		},

@@ -51,9 +51,9 @@ func transition() []Entry {
 			"Set vrrp.preempt to false on all nodes if an address should stay where it is.",
 		},
 		{
-			HigherAddress, "higher-address", "Two nodes of equal priority held the address at once. The one with the greater own address kept it.",
+			HigherAddress, "higher-address", "Two nodes of equal priority held the address at the same time. The one with the greater own address kept it.",
 			"Look at why the two did not hear each other before: a partition, a filter or a host that stood still.",
-			"Mend the path between the two nodes.",
+			"Repair the path between the two nodes.",
 		},
 		{
 			HolderHeard, "holder-heard", "Another node is heard as the holder, and nobody was heard before.",
@@ -73,7 +73,7 @@ func transition() []Entry {
 		},
 		{
 			Group, "group", "Another address of the same group is not held by this node, and the addresses of a group stay together.",
-			"Look at the status of the other addresses of the group.", "Mend what keeps the other address away.",
+			"Look at the status of the other addresses of the group.", "Repair what keeps the other address away.",
 		},
 		{
 			Reconfigured, "reconfigured", "A reload changed what needs a new election, so the election of this address began anew.",

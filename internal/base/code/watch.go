@@ -41,7 +41,7 @@ func holdWatched() []Entry {
 		{
 			CheckFlaps, "check-flaps", "A health check goes from good to bad and back, so it takes longer each time until it counts as healthy.",
 			"Look at the reasons of the check in the status and in the log of that node.",
-			"Mend the service, or give the check a longer timeout if the service is only slow.",
+			"Repair the service, or give the check a longer timeout if the service is only slow.",
 		},
 		{
 			CertificateExpires, "certificate-expires", "A certificate of this node expires within 14 days. From then on it is refused: clients refuse the service that shows it, or a service refuses the client.",
@@ -71,7 +71,7 @@ func wireWatched() []Entry {
 		{
 			NoHolder, "no-holder", "No node holds the address, as far as all nodes say.",
 			"Look at the status on each node: it says what keeps the node from holding the address.",
-			"Follow the remedy of the code that each node shows. One node that holds the address is enough.",
+			"Follow the remedy of the code that each node shows. A single node that holds the address is enough.",
 		},
 		{
 			NobodyElse, "nobody-else", "No other node could take the address: the next fault takes it away.",
@@ -100,6 +100,6 @@ func hostWatched() []Entry {
 	return []Entry{{
 		ReloadRefused, "reload-refused", "The last reload was refused: the former configuration goes on, and the file says something else.",
 		"Look at the configuration in the status of this node: it has the reasons, with file and line.",
-		"Mend the file and reload again.",
+		"Repair the file and reload again.",
 	}}
 }

@@ -29,7 +29,7 @@ func wireHosts() []Entry {
 	return []Entry{
 		{
 			DuplicateAddress, "duplicate-address", "A host outside the election answers for the address, or claims it.",
-			"Look at CONFLICT in the status: it has the MAC address of that host, and what it sends by VRRP.",
+			"Look at CONFLICT in the status: it has the MAC address of that host, and what it sends with VRRP.",
 			"Take the address off that host, or stop its keepalived or kube-vip. The host of an FRR that is Backup answers, too, unless net.ipv4.conf.IFACE.arp_ignore is 1 there.",
 		},
 		{
@@ -47,7 +47,7 @@ func wireHosts() []Entry {
 		},
 		{
 			Rival, "rival", "Another node advertised as the holder while this node held the address.",
-			"Look at the members in the status, and at the path between the two nodes.", "Mend the path between the two nodes.",
+			"Look at the members in the status, and at the path between the two nodes.", "Repair the path between the two nodes.",
 		},
 		{
 			MemberSilent, "member-silent", "Nothing is heard of a member any more.",
@@ -106,11 +106,11 @@ func wireRefused() []Entry {
 		},
 		{
 			Malformed, "malformed", "Packets are refused because they are not as the standard has them: hop limit, length, checksum or type.",
-			"Look at REJECTED in the status: it names the sender and what is wrong.", "Mend the sender, or what changes its packets on the way.",
+			"Look at REJECTED in the status: it names the sender and what is wrong.", "Repair the sender, or what changes its packets on the way.",
 		},
 		{
 			SocketUnread, "socket-unread", "The socket for advertisements cannot be read, so nobody is heard on this interface.",
-			"Look at the error in REJECTED of the status.", "Mend what the error names.",
+			"Look at the error in REJECTED of the status.", "Repair what the error names.",
 		},
 	}
 }

@@ -28,9 +28,9 @@ func wireCauses() []Entry {
 		},
 		{
 			ForwardedLate, "forwarded-late", "This node took the address as nobody was heard since its start, though another node held it all the time.",
-			"Look at whether the port of the switch forwards at once: spanning tree and LACP hold a new link back for some seconds.",
+			"Look at whether the port of the switch forwards immediately: spanning tree and LACP hold a new link back for some seconds.",
 			"Set vrrp.bootDelay or vrrp.startupDelay to longer than the port takes, or vrrp.preemptDelay or vrrp.preempt: false for the time after. " +
-				"Or have the switch forward at once, as by PortFast.",
+				"Or have the switch forward immediately, as by PortFast.",
 		},
 		{
 			AddressesVary, "addresses-vary", "A member of this election advertises other addresses with the same VRID, as during a change that goes from node to node.",

@@ -147,7 +147,7 @@ func proberOf(v config.VIP, h config.ListedCheck, cfg health.Config, near neighb
 	return nil, fmt.Errorf("no check of kind %q", h.Kind)
 }
 
-// processes is the prober of processes that are counted; nil where one is looked for, whose end is seen at once.
+// processes is the prober of processes that are counted; nil where one is looked for, whose end is seen immediately.
 func processes(h config.ListedCheck) health.Prober {
 	if h.Quorum == 0 && h.QuorumMax == config.MostProcesses && h.Arguments == nil {
 		return nil

@@ -38,7 +38,7 @@ func rootKeywords() map[string]keyword[reader] {
 		"garp_group":          {block: true, note: "keepvip paces its announcements itself"},
 		"linkbeat_interfaces": {block: true, note: "keepvip sees the state of links by netlink, and does not poll", code: CodeUnsupported},
 		"interface_up_down_delays": {
-			block: true, note: "keepvip acts on a link that is down at once", code: CodeUnsupported,
+			block: true, note: "keepvip acts on a link that is down immediately", code: CodeUnsupported,
 		},
 		"net_namespace":      {words: 2, note: "start keepvip inside the namespace instead (ip netns exec, or the unit's NetworkNamespacePath)", code: CodeUnsupported},
 		"net_namespace_ipvs": {note: noteLVS, code: codeNotVRRP},

@@ -41,7 +41,7 @@ spec:
 	// kube-vip.yaml:7: changed: image ghcr.io/kube-vip/kube-vip:v1.0.0: keepvip's image (--image)
 	// kube-vip.yaml:10: carried over: vip_arp true: gratuitous ARP and unsolicited neighbour advertisements, the first one when the address is bound
 	// kube-vip.yaml:11: carried over: cp_enable true: the address of the control plane is what keepvip keeps
-	// kube-vip.yaml:12: changed: vip_leaderelection true: the nodes elect among themselves, by VRRP and without the apiserver
+	// kube-vip.yaml:12: changed: vip_leaderelection true: the nodes elect among themselves, with VRRP and without the apiserver
 	// kube-vip.yaml:13: carried over: vip_interface eth0: --interface=eth0
 	// kube-vip.yaml:14: carried over: address 10.0.0.100: --vip=10.0.0.100
 }

@@ -60,8 +60,8 @@ var table = []row{
 	{env: envFile, flag: "config-file", field: "configfile"},
 
 	// The election.
-	{env: "vip_leaderelection", flag: "leaderElection", field: "enableleaderelection", isSwitch: true, fate: Changed, why: "the nodes elect among themselves, by VRRP and without the apiserver"},
-	{env: "leaderElectionType", flag: "leaderElectionType", field: "leaderelectiontype", fate: Changed, why: "the nodes elect among themselves, by VRRP and without etcd"},
+	{env: "vip_leaderelection", flag: "leaderElection", field: "enableleaderelection", isSwitch: true, fate: Changed, why: "the nodes elect among themselves, with VRRP and without the apiserver"},
+	{env: "leaderElectionType", flag: "leaderElectionType", field: "leaderelectiontype", fate: Changed, why: "the nodes elect among themselves, with VRRP and without etcd"},
 	{env: "vip_leaseduration", flag: "leaseDuration", field: "leaseduration", fate: Changed, why: noLease},
 	{env: "vip_renewdeadline", flag: "leaseRenewDuration", field: "renewdeadline", fate: Changed, why: noLease},
 	{env: "vip_retryperiod", flag: "leaseRetry", field: "retryperiod", fate: Changed, why: noLease},

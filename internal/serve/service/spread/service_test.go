@@ -219,7 +219,7 @@ func TestServiceMemberThatIsAboutToSpreadKeeps(t *testing.T) {
 	inBubble(t, config(), func(t *testing.T, b *bench) {
 		b.host.set(addr(12), true)
 		b.elector.set(election.Member{Address: addr(12), Speaks: true})
-		b.elector.set(election.Member{Address: addr(13)}) // by VRRP alone
+		b.elector.set(election.Member{Address: addr(13)}) // with VRRP alone
 		b.begin()
 		time.Sleep(settle)
 		assert.Equal(t, map[string]int{"10.77.0.11 fit": 120, "10.77.0.12 keeps": 0}, b.shares())

@@ -50,7 +50,7 @@ func (k *check) reverse() {
 }
 
 // atOnce is why one result is enough.
-var atOnce = source{why: "keepalived acts at once"}
+var atOnce = source{why: "keepalived acts immediately"}
 
 // counts are rise and fall, where they are not keepvip's defaults. The end of a process is definite, unless it is what is good.
 func (k *check) counts() []field {

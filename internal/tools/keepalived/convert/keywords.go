@@ -24,7 +24,7 @@ const (
 	noRoutes     = "keepvip moves addresses, and neither routes nor rules"
 	routesRemedy = "set them on all nodes in the host's network configuration, or by a hook (docs/hooks.md has a recipe), and take them out of this file for the conversion"
 	noBFD        = "keepvip has no BFD: without it the address moves later or not at all"
-	noAnnounce   = "keepvip announces at once after an advertisement of a rival, and once an interval until none has been heard for three"
+	noAnnounce   = "keepvip announces immediately after an advertisement of a rival, and once an interval until none has been heard for three"
 )
 
 func refused(text, remedy string) fate {
@@ -51,7 +51,7 @@ var fates = map[fate]string{
 
 	warned("keepvip tells nobody of an advertisement of lower priority: it answers it", "watch keepvip_rivals_total"):                                      "notify_master_rx_lower_pri",
 	warned("keepvip is no load balancer", "keep keepalived for the virtual servers, with only these blocks (keepalived --check), or put HAProxy in front"): "virtual_server_group",
-	warned("keepvip looks at a link by netlink, and acts at once", ""):                                                                                     "linkbeat_use_polling linkbeat_interfaces interface_up_down_delays",
+	warned("keepvip looks at a link by netlink, and acts immediately", ""):                                                                                 "linkbeat_use_polling linkbeat_interfaces interface_up_down_delays",
 
 	noted("keepvip shows the host's name"): "router_id",
 	noted(noAnnounce):                      `garp_lower_prio_delay garp_lower_prio_repeat vrrp_garp_lower_prio_delay vrrp_garp_lower_prio_repeat`,

@@ -48,7 +48,7 @@ func (c checking) script(t keepalived.Tracked) *check {
 			k.set("process", program, from)
 			k.set("quorum", 1, source{why: "looked for at each interval, and counted by rise and fall"})
 			c.changed(from.at, fmt.Sprintf("%s becomes a check of kind process: keepvip itself looks for %s, at the same interval and with the same rise and fall", s.Name, program),
-				"remove quorum, and keepvip sees the end of the program at once, also that of one that is only started anew")
+				"remove quorum, and keepvip sees the end of the program immediately, also that of one that is only started anew")
 		} else if address := asksForPort(s.Command); address != "" {
 			k.kind = "tcp"
 			k.set("address", address, from)
