@@ -135,8 +135,9 @@ func (l *leaving) want(h *handover) {
 	l.pass(h)
 }
 
+// pass begins a handover that nothing speaks against.
 func (l *leaving) pass(h *handover) {
-	l.begin(h)
+	l.handover = h
 	m := l.x.m
 	m.agenda.first(m.fitness.fit, l.x.tell, func() {
 		h.taker = l.x.members.Successors(m.now)
@@ -166,13 +167,13 @@ func (x *handoverProtocol) conclude() {
 	}
 }
 
-// answer answers, and makes the node as fit as it is.
+// answer ends the handover, if there is one: it tells how that has ended, and makes the node as fit as it is.
 func (l *leaving) answer(err error) {
-	h := l.finish()
-	if h == nil {
+	if l.handover == nil {
 		return
 	}
-	l.x.agenda.act(answer{h, err})
+	l.x.agenda.act(answer{l.handover, err})
+	l.handover = nil
 	if !l.departs() {
 		l.x.agenda.first(l.x.m.fitness.fit)
 	}

@@ -17,16 +17,6 @@ type leaving struct {
 	why      stop
 }
 
-// begin begins a handover.
-func (l *leaving) begin(h *handover) { l.handover = h }
-
-// finish ends the handover, and returns it; nil if there was none.
-func (l *leaving) finish() *handover {
-	h := l.handover
-	l.handover = nil
-	return h
-}
-
 // abandon ends a handover as if its time were over, and tells whether it is the one that is under way.
 func (l *leaving) abandon(now time.Time, h *handover) bool {
 	if l.handover != h {

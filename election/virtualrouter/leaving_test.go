@@ -43,14 +43,13 @@ func TestLeavingPassesOnBeforeItDeparts(t *testing.T) {
 	require.NotNil(t, h)
 	assert.Equal(t, now.Add(departTime), l.until)
 	assert.Equal(t, []any{"stopping", code.Stopping, l.until}, []any{h.reason, h.code, h.end})
-	l.begin(h)
+	l.handover = h
 	assert.Nil(t, l.linger(now), "one is under way")
 
 	assert.False(t, l.abandon(now, &handover{}), "another one")
 	assert.True(t, l.abandon(now, h))
 	assert.Equal(t, now, h.end)
-	assert.Same(t, h, l.finish())
-	assert.Nil(t, l.finish())
+	l.handover = nil
 	assert.True(t, l.departs(), "it goes on without")
 }
 

@@ -203,9 +203,8 @@ type following struct {
 
 // in is the Active as seen from the given state of our own.
 func (f *following) in(s election.State) netip.Addr {
-	m := f.m
 	if s == election.Active {
-		return m.source
+		return f.m.source
 	}
 	return f.heard()
 }

@@ -34,7 +34,7 @@ func wireHearing() []Entry {
 		{
 			HeldUnreached, "held-unreached", "Members hear the holder, and their connections to the address do not come to its service.",
 			"Connect from a member by `nc -vz ADDRESS PORT`. Look on the holder for rules of nftables or iptables about it.",
-			"Let the port in at the virtual address there. Where two members say so, a fit node takes over for a while.",
+			"Let the port in at the virtual address there, and where the load is spread at the own one. Where two members say so, a fit node takes over for a while.",
 		},
 	}
 }
