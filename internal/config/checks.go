@@ -91,9 +91,9 @@ const (
 	CheckBackends CheckKind = "backends"
 )
 
-// checkKinds are all kinds, in the order of the reference.
-var checkKinds = []CheckKind{
-	CheckHTTPS, CheckHTTP, CheckTCP, CheckExec, CheckFile, CheckProcess, CheckInterface, CheckGateway,
+// CheckKinds are all kinds that can be listed, in the order of the reference.
+func CheckKinds() []CheckKind {
+	return []CheckKind{CheckHTTPS, CheckHTTP, CheckTCP, CheckExec, CheckFile, CheckProcess, CheckInterface, CheckGateway}
 }
 
 // kindKeys are the keys that each kind has beside those that all have; the first needed of them are required.
@@ -137,7 +137,7 @@ func listedOptions() []Option {
 		{
 			Key:     at("kind"),
 			Help:    "What the check looks at; required",
-			binding: one(enum(checkKinds...), func(t target) *CheckKind { return &t.check.Kind }),
+			binding: one(enum(CheckKinds()...), func(t target) *CheckKind { return &t.check.Kind }),
 		},
 		{
 			Key:     at("name"),

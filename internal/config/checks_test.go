@@ -63,6 +63,11 @@ func TestChecksOfEveryKind(t *testing.T) {
 			h.Kind, h.Name, h.Router = CheckGateway, "second", netip.MustParseAddr("fe80::1")
 		}),
 	}, c.VIPs[0].Checks)
+	var kinds []CheckKind
+	for _, h := range c.VIPs[0].Checks {
+		kinds = append(kinds, h.Kind)
+	}
+	assert.Subset(t, kinds, CheckKinds())
 	shown := texts(c)
 	assert.Equal(t, "/bin/true, -a, x, -a, x", shown["vips[0].checks[4].command"])
 	assert.NotContains(t, shown, "vips[0].checks[4].url")
@@ -82,8 +87,8 @@ func TestChecksRefused(t *testing.T) {
 		{"no list", inFile("vips:\n- addresses: [10.77.0.100]\n  checks: {kind: tcp}\n"), "FILE:5: vips[0].checks: a mapping, want a list: one entry with kind for each check"},
 		{"an empty list", inFile("vips:\n- addresses: [10.77.0.100]\n  checks: []\n"), "FILE:5: vips[0].checks: an empty list, want at least one check, or check: none in its place"},
 		{"no mapping", listing("none"), at + `: "none", want a mapping with ` + keysOf("vips", "checks")},
-		{"no kind", listing("{address: 'a:1'}"), at + ".kind: missing, want one of " + joined(checkKinds, ", ")},
-		{"another kind", listing("{kind: udp}"), at + ".kind: udp, want " + joined(checkKinds, " or ")},
+		{"no kind", listing("{address: 'a:1'}"), at + ".kind: missing, want one of " + joined(CheckKinds(), ", ")},
+		{"another kind", listing("{kind: udp}"), at + ".kind: udp, want " + joined(CheckKinds(), " or ")},
 		{"a key of another kind", listing("{kind: tcp, address: '127.0.0.1:1', url: 'http://a/'}"), at + ".url: not of kind tcp, which has address, watch"},
 		{"kind as a key", listing("{name: a, exec: /bin/true}"), at + ".exec: unknown key, want kind: exec"},
 		{"unknown key", listing("{kind: tcp, adress: '127.0.0.1:1'}"), at + ".adress: unknown key, did you mean address?"},

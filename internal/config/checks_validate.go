@@ -60,7 +60,7 @@ func (l listedCheck) given(key string) bool { return l.Origin(l.key(key)).Source
 func (l listedCheck) validate() {
 	kind, known := kindKeys[l.h.Kind]
 	if !known {
-		l.fail("kind", "missing, want one of %s", joined(checkKinds, ", "))
+		l.fail("kind", "missing, want one of %s", joined(CheckKinds(), ", "))
 		return
 	}
 	for _, o := range listed {

@@ -31,6 +31,11 @@ vips:
 	cfg, err := config.Load(in)
 	require.NoError(t, err)
 	v := cfg.VIPs[0]
+	var kinds []config.CheckKind
+	for _, h := range v.Checks {
+		kinds = append(kinds, h.Kind)
+	}
+	require.ElementsMatch(t, config.CheckKinds(), kinds)
 	v.Checks[3].UID, v.Checks[3].GID = 65534, 65534
 	near := func(config.VIP, netip.Addr) health.Neighbour { return nil }
 	all, err := checkersOf(v, near, nil, slog.New(slog.DiscardHandler))
