@@ -218,10 +218,8 @@ func (k facts) lostBy(holder, next netip.Addr) why {
 	switch {
 	case said && (word.leaves || !missed):
 		w.code, w.cause = word.code, name+": "+word.text
-	case h != nil && !h.ended.IsZero():
-		w.code, w.cause, w.away = code.ProcessEnded, name+": its process ended, and its kernel has closed the lifeline", silent
-	case h != nil && h.fall.how != "":
-		w.code, w.cause, w.away = code.NodeGone, name+": "+h.fall.how, silent
+	case h != nil && h.fall.code != "":
+		w.code, w.cause, w.away = h.fall.code, name+": "+h.fall.how, silent
 	case h != nil && h.resigned:
 		w.code, w.cause = code.HolderResigned, name+": gave up (priority 0)"
 	case missed || !known || !next.IsValid():

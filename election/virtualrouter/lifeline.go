@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/members/lifeline"
 	"github.com/keepvip/keepvip/vrrp"
@@ -59,9 +60,7 @@ func (w *watch) lineEnded(r members.Received) {
 		m.stepRouter(vrrp.Assert{})
 		return
 	}
-	if h := m.heard.findPlain(source); h != nil {
-		h.ended = r.At
-	}
+	m.heard.fell(source, fall{r.At, code.ProcessEnded, "its process ended, and its kernel has closed the lifeline"})
 	e := ending{source: source, at: r.At, due: m.now.Add(w.turn(source, rankGap))}
 	if w.follows(e) {
 		w.ending = e

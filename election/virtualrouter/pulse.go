@@ -26,12 +26,6 @@ type Pulse interface {
 	State(active netip.Addr) (wait time.Duration, why string)
 }
 
-// fall is how an Active was found to be gone; the zero fall is not at all.
-type fall struct {
-	at  time.Time
-	how string // "no beat for 41 ms, 10 echoes unanswered, n3 agreed"
-}
-
 // nodeGone takes in that the node of a holder is gone, as this node and another have found. A Backup takes over when its turn comes: the others have found
 // it in the same moment, or a little later.
 func (w *watch) nodeGone(g *pulse.Gone) {
@@ -44,9 +38,7 @@ func (w *watch) nodeGone(g *pulse.Gone) {
 		m.say(slog.LevelInfo, "the node of the Active is gone, and the advertisements decide", "from", source.String(), "because", why)
 		return
 	}
-	if h := m.heard.findPlain(source); h != nil {
-		h.fall = fall{m.now, w.evidence(g)}
-	}
+	m.heard.fell(source, fall{m.now, code.NodeGone, w.evidence(g)})
 	e := ending{source: source, at: g.Since, due: m.now.Add(w.turn(source, max(rankGap, 2*g.Wait))), node: true}
 	if w.follows(e) {
 		w.ending = e

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/code"
 )
 
 // maxMembers bounds what a flood of invented sources can make this node remember.
@@ -23,8 +24,7 @@ type heard struct {
 	down     time.Duration // after this silence the sender is not Active any more
 	at       time.Time
 	since    time.Time // when the stretch of advertisements began that is heard now
-	ended    time.Time // when its process ended, as its kernel has said; zero: it has advertised since
-	fall     fall      // how its node was found to be gone; zero: it has advertised since
+	fall     fall      // how it was found to be dead; zero: it has advertised since
 	note     string    // what is odd about its advertisements
 	remarked time.Time // when that was logged
 }
@@ -62,14 +62,25 @@ func (m *senders) hear(source netip.Addr, priority uint8, down time.Duration, at
 		h.since = at
 	}
 	h.resigned, h.down, h.at = priority == 0, down, at
-	if at.After(h.ended) {
-		h.ended = time.Time{}
-	}
 	if at.After(h.fall.at) {
 		h.fall = fall{}
 	}
 	if priority != 0 {
 		h.priority = priority
+	}
+}
+
+// fall is how a sender was found to be dead; the zero fall is not at all.
+type fall struct {
+	at   time.Time
+	code code.Code
+	how  string // "no beat for 41 ms, 10 echoes unanswered, n3 agreed"
+}
+
+// fell notes how a sender was found to be dead. That its process has ended is certain, and what is found of its node follows from that.
+func (m *senders) fell(source netip.Addr, f fall) {
+	if h := m.findPlain(source); h != nil && (h.fall.code != code.ProcessEnded || f.code == code.ProcessEnded) {
+		h.fall = f
 	}
 }
 

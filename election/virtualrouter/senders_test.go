@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/keepvip/keepvip/internal/base/code"
 )
 
 // A member that says that it does not hold the address is believed where another one has advertised since. Messages and advertisements come
@@ -39,5 +41,25 @@ func TestSendersBelieveWhoSaysThatItDoesNotHoldTheAddress(t *testing.T) {
 			hear(nodeA, 100, 70*ms)
 			assert.Equal(t, nodeA, m.holder(now.Add(70*ms)), "an advertisement counts again")
 		})
+	}
+}
+
+// What was found of a node is told until it advertises again, and the end of its process before anything else.
+func TestSendersKeepHowANodeWasFoundToBeDead(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	gone, ended := fall{now, code.NodeGone, "no beat"}, fall{now, code.ProcessEnded, "its process ended"}
+	for _, order := range [][]fall{{gone, ended}, {ended, gone}} {
+		var m senders
+		m.hear(nodeA, 100, 3*interval, now.Add(-interval))
+		for _, f := range order {
+			m.fell(nodeA, f)
+			m.fell(nodeB, f) // never heard
+		}
+		assert.Equal(t, ended, m.find(nodeA).fall)
+		m.hear(nodeA, 100, 3*interval, now)
+		assert.Equal(t, ended, m.find(nodeA).fall, "an advertisement from before")
+		m.hear(nodeA, 100, 3*interval, now.Add(1))
+		assert.Zero(t, m.find(nodeA).fall)
+		assert.Nil(t, m.find(nodeB))
 	}
 }
