@@ -51,3 +51,11 @@ type MembersConfig struct {
 	// Pulse tells within some 40 ms that the node of the Active is gone; nil: its silence alone does, after three intervals. Config.Lifeline is set then.
 	Pulse Pulse
 }
+
+// pulse is how the node of the Active is found to be gone; nil: its silence alone tells.
+func (c *Config) pulse() Pulse {
+	if c.Members == nil {
+		return nil
+	}
+	return c.Members.Pulse
+}

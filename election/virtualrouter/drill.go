@@ -39,8 +39,8 @@ func (e *Elector) StandStill(ctx context.Context) error {
 
 func (e *Elector) standStill(ctx context.Context, probes *probes, s still) {
 	defer close(s.over)
-	if m := e.cfg.Members; m != nil && m.Pulse != nil {
-		m.Pulse.Tell(false, netip.Addr{}) // it is another goroutine's, and goes on
+	if felt := e.cfg.pulse(); felt != nil {
+		felt.Tell(false, netip.Addr{}) // it is another goroutine's, and goes on
 	}
 	select {
 	case <-s.end:

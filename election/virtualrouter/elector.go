@@ -42,7 +42,7 @@ func New(cfg Config, wire Wire, log *slog.Logger) (*Elector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("election: %w", err)
 	}
-	if cfg.Members != nil && cfg.Members.Pulse != nil && cfg.Lifeline == nil {
+	if cfg.pulse() != nil && cfg.Lifeline == nil {
 		return nil, errUnasked
 	}
 	return &Elector{

@@ -30,7 +30,7 @@ type Pulse interface {
 // it in the same moment, or a little later.
 func (w *watch) nodeGone(g *pulse.Gone) {
 	m := w.m
-	if m.cfg.Members == nil || m.cfg.Members.Pulse == nil {
+	if m.cfg.pulse() == nil {
 		return // another entry goes by beats
 	}
 	source := g.Source.WithZone("")
@@ -109,7 +109,8 @@ func (w *watch) bridged() (until time.Time) {
 
 // beat is when the Active that is followed was heard by a beat last; zero for never.
 func (e *Elector) beat() time.Time {
-	if e.cfg.Members == nil || e.cfg.Members.Pulse == nil {
+	felt := e.cfg.pulse()
+	if felt == nil {
 		return time.Time{}
 	}
 	e.mu.Lock()
@@ -118,7 +119,7 @@ func (e *Elector) beat() time.Time {
 	if s.State != vrrp.Backup || !s.Followed.IsValid() {
 		return time.Time{}
 	}
-	return e.cfg.Members.Pulse.Beat(s.Followed)
+	return felt.Beat(s.Followed)
 }
 
 // strangers is why this group is no group of members alone; empty if it is. With other routers the advertisements alone decide who takes over, and when.
@@ -144,26 +145,32 @@ func (w *watch) pulse() (holds bool, follows netip.Addr) {
 }
 
 func (e *Elector) tellPulse() {
-	if e.cfg.Members == nil || e.cfg.Members.Pulse == nil {
+	felt := e.cfg.pulse()
+	if felt == nil {
 		return
 	}
 	e.mu.Lock()
 	holds, follows := e.machine.watch.pulse()
 	e.mu.Unlock()
-	e.cfg.Members.Pulse.Tell(holds && !e.out.unsent, follows) // beats are no better than the advertisements that the kernel refuses
+	felt.Tell(holds && !e.out.unsent, follows) // beats are no better than the advertisements that the kernel refuses
 }
 
 // answers tells whether somebody answers for the address, or the node that is said to be gone was heard after all.
 func (e *Elector) answers(q question) bool {
-	return e.cfg.Lifeline.Answers(q.Addr) || q.of.node && e.cfg.Members.Pulse.Heard(q.of.source, q.of.at)
+	if e.cfg.Lifeline.Answers(q.Addr) {
+		return true
+	}
+	felt := e.cfg.pulse()
+	return q.of.node && felt != nil && felt.Heard(q.of.source, q.of.at)
 }
 
 // detector is how this node would find out that the node of the Active is gone.
 func (e *Elector) detector(s *election.Status) *election.Detector {
-	if e.cfg.Members == nil || e.cfg.Members.Pulse == nil {
+	felt := e.cfg.pulse()
+	if felt == nil {
 		return nil
 	}
-	wait, why := e.cfg.Members.Pulse.State(s.Holder)
+	wait, why := felt.State(s.Holder)
 	e.mu.Lock()
 	strangers := e.machine.watch.strangers()
 	e.mu.Unlock()
