@@ -12,10 +12,10 @@ import (
 // most is how often the pages offend against a rule of plain English that a machine can see. A number may only fall: whoever writes the last
 // offender of a kind anew lowers it here.
 var most = map[string]int{
-	"forbidden words":                                9,
-	"sentences over 30 words":                        72,
-	"sentences that begin with Of, Who, What or One": 7,
-	"lines over 120 columns":                         47,
+	"forbidden words":                                4,
+	"sentences over 30 words":                        0,
+	"sentences that begin with Of, Who, What or One": 0,
+	"lines over 120 columns":                         0,
 }
 
 // forbidden words have a plainer one: immediately, repair, with Raft, with VRRP.
