@@ -106,7 +106,7 @@ func TestFenceKeepsTheLinkBelowAVirtualMACFromAnswering(t *testing.T) {
 		return macs
 	}
 	group := Group{ID: 4, Addresses: []netip.Addr{vip4}, Advert: Advert{Source: w.own4, VRID: 7}, Lease: long, Guard: 2 * long, Answers: made.Index, MAC: mac}
-	f, err := open(config{Index: w.index, Name: "eth0", Groups: []Group{group}})
+	f, err := open(w.index, "eth0", 0, []Group{group})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, f.remove()) })
 	require.True(t, f.otherLinks())

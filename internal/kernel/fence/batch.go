@@ -108,7 +108,7 @@ func (l *onLink) begin(batch []*change, groups []Group, held []uint32) error {
 	if len(s.leftovers) > 0 {
 		held = append(held, leftoverID)
 	}
-	fence, err := open(config{Index: l.index, Name: batch[0].name, Mark: l.mark, Groups: s.with(groups), Bound: held})
+	fence, err := open(l.index, batch[0].name, l.mark, s.with(groups), held...)
 	if err != nil {
 		return err
 	}

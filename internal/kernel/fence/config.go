@@ -9,16 +9,6 @@ import (
 	"time"
 )
 
-// config says where a fence is put up.
-type config struct {
-	Index int    // of the link that holds the addresses: a bridge or a bond itself, never one of its ports
-	Name  string // its name now
-	Mark  Mark   // of the packets that end the leases; 0: none do
-
-	Groups []Group  // as with Set
-	Bound  []uint32 // IDs of groups whose addresses an earlier run left on the link: held from the start, and without a lease
-}
-
 // Group is a set of addresses that are held together: those of one virtual router.
 type Group struct {
 	ID        uint32           // unique on the link, not 0; the caller's choice

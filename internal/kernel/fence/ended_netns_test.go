@@ -176,7 +176,7 @@ func TestFenceOfTheNextRunOutlivesTheRepeatedEndOfTheLast(t *testing.T) {
 	require.NoError(t, unix.Close(fd))
 	w.over(f, 4, 6)
 	f.dies()
-	next, err := open(config{Index: w.index, Name: "eth0", Mark: testMark + 1, Groups: groups, Bound: []uint32{4, 6}})
+	next, err := open(w.index, "eth0", testMark+1, groups, 4, 6)
 	require.NoError(t, err)
 	t.Cleanup(func() { assert.NoError(t, next.remove()) })
 	w.advertiseBoth()

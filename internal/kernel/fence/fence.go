@@ -47,13 +47,15 @@ type linkFence struct {
 	kernel inKernel
 }
 
-// open puts a fence on a link, in place of one that an earlier run left there: at no time between the two does an address in Bound answer
-// without a lease. It needs CAP_NET_ADMIN. The error wraps errNoNftables or errGone where that is the cause.
-func open(cfg config) (*linkFence, error) {
-	f := &linkFence{kernel: inKernel{tables: tablesFor(cfg.Index, cfg.Name, cfg.Mark)}}
-	err := validate(cfg.Groups)
+// open puts a fence on the link that holds the addresses, in place of one that an earlier run left there. The link is a bridge or a bond itself,
+// never one of its ports. Packets with the mark end the leases; 0: none do. The groups in bound, by their IDs, are those whose addresses an earlier
+// run left on the link. They are held from the start, and at no time answer without a lease. It needs CAP_NET_ADMIN. The error wraps errNoNftables
+// or errGone where that is the cause.
+func open(index int, name string, mark Mark, groups []Group, bound ...uint32) (*linkFence, error) {
+	f := &linkFence{kernel: inKernel{tables: tablesFor(index, name, mark)}}
+	err := validate(groups)
 	if err == nil {
-		f.want, err = wantedOf(cfg.Groups, cfg.Bound)
+		f.want, err = wantedOf(groups, bound)
 	}
 	if err == nil {
 		err = f.build(nil)
@@ -87,7 +89,7 @@ func (f *linkFence) groupCount() int {
 
 // set makes the fence one for exactly these groups, in one step. Groups that stay and are held go on to be, with a new lease from the next
 // renewal on, and with a guard that begins anew, as the addresses may live longer than they did; what is shut stays shut. Other groups are
-// released. New groups whose IDs are in bound are held from the start, and without a lease, as those in config.Bound.
+// released. New groups whose IDs are in bound are held from the start, and without a lease, as with open.
 func (f *linkFence) set(groups []Group, bound ...uint32) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -15,23 +15,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ForwardConfig says which packets go on to which node.
-type ForwardConfig struct {
-	Index     int          // of the link
-	Heard     int          // of the one that has the addresses, where that is another one, on that link; 0: it is not
-	Addresses []netip.Addr // bound here; those of the other family than To's are left out
-	To        netip.Addr   // own address of a node on the link that drains their older connections
-	Except    []uint16     // TCP ports whose packets stay here: translation, which comes later, knows where they belong
-}
-
-// forwarding forwards to the node that had addresses before what clients still say on the connections to it: TCP packets that begin no
+// Forwarding forwards to the node that had addresses before what clients still say on the connections to it: TCP packets that begin no
 // connection and belong to none that is known here. The other node answers the clients by itself.
 //
 // What is known here is found out by looking for the socket, as the kernel would; of a server that listens on the address itself, instead of
 // on all addresses, nothing is forwarded, and neither is what comes from the port of a connection that has ended here within the last minute
-// (TIME_WAIT): link.ForgetEnded ends that. A Forwarding that is not kept up by Keep ends by itself.
-type forwarding struct {
-	cfg    ForwardConfig
+// (TIME_WAIT): link.ForgetEnded ends that. A Forwarding that is not kept up by Keep ends by itself. Its fields are set before Begin.
+type Forwarding struct {
+	Index     int          // of the link
+	Heard     int          // of the one that has the addresses, where that is another one, on that link; 0: it is not
+	Addresses []netip.Addr // bound here; Begin leaves out those of the other family than To's
+	To        netip.Addr   // own address of a node on the link that drains their older connections
+	Except    []uint16     // TCP ports whose packets stay here: translation, which comes later, knows where they belong
+
 	table  *nftables.Table
 	socket sockets
 }
@@ -43,74 +39,74 @@ const (
 	forwardPriority = -310
 )
 
-// OpenForwarding begins to forward, for the time given. It needs CAP_NET_ADMIN.
-func OpenForwarding(cfg ForwardConfig, first time.Duration) (*forwarding, error) {
-	cfg.Addresses = slices.DeleteFunc(slices.Clone(cfg.Addresses), func(a netip.Addr) bool { return a.Is4() != cfg.To.Is4() })
-	s := &forwarding{cfg: cfg, table: &nftables.Table{Family: nftables.TableFamilyIPv6}}
-	if cfg.To.Is4() {
-		s.table.Family = nftables.TableFamilyIPv4
+// Begin begins to forward, for the time given. It needs CAP_NET_ADMIN.
+func (f *Forwarding) Begin(first time.Duration) error {
+	f.Addresses = slices.DeleteFunc(slices.Clone(f.Addresses), func(a netip.Addr) bool { return a.Is4() != f.To.Is4() })
+	f.table = &nftables.Table{Family: nftables.TableFamilyIPv6}
+	if f.To.Is4() {
+		f.table.Family = nftables.TableFamilyIPv4
 	}
-	if len(cfg.Addresses) == 0 {
-		return nil, fmt.Errorf("fence: forward to %s: no address of its family", cfg.To)
+	if len(f.Addresses) == 0 {
+		return fmt.Errorf("fence: forward to %s: no address of its family", f.To)
 	}
 	// An address is held by one instance of one process, so it tells the tables apart.
-	s.table.Name = fmt.Sprintf("%s%x", forwardPrefix, cfg.Addresses[0].AsSlice())
-	if err := s.socket.transact(func(c *nftables.Conn) error { return s.build(c, first) }); err != nil {
-		s.socket.close()
-		return nil, fmt.Errorf("fence: forward %s to %s: %w", cfg.Addresses[0], cfg.To, err)
+	f.table.Name = fmt.Sprintf("%s%x", forwardPrefix, f.Addresses[0].AsSlice())
+	if err := f.socket.transact(func(c *nftables.Conn) error { return f.build(c, first) }); err != nil {
+		f.socket.close()
+		return fmt.Errorf("fence: forward %s to %s: %w", f.Addresses[0], f.To, err)
 	}
-	return s, nil
+	return nil
 }
 
 // Keep goes on for that time from now.
-func (s *forwarding) Keep(d time.Duration) error {
-	err := s.socket.transact(func(c *nftables.Conn) error {
-		c.FlushSet(s.set())
-		return c.SetAddElements(s.set(), s.elements(d))
+func (f *Forwarding) Keep(d time.Duration) error {
+	err := f.socket.transact(func(c *nftables.Conn) error {
+		c.FlushSet(f.set())
+		return c.SetAddElements(f.set(), f.elements(d))
 	})
 	if err != nil {
-		return fmt.Errorf("fence: forward %s to %s: %w", s.cfg.Addresses[0], s.cfg.To, err)
+		return fmt.Errorf("fence: forward %s to %s: %w", f.Addresses[0], f.To, err)
 	}
 	return nil
 }
 
 // Close ends it.
-func (s *forwarding) Close() error {
-	err := s.socket.transact(func(c *nftables.Conn) error { c.DelTable(s.table); return nil })
-	s.socket.close()
+func (f *Forwarding) Close() error {
+	err := f.socket.transact(func(c *nftables.Conn) error { c.DelTable(f.table); return nil })
+	f.socket.close()
 	if err != nil && !errors.Is(err, unix.ENOENT) {
-		return fmt.Errorf("fence: stop forwarding %s: %w", s.cfg.Addresses[0], err)
+		return fmt.Errorf("fence: stop forwarding %s: %w", f.Addresses[0], err)
 	}
 	return nil
 }
 
 // build replaces what an earlier run has left.
-func (s *forwarding) build(c *nftables.Conn, first time.Duration) error {
-	c.AddTable(s.table)
-	c.DelTable(s.table)
-	c.AddTable(s.table)
-	if err := c.AddSet(s.set(), s.elements(first)); err != nil {
+func (f *Forwarding) build(c *nftables.Conn, first time.Duration) error {
+	c.AddTable(f.table)
+	c.DelTable(f.table)
+	c.AddTable(f.table)
+	if err := c.AddSet(f.set(), f.elements(first)); err != nil {
 		return err
 	}
 	chain := c.AddChain(&nftables.Chain{
-		Name: "prerouting", Table: s.table, Type: nftables.ChainTypeFilter,
+		Name: "prerouting", Table: f.table, Type: nftables.ChainTypeFilter,
 		Hooknum: nftables.ChainHookPrerouting, Priority: nftables.ChainPriorityRef(forwardPriority),
 	})
-	c.AddRule(&nftables.Rule{Table: s.table, Chain: chain, Exprs: s.rule()})
+	c.AddRule(&nftables.Rule{Table: f.table, Chain: chain, Exprs: f.rule()})
 	return nil
 }
 
-func (s *forwarding) set() *nftables.Set {
+func (f *Forwarding) set() *nftables.Set {
 	kind := nftables.TypeIP6Addr
-	if s.cfg.To.Is4() {
+	if f.To.Is4() {
 		kind = nftables.TypeIPAddr
 	}
-	return &nftables.Set{Table: s.table, Name: setForwarded, KeyType: kind, HasTimeout: true}
+	return &nftables.Set{Table: f.table, Name: setForwarded, KeyType: kind, HasTimeout: true}
 }
 
-func (s *forwarding) elements(d time.Duration) []nftables.SetElement {
-	out := make([]nftables.SetElement, len(s.cfg.Addresses))
-	for i, a := range s.cfg.Addresses {
+func (f *Forwarding) elements(d time.Duration) []nftables.SetElement {
+	out := make([]nftables.SetElement, len(f.Addresses))
+	for i, a := range f.Addresses {
 		out[i] = nftables.SetElement{Key: a.AsSlice(), Timeout: d}
 	}
 	return out
@@ -124,10 +120,10 @@ const (
 
 // rule matches a packet for which only a listening socket is found: of one that is being connected, or is waiting out its end, the kernel
 // does not say how it was bound.
-func (s *forwarding) rule() match {
-	destination, index := field{expr.PayloadBaseNetworkHeader, 24, 16}, binary.NativeEndian.AppendUint32(nil, uint32(s.cfg.Index))
-	heard := binary.NativeEndian.AppendUint32(nil, uint32(cmp.Or(s.cfg.Heard, s.cfg.Index)))
-	if s.cfg.To.Is4() {
+func (f *Forwarding) rule() match {
+	destination, index := field{expr.PayloadBaseNetworkHeader, 24, 16}, binary.NativeEndian.AppendUint32(nil, uint32(f.Index))
+	heard := binary.NativeEndian.AppendUint32(nil, uint32(cmp.Or(f.Heard, f.Index)))
+	if f.To.Is4() {
 		destination = field{expr.PayloadBaseNetworkHeader, 16, 4}
 	}
 	const syn = 0x02
@@ -139,14 +135,14 @@ func (s *forwarding) rule() match {
 		destination.load(),
 		match{&expr.Lookup{SourceRegister: register, SetName: setForwarded}},
 		l4proto(unix.IPPROTO_TCP),
-		s.others(),
+		f.others(),
 		tcpFlags.load(),
 		match{
 			&expr.Bitwise{SourceRegister: register, DestRegister: register, Len: 1, Mask: []byte{syn}, Xor: []byte{0}},
 			&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: []byte{0}},
 			&expr.Socket{Key: expr.SocketKeyWildcard, Register: register},
 			&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: []byte{1}},
-			&expr.Immediate{Register: registerNode, Data: s.cfg.To.AsSlice()},
+			&expr.Immediate{Register: registerNode, Data: f.To.AsSlice()},
 			&expr.Immediate{Register: registerLink, Data: index},
 			&expr.Dup{RegAddr: registerNode, RegDev: registerLink, IsRegDevSet: true},
 			&expr.Verdict{Kind: expr.VerdictDrop},
@@ -155,12 +151,12 @@ func (s *forwarding) rule() match {
 }
 
 // others matches what goes to no port that is excepted.
-func (s *forwarding) others() match {
-	if len(s.cfg.Except) == 0 {
+func (f *Forwarding) others() match {
+	if len(f.Except) == 0 {
 		return nil
 	}
 	m := field{expr.PayloadBaseTransportHeader, 2, 2}.load()
-	for _, p := range s.cfg.Except {
+	for _, p := range f.Except {
 		m = append(m, &expr.Cmp{Op: expr.CmpOpNeq, Register: register, Data: binary.BigEndian.AppendUint16(nil, p)})
 	}
 	return m

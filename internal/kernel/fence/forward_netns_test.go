@@ -86,10 +86,10 @@ func TestForwardingSendsOnWhatIsOlder(t *testing.T) {
 
 			bind(after)
 			greeter(t, 'a', port)
-			s, err := OpenForwarding(ForwardConfig{Index: after.Index("eth0"), Addresses: []netip.Addr{vip}, To: to}, time.Minute)
-			require.NoError(t, err)
+			s := Forwarding{Index: after.Index("eth0"), Addresses: []netip.Addr{vip}, To: to}
+			require.NoError(t, s.Begin(time.Minute))
 			heard(after)
-			_, err = older.Write([]byte("x"))
+			_, err := older.Write([]byte("x"))
 			require.NoError(t, err)
 			assert.Equal(t, byte('x'), says(t, older), "it goes on where it was")
 			for range 20 {
@@ -130,19 +130,18 @@ func says(t *testing.T, c net.Conn) byte {
 func TestForwardingOfAnEarlierRunIsCleanedUp(t *testing.T) {
 	s := netnstest.New(t)
 	s.Pair("eth0", s, "eth1")
-	cfg := ForwardConfig{Index: s.Index("eth0"), Addresses: []netip.Addr{vip4, vip6}, To: netip.MustParseAddr("10.1.0.5")}
-	first, err := OpenForwarding(cfg, time.Minute)
-	require.NoError(t, err)
+	forwards := func(addresses ...netip.Addr) *Forwarding {
+		return &Forwarding{Index: s.Index("eth0"), Addresses: addresses, To: netip.MustParseAddr("10.1.0.5")}
+	}
+	first, again := forwards(vip4, vip6), forwards(vip4, vip6)
+	require.NoError(t, first.Begin(time.Minute))
 	first.socket.close() // its process is gone
-	again, err := OpenForwarding(cfg, time.Minute)
-	require.NoError(t, err)
+	require.NoError(t, again.Begin(time.Minute))
 	again.socket.close()
 	gone, err := Cleanup()
 	require.NoError(t, err)
 	assert.Equal(t, []string{"ip keepvip-forward-0a010064"}, gone)
 	require.NoError(t, first.Close())
 	require.NoError(t, again.Close())
-	cfg.Addresses = []netip.Addr{vip6}
-	_, err = OpenForwarding(cfg, time.Minute)
-	assert.ErrorContains(t, err, "no address of its family")
+	assert.ErrorContains(t, forwards(vip6).Begin(time.Minute), "no address of its family")
 }

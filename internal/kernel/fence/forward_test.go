@@ -10,9 +10,9 @@ import (
 
 // TestForwardingLeavesExceptedPortsAlone: what begins no connection and has no socket on the address itself may be translated here.
 func TestForwardingLeavesExceptedPortsAlone(t *testing.T) {
-	f := &forwarding{cfg: ForwardConfig{Index: 2, To: netip.MustParseAddr("10.0.0.5")}}
+	f := &Forwarding{Index: 2, To: netip.MustParseAddr("10.0.0.5")}
 	all := f.rule()
-	f.cfg.Except = []uint16{6443, 9345}
+	f.Except = []uint16{6443, 9345}
 	port := field{expr.PayloadBaseTransportHeader, 2, 2}
 	want := append(port.is(expr.CmpOpNeq, 0x19, 0x2b), &expr.Cmp{Op: expr.CmpOpNeq, Register: register, Data: []byte{0x24, 0x81}})
 	rule := f.rule()

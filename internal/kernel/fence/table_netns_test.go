@@ -138,7 +138,7 @@ func TestFenceIsReadableByOthers(t *testing.T) {
 func TestCleanupLeavesOthersAlone(t *testing.T) {
 	w := newWire(t)
 	for range 2 {
-		f, err := open(config{Index: w.index, Name: "eth0"})
+		f, err := open(w.index, "eth0", 0, nil)
 		require.NoError(t, err, "in place of the one of an earlier run")
 		require.NoError(t, f.verify())
 		f.dies()
@@ -194,7 +194,7 @@ func TestOpenTakesOverFromADeadRun(t *testing.T) {
 	w.knows(vip4)
 	f.dies()
 	for range 10 {
-		next, err := open(config{Index: w.index, Name: "eth0", Groups: groups, Bound: []uint32{4, 6}})
+		next, err := open(w.index, "eth0", 0, groups, 4, 6)
 		require.NoError(t, err)
 		require.NoError(t, next.verify())
 		next.dies()
@@ -204,7 +204,7 @@ func TestOpenTakesOverFromADeadRun(t *testing.T) {
 	w.all(false, "the next run, without a lease")
 	w.advertiseBoth()
 	w.all(true, "the next run, Active")
-	_, err := open(config{Index: w.index, Groups: groups, Bound: []uint32{5}})
+	_, err := open(w.index, "", 0, groups, 5)
 	assert.ErrorContains(t, err, "group 5")
 }
 

@@ -81,7 +81,7 @@ func handle(t *testing.T, log *slog.Logger) *link.Handle {
 // fence is what is tested, with one group a family.
 func (w *wire) fence(lease, guard time.Duration) *linkFence {
 	w.t.Helper()
-	f, err := open(config{Index: w.index, Name: "eth0", Mark: testMark})
+	f, err := open(w.index, "eth0", testMark, nil)
 	require.NoError(w.t, err)
 	w.t.Cleanup(func() { assert.NoError(w.t, f.remove()) })
 	require.NoError(w.t, f.set([]Group{

@@ -113,7 +113,8 @@ func (h *host) Connections(addresses []netip.Addr) (int, error) {
 
 // Forward implements address.Host.
 func (h *host) Forward(p instance.Place, addresses []netip.Addr, spread []address.Port, to netip.Addr, first time.Duration) (address.Forwarding, error) {
-	return fence.OpenForwarding(fence.ForwardConfig{Index: p.Index, Heard: p.Bearer.Index, Addresses: addresses, To: to, Except: tcpPorts(spread)}, first)
+	f := &fence.Forwarding{Index: p.Index, Heard: p.Bearer.Index, Addresses: addresses, To: to, Except: tcpPorts(spread)}
+	return f, f.Begin(first)
 }
 
 // ForgetEnded implements address.Host.
