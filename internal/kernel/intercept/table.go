@@ -32,7 +32,7 @@ func Open(name string, watch *nfttables.Watch) (*Table, error) {
 	if most := unix.NFT_NAME_MAXLEN - 1 - len(tablePrefix); name == "" || len(name) > most {
 		return nil, fmt.Errorf("intercept: entry %q: want a name of 1 to %d bytes", name, most)
 	}
-	k, err := nfttables.Keep(nfttables.KeeperConfig{Name: tablePrefix + name, Families: families, Watch: watch, Forms: forms})
+	k, err := nfttables.Keep(tablePrefix+name, families, forms, watch)
 	return &Table{name: name, start: rand.Uint32(), keeper: k}, err
 }
 

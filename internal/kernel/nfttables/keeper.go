@@ -14,7 +14,9 @@ import (
 // somebody else takes away or changes is made anew. The methods may be called from any goroutine; each may take as long
 // as the kernel does.
 type Keeper struct {
-	cfg KeeperConfig
+	name     string
+	families []byte // in which there may be tables of that name: any others there are of an earlier run
+	forms    int    // how many renderings there are of what is wanted
 
 	mu     sync.Mutex // guards what follows
 	conn   Conn
@@ -28,16 +30,6 @@ type Keeper struct {
 	mended bool          // since Mend was asked last
 
 	unfollow func() // ends the look after changes of others; set once
-}
-
-// KeeperConfig says which tables are kept.
-type KeeperConfig struct {
-	Name     string
-	Families []byte // in which there may be tables of that name: any others there are of an earlier run
-	// Forms is how many renderings there are of what is wanted, 0 is 1: the first that the kernel can do is used.
-	Forms int
-	// Watch tells of what others do; nil: only Mend and Renew look.
-	Watch *Watch
 }
 
 // Wanted is what the tables are to be.
@@ -55,14 +47,16 @@ func (w Wanted) ready(c *Conn) error {
 	return w.Ready(c)
 }
 
-// Keep takes charge of the tables of that name, and changes nothing yet: those that an earlier run has left go on until
-// Apply replaces them, in one transaction, or until their time is over.
-func Keep(cfg KeeperConfig) (*Keeper, error) {
-	if cfg.Name == "" || len(cfg.Name) > unix.NFT_NAME_MAXLEN-1 {
-		return nil, fmt.Errorf("nfttables: table %q: want a name of 1 to %d bytes", cfg.Name, unix.NFT_NAME_MAXLEN-1)
+// Keep takes charge of the tables of that name in these families, and changes nothing yet: those that an earlier run has
+// left go on until Apply replaces them, in one transaction, or until their time is over. There are so many forms of what
+// is wanted, and the first that the kernel can do is used. The watch tells of what others do; nil: only Mend and Renew
+// look.
+func Keep(name string, families []byte, forms int, watch *Watch) (*Keeper, error) {
+	if name == "" || len(name) > unix.NFT_NAME_MAXLEN-1 {
+		return nil, fmt.Errorf("nfttables: table %q: want a name of 1 to %d bytes", name, unix.NFT_NAME_MAXLEN-1)
 	}
-	k := &Keeper{cfg: cfg}
-	k.unfollow = cfg.Watch.Follow(k.follow)
+	k := &Keeper{name: name, families: families, forms: forms}
+	k.unfollow = watch.Follow(k.follow)
 	return k, nil
 }
 
@@ -158,7 +152,7 @@ func (k *Keeper) Leave() {
 // Close takes the tables away, for good.
 func (k *Keeper) Close() error {
 	k.Leave() // then nobody owns them
-	_, err := Delete(k.cfg.Families, func(_ byte, name string) bool { return name == k.cfg.Name })
+	_, err := Delete(k.families, func(_ byte, name string) bool { return name == k.name })
 	return err
 }
 
@@ -170,14 +164,14 @@ func (k *Keeper) build(wanted Wanted, lifetime time.Duration) error {
 			return err
 		}
 	}
-	left, err := k.conn.There(k.cfg.Families, k.cfg.Name)
+	left, err := k.conn.There(k.families, k.name)
 	if err != nil {
 		return err
 	}
 	until := time.Now().Add(lifetime)
 	var tables []Table
 	form := 0
-	for ; form < max(k.cfg.Forms, 1); form++ {
+	for ; form < k.forms; form++ {
 		tables = wanted.Render(form)
 		if err = k.replace(tables, left, lifetime); !Lacks(err) {
 			break
@@ -229,7 +223,7 @@ func timedOf(tables []Table) (out []Table) {
 	return out
 }
 
-func (k *Keeper) batch() *batch { return &batch{name: k.cfg.Name} }
+func (k *Keeper) batch() *batch { return &batch{name: k.name} }
 
 func (k *Keeper) commit(b *batch) error {
 	if b.err != nil || len(b.messages) == 0 {

@@ -39,7 +39,7 @@ func wants(last ...byte) Wanted {
 
 func keeper(t *testing.T, watch *Watch) *Keeper {
 	t.Helper()
-	k, err := Keep(KeeperConfig{Name: ours.Name, Families: []byte{unix.NFPROTO_IPV4, unix.NFPROTO_IPV6}, Forms: 2, Watch: watch})
+	k, err := Keep(ours.Name, []byte{unix.NFPROTO_IPV4, unix.NFPROTO_IPV6}, 2, watch)
 	require.NoError(t, err)
 	return k
 }
@@ -167,7 +167,7 @@ func TestKeeperChangesElementsOnly(t *testing.T) {
 	k.Leave()
 	assert.Contains(t, listing(t), ours.Name, "it goes on")
 	require.NoError(t, k.Close())
-	_, err := Keep(KeeperConfig{})
+	_, err := Keep("", nil, 1, nil)
 	require.Error(t, err)
 }
 

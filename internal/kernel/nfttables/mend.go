@@ -74,7 +74,7 @@ type made struct {
 func (k *Keeper) there() (same, owned bool, err error) {
 	owned = true
 	for family, m := range k.made {
-		is, err := k.conn.Table(ID{family, k.cfg.Name})
+		is, err := k.conn.Table(ID{family, k.name})
 		if err != nil && !errors.Is(err, unix.ENOENT) {
 			return false, false, err
 		}
@@ -114,7 +114,7 @@ func (k *Keeper) remember(tables []Table) error {
 	k.made, k.seen, k.looked = map[byte]made{}, 0, time.Time{}
 	for _, t := range tables {
 		k.made[t.Family] = made{}
-		is, err := k.conn.Table(ID{t.Family, k.cfg.Name})
+		is, err := k.conn.Table(ID{t.Family, k.name})
 		if errors.Is(err, unix.ENOENT) {
 			continue
 		}
@@ -142,7 +142,7 @@ func (t Table) rules() (n int) {
 
 // rules are those of a table; none where it is gone.
 func (k *Keeper) rules(family byte) (out []string, err error) {
-	err = k.list(unix.NFT_MSG_GETRULE, family, map[uint16]string{unix.NFTA_RULE_TABLE: k.cfg.Name}, func(in []byte) {
+	err = k.list(unix.NFT_MSG_GETRULE, family, map[uint16]string{unix.NFTA_RULE_TABLE: k.name}, func(in []byte) {
 		out = append(out, string(attribute(in, unix.NFTA_RULE_CHAIN))+string(attribute(in, unix.NFTA_RULE_HANDLE)))
 	})
 	return out, err
@@ -150,7 +150,7 @@ func (k *Keeper) rules(family byte) (out []string, err error) {
 
 // count is how many elements a set has.
 func (k *Keeper) count(family byte, set string) (n int, err error) {
-	of := map[uint16]string{unix.NFTA_SET_ELEM_LIST_TABLE: k.cfg.Name, unix.NFTA_SET_ELEM_LIST_SET: set}
+	of := map[uint16]string{unix.NFTA_SET_ELEM_LIST_TABLE: k.name, unix.NFTA_SET_ELEM_LIST_SET: set}
 	err = k.list(unix.NFT_MSG_GETSETELEM, family, of, func(in []byte) {
 		eachAttribute(attribute(in, unix.NFTA_SET_ELEM_LIST_ELEMENTS), func(uint16, []byte) { n++ })
 	})

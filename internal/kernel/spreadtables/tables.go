@@ -36,7 +36,7 @@ func Open(name string, watch *nfttables.Watch) (*Tables, error) {
 	if most := unix.NFT_NAME_MAXLEN - 1 - len(tablePrefix); name == "" || len(name) > most {
 		return nil, fmt.Errorf("spreadtables: entry %q: want a name of 1 to %d bytes", name, most)
 	}
-	k, err := nfttables.Keep(nfttables.KeeperConfig{Name: tablePrefix + name, Families: families, Forms: len(ofAll()), Watch: watch})
+	k, err := nfttables.Keep(tablePrefix+name, families, len(ofAll()), watch)
 	return &Tables{name: name, keeper: k}, err
 }
 
