@@ -275,7 +275,7 @@ func (d *Daemon) addInstances() error {
 	if err := d.build.removeRoutes(d.cfg.VIPs); err != nil {
 		d.log.Warn("routes of an earlier run stay", "error", err)
 	}
-	d.hooks.Open(hook.FIFOConfig{Path: d.cfg.FIFO.Path, UID: d.cfg.FIFO.UID, GID: d.cfg.FIFO.GID})
+	d.hooks.Open(d.cfg.FIFO)
 	d.hooks.Use(hookEntries(d.cfg), nil)
 	d.set.Apply(instance.Delta{Add: instances})
 	d.listening.use(d.cfg)

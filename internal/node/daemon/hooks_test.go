@@ -56,7 +56,7 @@ func TestHooksOverAReload(t *testing.T) {
 	const vip = "vips:\n- {name: a, addresses: [10.77.0.100], check: none}\n"
 	r := newReloading(t, "notifyFIFO: {path: DIR/notify}\n"+vip+"- {name: b, addresses: [10.77.0.101], check: none, vrrp: {id: 9}}\n")
 	assert.Nil(t, r.hooks.Status())
-	r.hooks.Open(hook.FIFOConfig{Path: r.cfg.FIFO.Path, UID: r.cfg.FIFO.UID, GID: r.cfg.FIFO.GID})
+	r.hooks.Open(r.cfg.FIFO)
 	defer r.hooks.Close()
 	r.hooks.Use(hookEntries(r.cfg), nil)
 	for _, name := range []string{"a", "b"} {

@@ -12,13 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
 )
-
-// FIFOConfig is where lines are written.
-type FIFOConfig struct {
-	Path     string // "" for none
-	UID, GID uint32 // who owns one that is made
-}
 
 // FIFOStatus is what is shown of the FIFO.
 type FIFOStatus struct {
@@ -38,7 +33,7 @@ const leastTry, mostTry = 500 * time.Millisecond, 4 * time.Second
 // fifo writes lines into a named pipe, as keepalived does: it keeps the pipe open for reading, too, so that what is written waits for a reader
 // that comes later, as much as fits.
 type fifo struct {
-	cfg   FIFOConfig
+	cfg   config.FIFO
 	log   *slog.Logger
 	lines chan string
 	ended chan struct{}
@@ -51,7 +46,7 @@ type fifo struct {
 	full bool // the newest line was dropped
 }
 
-func openFIFO(cfg FIFOConfig, log *slog.Logger) *fifo {
+func openFIFO(cfg config.FIFO, log *slog.Logger) *fifo {
 	f := &fifo{
 		cfg: cfg, log: log, lines: make(chan string, mostWaiting), ended: make(chan struct{}), seen: FIFOStatus{Path: cfg.Path},
 	}

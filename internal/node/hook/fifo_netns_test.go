@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // In keepvip's unit root cannot open what a user owns: it has CHOWN, and not DAC_OVERRIDE.
@@ -17,7 +19,7 @@ func TestFIFOOfAUserWithTheUnitsCapabilities(t *testing.T) {
 	b := newBench(t)
 	path := filepath.Join(b.dir, "notify")
 	for _, state := range []string{"made", "left by a run that was killed"} {
-		f := &fifo{cfg: FIFOConfig{Path: path, UID: 65534, GID: 65534}}
+		f := &fifo{cfg: config.FIFO{Path: path, UID: 65534, GID: 65534}}
 		var fd int
 		var err error
 		asInUnit(t, func() { fd, err = f.open() })

@@ -15,10 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 func (b *bench) open(path string) {
-	b.Open(FIFOConfig{Path: path, UID: uint32(os.Getuid()), GID: uint32(os.Getgid())})
+	b.Open(config.FIFO{Path: path, UID: uint32(os.Getuid()), GID: uint32(os.Getgid())})
 }
 
 // written waits for so many lines.

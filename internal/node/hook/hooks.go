@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 const (
@@ -49,7 +50,7 @@ func New(log *slog.Logger) *Hooks {
 func realTime(d time.Duration, f func()) (stop func() bool) { return time.AfterFunc(d, f).Stop }
 
 // Open opens the FIFO, if there is to be one. Close has to follow.
-func (h *Hooks) Open(c FIFOConfig) {
+func (h *Hooks) Open(c config.FIFO) {
 	if c.Path == "" {
 		return
 	}
