@@ -54,11 +54,11 @@ func newFollow() *cobra.Command {
 		defer watch.Close()
 		node, _ := os.Hostname() // a host without a name is known by its address
 		p := follower.Process{
-			Config: follows, Options: follower.Options{Version: programVersion(), Node: node, Host: follower.Kernel{Log: log, Watch: watch}, Log: log},
-			Load: func() (follower.Config, error) {
+			Following: follows, Version: programVersion(), Node: node, Host: follower.Kernel{Log: log, Watch: watch}, Log: log,
+			Load: func() (follower.Following, error) {
 				cfg, err := load()
 				if err != nil {
-					return follower.Config{}, err
+					return follower.Following{}, err
 				}
 				level(cfg.Log.Level)
 				for _, w := range cfg.Warnings {

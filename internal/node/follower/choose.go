@@ -17,12 +17,14 @@ const (
 	failed
 )
 
-// share is one member's part of one port.
-type share struct {
-	address, other netip.Addr
-	weight         uint8
-	at             []netip.Addr // its own addresses that get connections, one of a family; none: it gets none
-	why            string       // why it gets none
+// Share is one member's part of one port. Its JSON form is part of the status.
+type Share struct {
+	Address netip.Addr   `json:"address"`
+	Node    string       `json:"node,omitempty"`
+	Weight  uint8        `json:"weight"`
+	Used    bool         `json:"used"`             // it gets new connections
+	SentTo  []netip.Addr `json:"sentTo,omitempty"` // its own addresses that get them, one of a family
+	Why     string       `json:"why,omitempty"`    // why it gets none
 }
 
 // own are the member's own addresses of the families of virtual addresses: connections to one go to none of another family. A link-local IPv6 address is
@@ -39,40 +41,40 @@ func own(virtual []netip.Addr, addresses ...netip.Addr) (out []netip.Addr) {
 	return out
 }
 
-// use gives the member connections at those of its addresses of which a probe says nothing against it.
-func (s *share) use(e Entry, p port, good func(netip.AddrPort) bool, otherwise string) {
-	s.why = "it has no address of the virtual address's family; link-local addresses do not count"
-	for _, a := range own(e.Addresses, s.address, s.other) {
-		if s.why = otherwise; good(netip.AddrPortFrom(a, p.Target)) {
-			s.at = append(s.at, a)
+// use gives the member connections at those of its addresses of which a probe says nothing against it. other is its address of the other family.
+func (s *Share) use(e Entry, p port, other netip.Addr, good func(netip.AddrPort) bool, otherwise string) {
+	s.Why = "it has no address of the virtual address's family; link-local addresses do not count"
+	for _, a := range own(e.Addresses, s.Address, other) {
+		if s.Why = otherwise; good(netip.AddrPortFrom(a, p.Target)) {
+			s.SentTo = append(s.SentTo, a)
 		}
 	}
-	if len(s.at) > 0 {
-		s.why = ""
+	if s.Used = len(s.SentTo) > 0; s.Used {
+		s.Why = ""
 	}
 }
 
 // choose says which members get connections to a port. What members say decides; a probe that has failed keeps one from getting any. While no
 // member says anything those get connections that a probe has reached: those known last, and those in known.
-func (e Entry) choose(p port, all []subscription.State, told bool, known []netip.Addr, probe func(netip.AddrPort) verdict) (out []share) {
+func (e Entry) choose(p port, all []subscription.State, told bool, known []netip.Addr, probe func(netip.AddrPort) verdict) (out []Share) {
 	reachedOnly := func(at netip.AddrPort) bool { return probe(at) == reached }
 	notFailed := func(at netip.AddrPort) bool { return probe(at) != failed }
 	const unreached, alone = "it is not reached from here", "no member says anything, and it is not reached from here"
 	for _, s := range all {
-		c := share{address: s.Address, other: s.Other, weight: s.Weight}
+		c := Share{Address: s.Address, Node: s.Node, Weight: s.Weight}
 		switch {
 		case s.Weight == 0:
-			c.why = "its weight is 0"
+			c.Why = "its weight is 0"
 		case !told:
-			c.use(e, p, reachedOnly, alone)
+			c.use(e, p, s.Other, reachedOnly, alone)
 		case s.Silent && s.On(p.Protocol, p.Port) == slots.Dead:
-			c.why = "its host is dead"
+			c.Why = "its host is dead"
 		case s.Silent:
-			c.why = "its keepvip is silent"
+			c.Why = "its keepvip is silent"
 		case s.On(p.Protocol, p.Port) != slots.Fit:
-			c.why = "it is not fit for new connections"
+			c.Why = "it is not fit for new connections"
 		default:
-			c.use(e, p, notFailed, unreached)
+			c.use(e, p, s.Other, notFailed, unreached)
 		}
 		out = append(out, c)
 	}
@@ -80,11 +82,12 @@ func (e Entry) choose(p port, all []subscription.State, told bool, known []netip
 		return out
 	}
 	for _, a := range known {
-		if slices.ContainsFunc(out, func(s share) bool { return s.address == a || s.other == a }) {
+		listed := slices.ContainsFunc(out, func(s Share) bool { return s.Address == a })
+		if listed || slices.ContainsFunc(all, func(s subscription.State) bool { return s.Other == a }) {
 			continue
 		}
-		c := share{address: a, weight: 1}
-		c.use(e, p, reachedOnly, alone)
+		c := Share{Address: a, Weight: 1}
+		c.use(e, p, netip.Addr{}, reachedOnly, alone)
 		out = append(out, c)
 	}
 	return out

@@ -3,26 +3,26 @@ package follower
 import (
 	"fmt"
 	"net/netip"
+	"reflect"
 	"slices"
 
 	"github.com/keepvip/keepvip/internal/base/auth"
 	"github.com/keepvip/keepvip/internal/config"
-	"github.com/keepvip/keepvip/internal/node/reloads"
 	"github.com/keepvip/keepvip/members/subscription"
 )
 
-// Config is what a follower does.
-type Config struct {
+// Following is what a configuration, which is the members', says of following.
+type Following struct {
+	Whole   *config.Config
 	Entries []Entry
 	Key     *auth.Key // nil: none
-	Port    uint16    // of members
-	Listen  string    // host:port for the first port of the first entry; "": none
-	// Connections is how many there may be at Listen at a time; 0: as many as this host has room for.
-	Connections int
-	Socket      string
-	StateDir    string
-	Metrics     config.Metrics
-	Source      reloads.Source
+}
+
+// same tells whether two have the same followed in the same way, wherever that is said, and whatever only a new process takes over.
+func (f Following) same(o Following) bool {
+	a, b := f.Whole, o.Whole
+	return a.Port == b.Port && a.StateDir == b.StateDir && a.Follow.Listen == b.Follow.Listen && a.Follow.Connections == b.Follow.Connections &&
+		reflect.DeepEqual(f.Entries, o.Entries) && reflect.DeepEqual(f.Key, o.Key)
 }
 
 // Entry is one virtual address, or several that move together.
@@ -51,12 +51,12 @@ const (
 	udp = 17
 )
 
-// New is what a configuration, which is the members', says of following.
-func New(c *config.Config) (Config, error) {
-	out := Config{Port: c.Port, Listen: c.Follow.Listen, Connections: c.Follow.Connections, Socket: c.Socket, StateDir: c.StateDir, Metrics: c.Metrics, Source: reloads.SourceOf(c)}
+// New looks for what is followed.
+func New(c *config.Config) (Following, error) {
+	out := Following{Whole: c}
 	followed := c.Followed()
 	if len(followed) == 0 {
-		return Config{}, fmt.Errorf("config: no entry under vips is spread over its members, want one with spread: direct: a follower follows those")
+		return Following{}, fmt.Errorf("config: no entry under vips is spread over its members, want one with spread: direct: a follower follows those")
 	}
 	for _, v := range followed {
 		e := Entry{Name: v.Name, Members: c.FollowMembers(v), Servers: c.FollowServers(v)}
@@ -74,17 +74,17 @@ func New(c *config.Config) (Config, error) {
 			out.Entries = append(out.Entries, e)
 		}
 	}
-	if out.Listen != "" && len(out.Entries) > 0 && out.Entries[0].firstTCP() < 0 {
-		return Config{}, fmt.Errorf("config: follow.listen %s, but %s has no TCP port that is spread", out.Listen, out.Entries[0].Name)
+	if c.Follow.Listen != "" && len(out.Entries) > 0 && out.Entries[0].firstTCP() < 0 {
+		return Following{}, fmt.Errorf("config: follow.listen %s, but %s has no TCP port that is spread", c.Follow.Listen, out.Entries[0].Name)
 	}
 	secret, err := c.FollowKey()
 	if err != nil {
-		return Config{}, fmt.Errorf("config: %w; on a host that is no member name the followers' key by follow.keyFile (keepvip key derive makes it)", err)
+		return Following{}, fmt.Errorf("config: %w; on a host that is no member name the followers' key by follow.keyFile (keepvip key derive makes it)", err)
 	}
 	if secret != nil {
 		key, err := subscription.NewKey(secret)
 		if err != nil {
-			return Config{}, err
+			return Following{}, err
 		}
 		out.Key = &key
 	}

@@ -37,7 +37,7 @@ type entry struct {
 	states    []subscription.State
 	told      bool
 	said      bool // told, as the log has it
-	shares    [][]share
+	shares    [][]Share
 	targets   []intercept.Target // as applied; nil: nothing yet
 	unsure    bool
 	renewed   time.Time
@@ -118,8 +118,8 @@ func (e *entry) pass() {
 	}
 	all := []intercept.Backend{}
 	for _, s := range e.shares[i] {
-		if len(s.at) > 0 {
-			all = append(all, intercept.Backend{At: netip.AddrPortFrom(s.at[0], e.Ports[i].Target), Weight: s.weight})
+		if s.Used {
+			all = append(all, intercept.Backend{At: netip.AddrPortFrom(s.SentTo[0], e.Ports[i].Target), Weight: s.Weight})
 		}
 	}
 	if e.proxied == nil || !slices.Equal(all, e.proxied) {
@@ -129,11 +129,11 @@ func (e *entry) pass() {
 }
 
 // backends are the members that are used, as the target at a sees them.
-func backends(list []share, a netip.Addr, port uint16) (out []intercept.Backend) {
+func backends(list []Share, a netip.Addr, port uint16) (out []intercept.Backend) {
 	for _, s := range list {
-		for _, at := range s.at {
+		for _, at := range s.SentTo {
 			if at.Is4() == a.Is4() {
-				out = append(out, intercept.Backend{At: netip.AddrPortFrom(at, port), Weight: s.weight})
+				out = append(out, intercept.Backend{At: netip.AddrPortFrom(at, port), Weight: s.Weight})
 			}
 		}
 	}
@@ -261,11 +261,11 @@ func (e *entry) note(now time.Time) {
 func (e *entry) usedText() string {
 	text := ""
 	for _, s := range e.shares[0] {
-		if len(s.at) > 0 {
+		if s.Used {
 			if text != "" {
 				text += " "
 			}
-			text += s.address.String()
+			text += s.Address.String()
 		}
 	}
 	if text == "" {

@@ -16,16 +16,6 @@ import (
 	"github.com/keepvip/keepvip/members/subscription"
 )
 
-// Options are what following needs beside its configuration.
-type Options struct {
-	Version string
-	Node    string
-	Host    Host
-	Log     *slog.Logger
-	// Open opens the way to members; nil: a socket.
-	Open func(port uint16, signed bool) (client, error)
-}
-
 // client is the way to members. [subscription.Client] is one.
 type client interface {
 	Send(subscription.Ask) error
@@ -41,8 +31,8 @@ const longest = time.Second
 
 // follower follows the entries of one configuration.
 type follower struct {
-	cfg     Config
-	opts    Options
+	process Process
+	cfg     Following
 	log     *slog.Logger
 	client  client
 	proxy   Proxy // nil: none
@@ -65,16 +55,16 @@ type follower struct {
 
 // open opens what it takes, and changes nothing of the host yet. Run has to follow. before is the one that has run and left to this one what is in
 // the kernel; its listener goes on, too. nil: there was none.
-func open(cfg Config, opts Options, before *follower) (*follower, error) {
-	if opts.Open == nil {
-		opts.Open = func(port uint16, signed bool) (client, error) { return subscription.OpenClient(port, signed) }
+func (p Process) open(cfg Following, before *follower) (*follower, error) {
+	if p.Open == nil {
+		p.Open = func(port uint16, signed bool) (client, error) { return subscription.OpenClient(port, signed) }
 	}
-	f := &follower{cfg: cfg, opts: opts, log: opts.Log, probes: newProbes(), asked: make(chan chan Status), ended: make(chan struct{}), begun: time.Now()}
+	f := &follower{process: p, cfg: cfg, log: p.Log, probes: newProbes(), asked: make(chan chan Status), ended: make(chan struct{}), begun: time.Now()}
 	var err error
-	if f.known, err = readKnown(cfg.StateDir); err != nil {
+	if f.known, err = readKnown(cfg.Whole.StateDir); err != nil {
 		f.log.Warn("the members that the last run knew cannot be read", "error", err)
 	}
-	if f.client, err = opts.Open(cfg.Port, cfg.Key != nil); err != nil {
+	if f.client, err = p.Open(cfg.Whole.Port, cfg.Key != nil); err != nil {
 		return nil, err
 	}
 	if err := f.listen(before); err != nil {
@@ -83,9 +73,9 @@ func open(cfg Config, opts Options, before *follower) (*follower, error) {
 	now := time.Now()
 	for i, e := range cfg.Entries {
 		m := subscription.NewMachine(subscription.MachineConfig{
-			Group: e.Addresses[0], Node: opts.Node, Virtual: e.Addresses, Listed: e.Members, Key: cfg.Key, Random: rand.Uint64,
+			Group: e.Addresses[0], Node: p.Node, Virtual: e.Addresses, Listed: e.Members, Key: cfg.Key, Random: rand.Uint64,
 		})
-		own := &entry{Entry: e, machine: m, log: opts.Log.With("vip", e.Name), host: opts.Host, known: f.known[e.Addresses[0]], begun: now}
+		own := &entry{Entry: e, machine: m, log: p.Log.With("vip", e.Name), host: p.Host, known: f.known[e.Addresses[0]], begun: now}
 		for _, a := range own.known {
 			m.Hint(now, a)
 		}
@@ -103,16 +93,16 @@ func (f *follower) listen(before *follower) (err error) {
 	if before != nil {
 		old = before.proxy
 	}
-	wanted := f.cfg.Listen != "" && len(f.cfg.Entries) > 0
+	wanted := f.cfg.Whole.Follow.Listen != "" && len(f.cfg.Entries) > 0
 	defer func() {
 		if f.proxy != nil {
-			f.proxy.SetConnections(f.cfg.Connections)
+			f.proxy.SetConnections(f.cfg.Whole.Follow.Connections)
 		}
 	}()
 	switch {
 	case wanted && old != nil:
-		if before.cfg.Listen != f.cfg.Listen {
-			if err := old.Move(f.cfg.Listen); err != nil {
+		if before.cfg.Whole.Follow.Listen != f.cfg.Whole.Follow.Listen {
+			if err := old.Move(f.cfg.Whole.Follow.Listen); err != nil {
 				return err
 			}
 		}
@@ -136,10 +126,10 @@ const listenAgain = 5 * time.Second
 
 // listenAnew opens the listener if it is not open. Whoever has its port keeps no connection from going to the members: it is said, and tried again.
 func (f *follower) listenAnew(now time.Time) {
-	if f.cfg.Listen == "" || len(f.cfg.Entries) == 0 || f.proxy != nil || now.Before(f.listenNext) {
+	if f.cfg.Whole.Follow.Listen == "" || len(f.cfg.Entries) == 0 || f.proxy != nil || now.Before(f.listenNext) {
 		return
 	}
-	p, err := f.opts.Host.Listen(f.cfg.Listen, fallback(f.cfg.Entries[0]))
+	p, err := f.process.Host.Listen(f.cfg.Whole.Follow.Listen, fallback(f.cfg.Entries[0]))
 	if err != nil {
 		if text := err.Error(); text != f.unheard {
 			f.unheard = text
@@ -149,14 +139,14 @@ func (f *follower) listenAnew(now time.Time) {
 		f.listenNext = now.Add(listenAgain)
 		return
 	}
-	p.SetConnections(f.cfg.Connections)
+	p.SetConnections(f.cfg.Whole.Follow.Connections)
 	f.proxy = p
 	if len(f.entries) > 0 {
 		f.entries[0].proxy = p
 	}
 	if f.unheard != "" {
 		f.unheard = ""
-		f.log.Info("programs of this host can connect at follow.listen", "address", f.cfg.Listen)
+		f.log.Info("programs of this host can connect at follow.listen", "address", f.cfg.Whole.Follow.Listen)
 	}
 }
 
@@ -180,7 +170,7 @@ func (f *follower) Run(ctx context.Context, stays func() bool) error {
 	for _, e := range f.entries {
 		names = append(names, e.Name)
 	}
-	if gone, err := f.opts.Host.Cleanup(names...); err != nil {
+	if gone, err := f.process.Host.Cleanup(names...); err != nil {
 		f.log.Warn("tables of an earlier run stay", "error", err)
 	} else if len(gone) > 0 {
 		f.log.Info("tables of an earlier run removed", "tables", gone)
@@ -197,7 +187,7 @@ func (f *follower) Run(ctx context.Context, stays func() bool) error {
 		errs = append(errs, e.close(left))
 	}
 	if !left { // also what the run before has left for this one
-		_, err := f.opts.Host.Cleanup()
+		_, err := f.process.Host.Cleanup()
 		errs = append(errs, err)
 	}
 	f.write(time.Now(), true)
@@ -319,7 +309,7 @@ func (f *follower) write(now time.Time, last bool) {
 		return
 	}
 	f.written = now
-	if err := all.write(f.cfg.StateDir); err != nil {
+	if err := all.write(f.cfg.Whole.StateDir); err != nil {
 		if text := err.Error(); text != f.failed {
 			f.failed = text
 			f.log.Warn("who the members are is not kept for the next start, until this works; is --state-dir on a disk that can be written?", "error", err)

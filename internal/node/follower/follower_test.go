@@ -22,6 +22,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/base/bubble"
 	"github.com/keepvip/keepvip/internal/base/places"
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/intercept"
 	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/members/slots"
@@ -277,15 +278,21 @@ func entryOf() Entry {
 	return Entry{Name: "apiserver", Addresses: []netip.Addr{vip}, Ports: []port{{Protocol: tcp, Port: 6443, Target: 6443}}}
 }
 
+func followingOf(dir, listen string, entries ...Entry) Following {
+	whole := &config.Config{Port: 9646, StateDir: dir}
+	whole.Follow.Listen = listen
+	return Following{Whole: whole, Entries: entries}
+}
+
 func (b *bench) start(dir string, e Entry, stays bool) {
 	b.log = &journal{world: b.world}
 	var f *follower
 	var err error
 	b.free(func() {
-		f, err = open(Config{Entries: []Entry{e}, Port: 9646, StateDir: dir, Listen: "127.0.0.1:9443"}, Options{
+		f, err = Process{
 			Node: "w-1", Host: b.kernel, Log: slog.New(slog.NewTextHandler(b.log, nil)),
 			Open: func(uint16, bool) (client, error) { return b.members, nil },
-		}, b.before)
+		}.open(followingOf(dir, "127.0.0.1:9443", e), b.before)
 	})
 	require.NoError(b.t, err)
 	f.probes.dial = func(_ context.Context, to netip.AddrPort) error {
@@ -377,7 +384,7 @@ func TestFollowerSendsConnectionsToFitMembers(t *testing.T) {
 		assert.Less(t, time.Since(b.kernel.renewed), 2*renewEvery)
 		s = b.status(t)
 		assert.Equal(t, "apiserver over 3 of 3 members", s.line())
-		assert.Equal(t, MemberStatus{Address: ownOf(1), Node: "cp-1", Weight: 1, Used: true, SentTo: []netip.Addr{ownOf(1)}}, s.Follows[0].Ports[0].Members[0])
+		assert.Equal(t, Share{Address: ownOf(1), Node: "cp-1", Weight: 1, Used: true, SentTo: []netip.Addr{ownOf(1)}}, s.Follows[0].Ports[0].Members[0])
 		b.stop()
 		assert.True(t, b.kernel.closed)
 		assert.Empty(t, b.kernel.keep)
@@ -655,10 +662,10 @@ func TestKnownIsWrittenOnceThereIsRoom(t *testing.T) {
 }
 
 func TestChooseByFamily(t *testing.T) {
-	s := share{weight: 3, at: []netip.Addr{ownOf(1), other(1)}}
-	only := share{weight: 1, at: []netip.Addr{ownOf(2)}}
-	assert.Equal(t, []intercept.Backend{{At: netip.MustParseAddrPort("[fd77::11]:443"), Weight: 3}}, backends([]share{s, only}, netip.MustParseAddr("fd77::100"), 443))
-	assert.Len(t, backends([]share{s, only}, vip, 443), 2)
+	s := Share{Weight: 3, SentTo: []netip.Addr{ownOf(1), other(1)}}
+	only := Share{Weight: 1, SentTo: []netip.Addr{ownOf(2)}}
+	assert.Equal(t, []intercept.Backend{{At: netip.MustParseAddrPort("[fd77::11]:443"), Weight: 3}}, backends([]Share{s, only}, netip.MustParseAddr("fd77::100"), 443))
+	assert.Len(t, backends([]Share{s, only}, vip, 443), 2)
 }
 
 // A link-local IPv6 address does not say on which link, so a connection that is translated to one goes nowhere.
@@ -673,10 +680,10 @@ func TestChooseSendsNothingToLinkLocalAddresses(t *testing.T) {
 	}
 	for _, told := range []bool{true, false} {
 		got := e.choose(p, all, told, []netip.Addr{netip.MustParseAddr("fe80::13")}, func(netip.AddrPort) verdict { return reached })
-		assert.Equal(t, []netip.Addr{all[0].Address}, got[0].at)
+		assert.Equal(t, []netip.Addr{all[0].Address}, got[0].SentTo)
 		for _, s := range got[1:] {
-			assert.Empty(t, s.at)
-			assert.Equal(t, "it has no address of the virtual address's family; link-local addresses do not count", s.why)
+			assert.Empty(t, s.SentTo)
+			assert.Equal(t, "it has no address of the virtual address's family; link-local addresses do not count", s.Why)
 		}
 	}
 }

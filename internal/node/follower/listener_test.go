@@ -33,11 +33,11 @@ func (unasked) Close() error                        { return nil }
 func TestFollowerGoesOnWithoutItsListener(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	opts := Options{
+	p := Process{
 		Node: "w-1", Host: &listeningHost{}, Log: slog.New(slog.DiscardHandler),
 		Open: func(uint16, bool) (client, error) { return unasked{}, nil },
 	}
-	f, err := open(configOf(t, taken.Addr().String()), opts, nil)
+	f, err := p.open(configOf(t, taken.Addr().String()), nil)
 	require.NoError(t, err)
 	now := time.Now()
 	s := f.status(now)
@@ -62,14 +62,14 @@ func TestReloadMovesTheListenerToAnAddressThatItPartlyHas(t *testing.T) {
 	require.NoError(t, err)
 	port := l.Addr().(*net.TCPAddr).Port
 	require.NoError(t, l.Close())
-	opts := Options{
+	p := Process{
 		Node: "w-1", Host: &listeningHost{}, Log: slog.New(slog.DiscardHandler),
 		Open: func(uint16, bool) (client, error) { return unasked{}, nil },
 	}
 	var f *follower
 	for _, host := range []string{"127.0.0.1", "localhost", "127.0.0.1"} {
 		at := fmt.Sprintf("%s:%d", host, port)
-		next, err := open(configOf(t, at), opts, f)
+		next, err := p.open(configOf(t, at), f)
 		require.NoError(t, err, at)
 		f = next
 		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/members/slots"
 )
 
@@ -62,7 +63,7 @@ func TestMetricsOfAFollower(t *testing.T) {
 			require.NoError(t, r.ready(), "it does what the members say")
 
 			r.fails = errors.New("line 3: what is that")
-			r.reload(Config{})
+			r.reload(Following{})
 			assert.Subset(t, r.series(t), map[string]float64{"keepvip_config_last_reload_successful": 0, "keepvip_config_reloads_total,result=refused": 1})
 
 			b.members.mute = true
@@ -101,20 +102,17 @@ func TestReloadsOfAFollowerAreCounted(t *testing.T) {
 				return [2]float64{s["keepvip_config_reloads_total,result=taken"], s["keepvip_config_reloads_total,result=refused"]}
 			}
 			assert.Equal(t, [2]float64{0, 0}, count())
-			taken := c
-			taken.Listen = "127.0.0.1:7"
-			r.reload(taken)
+			r.reload(but(c, func(w *config.Config) { w.Follow.Listen = "127.0.0.1:7" }))
 			assert.Equal(t, [2]float64{0, 1}, count(), "somebody else has the port")
 			assert.NotNil(t, r.shown.reloads.Status().Refused)
-			c.Source.Hash = "another comment"
+			c = but(c, func(w *config.Config) { w.File = []byte("# another comment") })
 			r.reload(c)
 			assert.Equal(t, [2]float64{1, 1}, count())
-			c.Listen = "127.0.0.1:9444"
+			c = but(c, func(w *config.Config) { w.Follow.Listen = "127.0.0.1:9444" })
 			r.reload(c)
 			assert.Equal(t, [2]float64{2, 1}, count())
 			assert.Nil(t, r.shown.reloads.Status().Refused)
-			c.Metrics.Address = "127.0.0.1:9700"
-			r.reload(c)
+			r.reload(but(c, func(w *config.Config) { w.Metrics.Address = "127.0.0.1:9700" }))
 			assert.Contains(t, b.log.String(), "the listener for metrics stays as it is until a restart")
 		}))
 	})

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"reflect"
 	"runtime"
 	"runtime/debug"
 	"sync"
@@ -18,6 +17,7 @@ import (
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/base/sdnotify"
 	"github.com/keepvip/keepvip/internal/base/startpages"
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/node/control"
 	"github.com/keepvip/keepvip/internal/node/door"
 	"github.com/keepvip/keepvip/internal/node/metrics"
@@ -40,9 +40,14 @@ const gcPercent = 40
 
 // Process is a follower as a process of its own, the only keepvip of its network namespace.
 type Process struct {
-	Config Config
-	Load   func() (Config, error) // reads the configuration again, on SIGHUP
-	Options
+	Following Following
+	Load      func() (Following, error) // reads the configuration again, on SIGHUP
+	Version   string
+	Node      string
+	Host      Host
+	Log       *slog.Logger
+	// Open opens the way to members; nil: a socket.
+	Open func(port uint16, signed bool) (client, error)
 
 	reading reloads.Reading
 }
@@ -53,7 +58,7 @@ func (p Process) Run(ctx context.Context) (err error) {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, unix.SIGHUP) // from the beginning: it would end a process that does not wait for it
 	defer signal.Stop(hangups)
-	lock, err := singleton.Wait(ctx, p.Config.Socket, endTime, func(r *singleton.RunningError) {
+	lock, err := singleton.Wait(ctx, p.Following.Whole.Socket, endTime, func(r *singleton.RunningError) {
 		p.Log.Info("another keepvip runs here; its end is waited for", "pid", r.PID, "socket", r.Socket, "limit", endTime)
 	})
 	if err != nil {
@@ -67,7 +72,7 @@ func (p Process) Run(ctx context.Context) (err error) {
 	defer stop()
 
 	var shown shown
-	server, err := control.OpenStatus(p.Config.Socket, shown.answer)
+	server, err := control.OpenStatus(p.Following.Whole.Socket, shown.answer)
 	if err != nil {
 		return err
 	}
@@ -78,7 +83,7 @@ func (p Process) Run(ctx context.Context) (err error) {
 	wg.Go(func() { logged(p.Log, server.Serve(outer)) })
 	wg.Go(func() { logged(p.Log, lock.Serve(outer)) })
 	shown.metrics = p.metricsDoor(&shown)
-	shown.metrics.Start(p.Config.Metrics.Address, func(run func(context.Context) error) (end func()) {
+	shown.metrics.Start(p.Following.Whole.Metrics.Address, func(run func(context.Context) error) (end func()) {
 		wg.Go(func() { logged(p.Log, run(outer)) })
 		return func() {} // with the process
 	})
@@ -92,7 +97,7 @@ func (p Process) Run(ctx context.Context) (err error) {
 // metricsDoor is the listener for metrics. Whoever has its port keeps no connection from going to the members.
 func (p Process) metricsDoor(s *shown) *door.Door {
 	return door.New(door.Config{Option: "metrics.address", Code: code.MetricsUnheard, Log: p.Log, Open: func(at string) (door.Listener, error) {
-		return metrics.Listen(p.Config.Metrics, p.told(s))
+		return metrics.Listen(p.Following.Whole.Metrics, p.told(s))
 	}})
 }
 
@@ -112,9 +117,9 @@ func logged(log *slog.Logger, err error) {
 // follow runs one follower after the other, as the configuration changes.
 func (p Process) follow(ctx context.Context, hangups <-chan os.Signal, s *shown) error {
 	p.reading = reloads.NewReading()
-	cfg, former, last := p.Config, (*Config)(nil), (*follower)(nil)
+	cfg, former, last := p.Following, (*Following)(nil), (*follower)(nil)
 	for {
-		f, err := open(cfg, p.Options, last)
+		f, err := p.open(cfg, last)
 		if err != nil && former == nil {
 			_, left := p.Host.Cleanup()
 			return errors.Join(err, left)
@@ -132,7 +137,7 @@ func (p Process) follow(ctx context.Context, hangups <-chan os.Signal, s *shown)
 		p.Log.Info("following", "version", p.Version, "vips", names, "signed", cfg.Key != nil)
 		s.current.Store(f)
 		if former != nil || last == nil { // not the old one again
-			s.reloads.Loaded(cfg.Source)
+			s.reloads.Loaded(reloads.SourceOf(cfg.Whole))
 		}
 		next, err := p.until(ctx, f, hangups, s)
 		if next == nil {
@@ -148,7 +153,7 @@ func (p Process) follow(ctx context.Context, hangups <-chan os.Signal, s *shown)
 }
 
 // until runs f until ctx ends, or there is another configuration to go on with.
-func (p Process) until(ctx context.Context, f *follower, hangups <-chan os.Signal, s *shown) (next *Config, err error) {
+func (p Process) until(ctx context.Context, f *follower, hangups <-chan os.Signal, s *shown) (next *Following, err error) {
 	run, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 1)
@@ -169,9 +174,9 @@ func (p Process) until(ctx context.Context, f *follower, hangups <-chan os.Signa
 			p.Log.Error("configuration not reloaded; the old one stays in force", "error", err)
 			continue
 		}
-		p.keeps(cfg)
-		if sameBut(cfg, f.cfg) {
-			s.reloads.Loaded(cfg.Source)
+		p.keeps(cfg.Whole)
+		if cfg.same(f.cfg) {
+			s.reloads.Loaded(reloads.SourceOf(cfg.Whole))
 			p.Log.Info("configuration read again: nothing has changed that is followed")
 			continue
 		}
@@ -184,19 +189,14 @@ func (p Process) until(ctx context.Context, f *follower, hangups <-chan os.Signa
 	}
 }
 
-// sameBut tells whether two configurations have the same followed, wherever that is said, and whatever only a new process takes over.
-func sameBut(a, b Config) bool {
-	a.Source, a.Socket, a.Metrics = b.Source, b.Socket, b.Metrics
-	return reflect.DeepEqual(a, b)
-}
-
 // keeps logs what of next only a new process takes over.
-func (p Process) keeps(next Config) {
-	if next.Socket != p.Config.Socket {
-		p.Log.Warn("the socket stays where it is until a restart", "socket", p.Config.Socket)
+func (p Process) keeps(next *config.Config) {
+	first := p.Following.Whole
+	if next.Socket != first.Socket {
+		p.Log.Warn("the socket stays where it is until a restart", "socket", first.Socket)
 	}
-	if next.Metrics != p.Config.Metrics {
-		p.Log.Warn("the listener for metrics stays as it is until a restart", "metrics.address", p.Config.Metrics.Address)
+	if next.Metrics != first.Metrics {
+		p.Log.Warn("the listener for metrics stays as it is until a restart", "metrics.address", first.Metrics.Address)
 	}
 }
 

@@ -12,19 +12,21 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // reloading is a process that is told to read its configuration again.
 type reloading struct {
 	*bench
 	hangups chan os.Signal
-	next    Config
+	next    Following
 	fails   error
 	hangs   chan struct{} // a load waits for its end; nil: none does
 	shown   shown
 }
 
-func (r *reloading) reload(c Config) {
+func (r *reloading) reload(c Following) {
 	r.next = c
 	r.free(func() {
 		r.hangups <- syscall.SIGHUP
@@ -33,22 +35,20 @@ func (r *reloading) reload(c Config) {
 	r.run(time.Second)
 }
 
-func following(t *testing.T, b *bench, first Config, test func(*reloading)) error {
+func following(t *testing.T, b *bench, first Following, test func(*reloading)) error {
 	t.Helper()
 	b.log = &journal{world: b.world}
 	r := &reloading{bench: b, hangups: make(chan os.Signal, 1), next: first}
 	p := Process{
-		Config: first,
-		Load: func() (Config, error) {
+		Following: first,
+		Load: func() (Following, error) {
 			if r.hangs != nil {
 				<-r.hangs
 			}
 			return r.next, r.fails
 		},
-		Options: Options{
-			Node: "w-1", Host: b.kernel, Log: slog.New(slog.NewTextHandler(b.log, nil)),
-			Open: func(uint16, bool) (client, error) { return b.members, nil },
-		},
+		Node: "w-1", Host: b.kernel, Log: slog.New(slog.NewTextHandler(b.log, nil)),
+		Open: func(uint16, bool) (client, error) { return b.members, nil },
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -61,9 +61,17 @@ func following(t *testing.T, b *bench, first Config, test func(*reloading)) erro
 	return err
 }
 
-func configOf(t *testing.T, listen string) Config {
+func configOf(t *testing.T, listen string) Following {
 	t.Helper()
-	return Config{Entries: []Entry{entryOf()}, Port: 9646, StateDir: t.TempDir(), Listen: listen}
+	return followingOf(t.TempDir(), listen, entryOf())
+}
+
+// but is the same with another configuration.
+func but(f Following, change func(*config.Config)) Following {
+	whole := *f.Whole
+	change(&whole)
+	f.Whole = &whole
+	return f
 }
 
 func TestReloadThatFailsLeavesTheOldConfiguration(t *testing.T) {
@@ -77,7 +85,7 @@ func TestReloadThatFailsLeavesTheOldConfiguration(t *testing.T) {
 			r.run(time.Second)
 			assert.Len(t, b.kernel.used(), 2, "it goes on")
 			r.fails = errors.New("line 3: what is that")
-			r.reload(Config{})
+			r.reload(Following{})
 			assert.Contains(t, b.log.String(), "what is that")
 			assert.Contains(t, b.kernel.listens, "127.0.0.1:9443")
 		}))

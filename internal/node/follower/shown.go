@@ -52,7 +52,7 @@ func (s *shown) answer() any {
 		return Status{Follows: []EntryStatus{}}
 	case err != nil:
 		f := s.current.Load()
-		return Status{Version: f.opts.Version, Node: f.opts.Node, Config: s.reloads.Status(), Follows: []EntryStatus{{Problem: err.Error()}}}
+		return Status{Version: f.process.Version, Node: f.process.Node, Config: s.reloads.Status(), Follows: []EntryStatus{{Problem: err.Error()}}}
 	}
 	return out
 }

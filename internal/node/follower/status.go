@@ -3,6 +3,7 @@ package follower
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -53,32 +54,22 @@ type EntryStatus struct {
 
 // PortStatus is one port of the address.
 type PortStatus struct {
-	Protocol string         `json:"protocol"`
-	Port     uint16         `json:"port"`
-	Target   uint16         `json:"target"` // of each member's own address
-	Wire     bool           `json:"wire"`   // no member is used: connections go to the virtual address, as on a host that does not follow
-	Members  []MemberStatus `json:"members"`
-}
-
-// MemberStatus is one member.
-type MemberStatus struct {
-	Address netip.Addr   `json:"address"`
-	Node    string       `json:"node,omitempty"`
-	Weight  uint8        `json:"weight"`
-	Used    bool         `json:"used"`             // it gets new connections
-	SentTo  []netip.Addr `json:"sentTo,omitempty"` // its own addresses that get them, one of a family
-	Why     string       `json:"why,omitempty"`    // why it gets none
+	Protocol string  `json:"protocol"`
+	Port     uint16  `json:"port"`
+	Target   uint16  `json:"target"` // of each member's own address
+	Wire     bool    `json:"wire"`   // no member is used: connections go to the virtual address, as on a host that does not follow
+	Members  []Share `json:"members"`
 }
 
 // status is made of all entries.
 func (f *follower) status(now time.Time) Status {
-	out := Status{Version: f.opts.Version, Node: f.opts.Node, Signed: f.cfg.Key != nil, Follows: []EntryStatus{}, Lacks: f.probes.lacks, Unasked: f.probes.unasked}
+	out := Status{Version: f.process.Version, Node: f.process.Node, Signed: f.cfg.Key != nil, Follows: []EntryStatus{}, Lacks: f.probes.lacks, Unasked: f.probes.unasked}
 	if f.proxy != nil {
 		c := f.proxy.Places()
-		out.Listener = &listenerStatus{Address: f.cfg.Listen, Connections: c.Taken, Places: c.Most, Lost: c.Lost}
+		out.Listener = &listenerStatus{Address: f.cfg.Whole.Follow.Listen, Connections: c.Taken, Places: c.Most, Lost: c.Lost}
 	}
 	if f.unheard != "" {
-		out.Listener = &listenerStatus{Address: f.cfg.Listen, Problem: f.unheard, Code: code.NotListening}
+		out.Listener = &listenerStatus{Address: f.cfg.Whole.Follow.Listen, Problem: f.unheard, Code: code.NotListening}
 	}
 	for _, e := range f.entries {
 		out.Follows = append(out.Follows, e.status(now))
@@ -97,21 +88,14 @@ func (e *entry) status(now time.Time) EntryStatus {
 		}
 		out.Refused[string(reason)] = n
 	}
-	names := map[netip.Addr]string{}
-	for _, s := range e.states {
-		names[s.Address] = s.Node
-	}
 	for i, p := range e.Ports {
-		port := PortStatus{Protocol: "tcp", Port: p.Port, Target: p.Target, Wire: true, Members: []MemberStatus{}}
+		port := PortStatus{Protocol: "tcp", Port: p.Port, Target: p.Target, Wire: true, Members: []Share{}}
 		if p.Protocol == udp {
 			port.Protocol = "udp"
 		}
 		if i < len(e.shares) {
-			for _, s := range e.shares[i] {
-				used := len(s.at) > 0
-				port.Wire = port.Wire && !used
-				port.Members = append(port.Members, MemberStatus{Address: s.address, Node: names[s.address], Weight: s.weight, Used: used, SentTo: s.at, Why: s.why})
-			}
+			port.Members = append(port.Members, e.shares[i]...)
+			port.Wire = !slices.ContainsFunc(port.Members, func(s Share) bool { return s.Used })
 		}
 		out.Ports = append(out.Ports, port)
 	}
