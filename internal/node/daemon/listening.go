@@ -21,7 +21,7 @@ import (
 // A port that somebody else has keeps nothing from starting: the same configuration is on all nodes, and the address matters more.
 type listening struct {
 	log    *slog.Logger
-	listen func(localproxy.Config) (passing, error)
+	open func(p *localproxy.Proxy, at string) (localproxy.Listener, error)
 	// from is the own address from which a virtual one is connected to. The kernel of a holder would choose the virtual address itself, and the
 	// connections would end when that moves.
 	from func(virtual netip.Addr) netip.Addr
@@ -32,17 +32,8 @@ type listening struct {
 	mu     sync.Mutex // guards what follows
 	wanted listeningFor
 	is     listeningFor // as it is now; at is "" without proxy
-	proxy  passing
+	proxy  localproxy.Listener
 	failed error // why it is not as wanted
-}
-
-// passing is the listener. [localproxy.Proxy] is one.
-type passing interface {
-	Move(to []netip.AddrPort) error
-	SetFallback([]netip.AddrPort)
-	SetConnections(int)
-	Stats() localproxy.Stats
-	Close(context.Context) error
 }
 
 // listeningFor is where programs connect, and where their connections go.
@@ -57,8 +48,8 @@ type listeningFor struct {
 const listenAgain = 5 * time.Second
 
 func newListening(log *slog.Logger, from func(virtual netip.Addr) netip.Addr) *listening {
-	return &listening{log: log, from: from, wake: make(chan struct{}, 1), listen: func(c localproxy.Config) (passing, error) {
-		return localproxy.Listen(c)
+	return &listening{log: log, from: from, wake: make(chan struct{}, 1), open: func(p *localproxy.Proxy, at string) (localproxy.Listener, error) {
+		return p, p.Open(at)
 	}}
 }
 
@@ -152,14 +143,10 @@ func (l *listening) moveTo(at string) error {
 	if l.proxy != nil && l.is.at == at {
 		return nil
 	}
-	addresses, err := localproxy.Addresses(at)
-	if err != nil {
-		return err
-	}
 	if l.proxy != nil {
-		return l.proxy.Move(addresses)
+		return l.proxy.Move(at)
 	}
-	p, err := l.listen(localproxy.Config{Listen: addresses, Fallback: l.wanted.to, From: l.from, Connections: l.wanted.connections, Owner: l.owner, Log: l.log})
+	p, err := l.open(&localproxy.Proxy{Fallback: l.wanted.to, From: l.from, Connections: l.wanted.connections, Owner: l.owner, Log: l.log}, at)
 	if err == nil {
 		l.proxy = p
 	}

@@ -24,26 +24,25 @@ import (
 
 // ports are those of a host: who listens where, and which are somebody else's.
 type ports struct {
-	open   []netip.AddrPort
-	to     []netip.AddrPort
-	opened int
-	tries  int
-	taken  atomic.Uint32 // a port
+	localproxy.Listener        // nil: nothing else of it is used
+	open                string // "": none
+	to                  []netip.AddrPort
+	opened              int
+	tries               int
+	taken               atomic.Uint32 // a port
 }
 
-func (p *ports) Move(to []netip.AddrPort) error {
+func (p *ports) Move(at string) error {
 	p.tries++
-	for _, a := range to {
-		if p.taken.Load() == uint32(a.Port()) {
-			return fmt.Errorf("listen tcp %s: %w", a, syscall.EADDRINUSE)
-		}
+	if strings.HasSuffix(at, fmt.Sprintf(":%d", p.taken.Load())) {
+		return fmt.Errorf("listen tcp %s: %w", at, syscall.EADDRINUSE)
 	}
-	p.open = to
+	p.open = at
 	return nil
 }
 
-func (p *ports) listen(c localproxy.Config) (passing, error) {
-	if err := p.Move(c.Listen); err != nil {
+func (p *ports) listen(c *localproxy.Proxy, at string) (localproxy.Listener, error) {
+	if err := p.Move(at); err != nil {
 		return nil, err
 	}
 	p.opened++
@@ -59,7 +58,7 @@ func (p *ports) Close(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return errors.New("connections are waited for")
 	}
-	p.open = nil
+	p.open = ""
 	return nil
 }
 
@@ -70,7 +69,7 @@ func listens(t *testing.T, test func(t *testing.T, l *listening, p *ports, log *
 		log := &strings.Builder{}
 		p := &ports{}
 		l := newListening(slog.New(slog.NewTextHandler(log, nil)), nil)
-		l.listen = p.listen
+		l.open = p.listen
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() {
@@ -109,7 +108,7 @@ func TestMembersListenOnlyWhereTheyAreToldTo(t *testing.T) {
 		assert.Zero(t, p.tries, "follow.listen alone is for followers")
 		assert.Nil(t, l.status())
 		l.reload(member(t, "127.0.0.1:9443", 443))
-		assert.Equal(t, "[127.0.0.1:9443]", fmt.Sprint(p.open))
+		assert.Equal(t, "127.0.0.1:9443", p.open)
 		assert.Equal(t, "[10.77.0.100:443 [fd77::100]:443]", fmt.Sprint(p.to))
 		assert.Equal(t, &ListenerStatus{Address: "127.0.0.1:9443", To: p.to, Connections: 7}, l.status())
 		external := member(t, "127.0.0.1:9443", 443)
@@ -130,7 +129,7 @@ func TestListenerOfAMemberOutlastsAReload(t *testing.T) {
 		assert.Equal(t, tries, p.tries)
 		assert.Equal(t, "[10.77.0.100:444 [fd77::100]:444]", fmt.Sprint(p.to))
 		l.reload(member(t, "localhost:9443", 444))
-		assert.Equal(t, "[127.0.0.1:9443 [::1]:9443]", fmt.Sprint(p.open))
+		assert.Equal(t, "localhost:9443", p.open)
 		assert.Equal(t, 1, p.opened)
 		l.reload(member(t, "", 444))
 		assert.Empty(t, p.open)
@@ -160,7 +159,7 @@ func TestMemberWhosePortIsTakenTriesAgain(t *testing.T) {
 		p.taken.Store(0)
 		time.Sleep(listenAgain)
 		synctest.Wait()
-		assert.Equal(t, "[127.0.0.1:9443]", fmt.Sprint(p.open))
+		assert.Equal(t, "127.0.0.1:9443", p.open)
 		assert.Empty(t, l.status().Problem)
 		tries := p.tries
 		time.Sleep(10 * listenAgain)
@@ -175,13 +174,13 @@ func TestReloadToAPortThatIsTakenLeavesTheListener(t *testing.T) {
 		l.reload(member(t, "127.0.0.1:9443", 443))
 		p.taken.Store(9444)
 		l.reload(member(t, "127.0.0.1:9444", 444))
-		assert.Equal(t, "[127.0.0.1:9443]", fmt.Sprint(p.open))
+		assert.Equal(t, "127.0.0.1:9443", p.open)
 		assert.Equal(t, "[10.77.0.100:444 [fd77::100]:444]", fmt.Sprint(p.to))
 		assert.Contains(t, l.status().Problem, "127.0.0.1:9444")
 		p.taken.Store(0)
 		time.Sleep(listenAgain)
 		synctest.Wait()
-		assert.Equal(t, "[127.0.0.1:9444]", fmt.Sprint(p.open))
+		assert.Equal(t, "127.0.0.1:9444", p.open)
 		assert.Equal(t, 1, p.opened)
 	})
 }
@@ -190,7 +189,9 @@ func TestReloadToAPortThatIsTakenLeavesTheListener(t *testing.T) {
 func TestListenerThatFailsIsNone(t *testing.T) {
 	l := newListening(slog.New(slog.DiscardHandler), nil)
 	l.use(member(t, "127.0.0.1:9443", 443))
-	l.listen = func(localproxy.Config) (passing, error) { return (*localproxy.Proxy)(nil), errors.New("no") }
+	l.open = func(*localproxy.Proxy, string) (localproxy.Listener, error) {
+		return (*localproxy.Proxy)(nil), errors.New("no")
+	}
 	assert.False(t, l.step())
 	assert.Equal(t, "no", l.status().Problem)
 }

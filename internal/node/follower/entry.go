@@ -9,6 +9,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/kernel/intercept"
+	"github.com/keepvip/keepvip/internal/serve/localproxy"
 	"github.com/keepvip/keepvip/members/slots"
 	"github.com/keepvip/keepvip/members/subscription"
 )
@@ -31,8 +32,8 @@ type entry struct {
 	known   []netip.Addr // of the last run, until a member says something
 	begun   time.Time
 	host    Host
-	plane   plane // nil: none yet
-	proxy   Proxy // nil: none
+	plane   plane               // nil: none yet
+	proxy   localproxy.Listener // nil: none
 
 	states    []subscription.State
 	told      bool

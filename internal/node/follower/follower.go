@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/serve/localproxy"
 	"github.com/keepvip/keepvip/members/subscription"
 )
 
@@ -35,7 +36,7 @@ type follower struct {
 	cfg     Following
 	log     *slog.Logger
 	client  client
-	proxy   Proxy // nil: none
+	proxy   localproxy.Listener // nil: none
 	entries []*entry
 	probes  *probes
 	asked   chan chan Status
@@ -89,7 +90,7 @@ func (p Process) open(cfg Following, before *follower) (*follower, error) {
 
 // listen opens the listener, or takes over that of the run before, which may have to listen somewhere else.
 func (f *follower) listen(before *follower) (err error) {
-	var old Proxy
+	var old localproxy.Listener
 	if before != nil {
 		old = before.proxy
 	}
@@ -103,7 +104,7 @@ func (f *follower) listen(before *follower) (err error) {
 	case wanted && old != nil:
 		if before.cfg.Whole.Follow.Listen != f.cfg.Whole.Follow.Listen {
 			if err := old.Move(f.cfg.Whole.Follow.Listen); err != nil {
-				return err
+				return fmt.Errorf("%s: %w", f.cfg.Whole.Follow.Listen, err)
 			}
 		}
 		f.proxy, before.proxy = old, nil
@@ -158,8 +159,11 @@ func fallback(e Entry) (out []netip.AddrPort) {
 	return out
 }
 
-func (f *follower) shut(p Proxy) {
-	if err := p.Close(); err != nil {
+// shut ends the listener, and its connections with it: its process ends.
+func (f *follower) shut(p localproxy.Listener) {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := p.Close(over); err != nil {
 		f.log.Warn("the listener has not ended as it should", "error", err)
 	}
 }

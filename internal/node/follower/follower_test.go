@@ -21,9 +21,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/base/bubble"
-	"github.com/keepvip/keepvip/internal/base/places"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/intercept"
+	"github.com/keepvip/keepvip/internal/serve/localproxy"
 	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/members/slots"
 	"github.com/keepvip/keepvip/members/subscription"
@@ -120,7 +120,7 @@ func (m *members) tell() {
 func (m *members) Packets() <-chan subscription.Packet { return m.in }
 func (m *members) Close() error                        { return nil }
 
-// kernel is a Host, a Plane and a Proxy.
+// kernel is a Host, a Plane and a localproxy.Listener.
 type kernel struct {
 	*world
 	targets []intercept.Target
@@ -147,7 +147,7 @@ type kernel struct {
 }
 
 func (k *kernel) Open(string) (plane, error) { return k, nil }
-func (k *kernel) Listen(at string, fallback []netip.AddrPort) (Proxy, error) {
+func (k *kernel) Listen(at string, fallback []netip.AddrPort) (localproxy.Listener, error) {
 	k.listening.Lock()
 	defer k.listening.Unlock()
 	if _, open := k.listens[at]; open || at == k.taken {
@@ -223,9 +223,8 @@ type proxy struct {
 func (p *proxy) SetBackends(b []intercept.Backend) { p.k.Lock(); defer p.k.Unlock(); p.k.proxied = b }
 func (p *proxy) Reset(...netip.Addr) int           { return 1 }
 func (p *proxy) SetConnections(int)                {}
-func (p *proxy) Places() places.Count              { return places.Count{} }
-func (p *proxy) Connections() map[netip.Addr]int {
-	return map[netip.Addr]int{ownOf(1): 1}
+func (p *proxy) Stats() localproxy.Stats {
+	return localproxy.Stats{ByBackend: map[netip.AddrPort]int{netip.AddrPortFrom(ownOf(1), 6443): 1}}
 }
 
 func (p *proxy) SetFallback(all []netip.AddrPort) {
@@ -246,7 +245,7 @@ func (p *proxy) Move(at string) error {
 	return nil
 }
 
-func (p *proxy) Close() error {
+func (p *proxy) Close(context.Context) error {
 	p.k.listening.Lock()
 	defer p.k.listening.Unlock()
 	delete(p.k.listens, p.at)

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/keepvip/keepvip/internal/base/places"
 	"github.com/keepvip/keepvip/internal/kernel/intercept"
 	"github.com/keepvip/keepvip/internal/kernel/link"
 	"github.com/keepvip/keepvip/internal/kernel/nfttables"
@@ -37,16 +36,13 @@ func (k Kernel) Open(name string) (plane, error) {
 func (Kernel) Cleanup(keep ...string) ([]string, error) { return intercept.Cleanup(keep...) }
 
 // Listen implements Host.
-func (k Kernel) Listen(at string, fallback []netip.AddrPort) (Proxy, error) {
-	listen, err := localproxy.Addresses(at)
-	if err != nil {
-		return nil, err
-	}
-	cfg, out := localproxy.Config{Listen: listen, Fallback: fallback, Log: k.Log}, localProxy{}
+func (k Kernel) Listen(at string, fallback []netip.AddrPort) (localproxy.Listener, error) {
+	out := listener{Proxy: &localproxy.Proxy{Fallback: fallback, Log: k.Log}}
+	var err error
 	if out.owners, err = link.OpenOwners(); err == nil { // otherwise all users are one
-		cfg.Owner = out.owners.Name
+		out.Owner = out.owners.Name
 	}
-	if out.Proxy, err = localproxy.Listen(cfg); err != nil {
+	if err := out.Open(at); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", at, err), out.owners.Close())
 	}
 	return out, nil
@@ -69,42 +65,13 @@ func (t table) Destroy(dead ...netip.Addr) (int, error) {
 	return ended.Sockets, err
 }
 
-// localProxy is a Proxy by a listener of this process.
-type localProxy struct {
+// listener is a Proxy that knows the users of this host.
+type listener struct {
 	*localproxy.Proxy
 	owners *link.Owners // nil: all users are one
 }
 
-// Places implements Proxy.
-func (p localProxy) Places() places.Count {
-	s := p.Stats()
-	return places.Count{Most: s.Places, Taken: s.Open, Lost: s.Lost}
-}
-
-// Move implements Proxy.
-func (p localProxy) Move(at string) error {
-	listen, err := localproxy.Addresses(at)
-	if err != nil {
-		return err
-	}
-	if err := p.Proxy.Move(listen); err != nil {
-		return fmt.Errorf("%s: %w", at, err)
-	}
-	return nil
-}
-
-// Connections implements Proxy.
-func (p localProxy) Connections() map[netip.Addr]int {
-	out := map[netip.Addr]int{}
-	for at, n := range p.Stats().ByBackend {
-		out[at.Addr()] += n
-	}
-	return out
-}
-
-// Close implements Proxy. Connections end with it: its process does.
-func (p localProxy) Close() error {
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
-	return errors.Join(p.Proxy.Close(ended), p.owners.Close())
+// Close implements localproxy.Listener.
+func (l listener) Close(ctx context.Context) error {
+	return errors.Join(l.Proxy.Close(ctx), l.owners.Close())
 }

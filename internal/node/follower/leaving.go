@@ -76,8 +76,8 @@ func (e *entry) connections(members []netip.Addr) (map[netip.Addr]uint32, error)
 		}
 	}
 	if e.proxy != nil {
-		for a, n := range e.proxy.Connections() {
-			all[a] += n
+		for at, n := range e.proxy.Stats().ByBackend {
+			all[at.Addr()] += n
 		}
 	}
 	out := map[netip.Addr]uint32{}

@@ -12,13 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/serve/localproxy"
 	"github.com/keepvip/keepvip/members/subscription"
 )
 
 // listeningHost has listeners of this process, and nothing else.
 type listeningHost struct{ kernel }
 
-func (*listeningHost) Listen(at string, fallback []netip.AddrPort) (Proxy, error) {
+func (*listeningHost) Listen(at string, fallback []netip.AddrPort) (localproxy.Listener, error) {
 	return Kernel{}.Listen(at, fallback)
 }
 
@@ -49,11 +50,11 @@ func TestFollowerGoesOnWithoutItsListener(t *testing.T) {
 	assert.Nil(t, f.proxy, "not yet")
 	f.listenAnew(now.Add(2 * listenAgain))
 	require.NotNil(t, f.proxy)
-	assert.Same(t, f.proxy.(localProxy).Proxy, f.entries[0].proxy.(localProxy).Proxy)
+	assert.Same(t, f.proxy.(listener).Proxy, f.entries[0].proxy.(listener).Proxy)
 	s = f.status(now)
 	assert.Empty(t, s.Listener.Problem)
 	assert.Positive(t, s.Listener.Places)
-	require.NoError(t, f.proxy.Close())
+	f.shut(f.proxy)
 }
 
 // The old and the new address of a listener may share one: 127.0.0.1 is one of localhost's two.
@@ -76,5 +77,5 @@ func TestReloadMovesTheListenerToAnAddressThatItPartlyHas(t *testing.T) {
 		require.NoError(t, err, at)
 		assert.NoError(t, c.Close())
 	}
-	require.NoError(t, f.proxy.Close())
+	f.shut(f.proxy)
 }

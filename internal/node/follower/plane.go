@@ -3,8 +3,8 @@ package follower
 import (
 	"net/netip"
 
-	"github.com/keepvip/keepvip/internal/base/places"
 	"github.com/keepvip/keepvip/internal/kernel/intercept"
+	"github.com/keepvip/keepvip/internal/serve/localproxy"
 )
 
 // Host is this machine.
@@ -12,7 +12,7 @@ type Host interface {
 	// Open takes charge of what intercepts connections for the entry of that name, and changes nothing yet.
 	Open(name string) (plane, error)
 	// Listen listens for programs of this host, and passes connections on; those for which there is no backend to one of fallback.
-	Listen(at string, fallback []netip.AddrPort) (Proxy, error)
+	Listen(at string, fallback []netip.AddrPort) (localproxy.Listener, error)
 	// Cleanup takes away what earlier runs have left of other entries than these, and returns its names.
 	Cleanup(keep ...string) ([]string, error)
 }
@@ -32,23 +32,5 @@ type plane interface {
 	// Leave lets go of it: the next run has it, or it ends by itself.
 	Leave()
 	// Close takes it away.
-	Close() error
-}
-
-// Proxy passes connections on that programs of this host make to a listener.
-type Proxy interface {
-	SetBackends([]intercept.Backend)
-	// SetFallback says where connections go for which there is no backend.
-	SetFallback([]netip.AddrPort)
-	// Connections counts those that are open, by the backend's address.
-	Connections() map[netip.Addr]int
-	// Reset ends connections to backends that are dead, and returns how many.
-	Reset(dead ...netip.Addr) int
-	// Move has it listen somewhere else; connections go on. With an error nothing has changed.
-	Move(at string) error
-	// SetConnections says how many there may be at a time; 0: as many as this host has room for.
-	SetConnections(int)
-	// Places is how it stands with that.
-	Places() places.Count
 	Close() error
 }

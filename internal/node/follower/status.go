@@ -65,8 +65,8 @@ type PortStatus struct {
 func (f *follower) status(now time.Time) Status {
 	out := Status{Version: f.process.Version, Node: f.process.Node, Signed: f.cfg.Key != nil, Follows: []EntryStatus{}, Lacks: f.probes.lacks, Unasked: f.probes.unasked}
 	if f.proxy != nil {
-		c := f.proxy.Places()
-		out.Listener = &listenerStatus{Address: f.cfg.Whole.Follow.Listen, Connections: c.Taken, Places: c.Most, Lost: c.Lost}
+		c := f.proxy.Stats()
+		out.Listener = &listenerStatus{Address: f.cfg.Whole.Follow.Listen, Connections: c.Open, Places: c.Places, Lost: c.Lost}
 	}
 	if f.unheard != "" {
 		out.Listener = &listenerStatus{Address: f.cfg.Whole.Follow.Listen, Problem: f.unheard, Code: code.NotListening}

@@ -38,7 +38,7 @@ func (p *Proxy) accept(l *net.TCPListener) {
 
 // admit gives a client a place, which another one may lose by that. It is nil for one that has gone.
 func (p *Proxy) admit(client *net.TCPConn) *pair {
-	owner := places.OwnerOf(client, p.cfg.Owner)
+	owner := places.OwnerOf(client, p.Owner)
 	if owner == "" {
 		return nil
 	}
@@ -64,12 +64,12 @@ func (p *Proxy) turnOut(lost *places.Place[*pair]) {
 	lost.Value.lost = true
 	lost.Value.breaks()
 	now := time.Now()
-	if p.cfg.Log == nil || !p.said.IsZero() && now.Sub(p.said) < sayAgain {
+	if p.Log == nil || !p.said.IsZero() && now.Sub(p.said) < sayAgain {
 		return
 	}
 	p.said = now
 	count := p.places.Count()
-	p.cfg.Log.Warn("all places of follow.listen are taken, and who has the most loses the oldest", "code", string(code.ListenerFull),
+	p.Log.Warn("all places of follow.listen are taken, and who has the most loses the oldest", "code", string(code.ListenerFull),
 		"owner", lost.Owner, "places", count.Most, "lost", count.Lost, "remedy", code.ListenerFull.Entry().Remedy)
 }
 
@@ -97,7 +97,7 @@ func (p *Proxy) serve(c *pair) {
 // connect tries the server whose turn it is, the others behind it, and what there is to fall back to.
 func (p *Proxy) connect(ctx context.Context) (server *net.TCPConn, to netip.AddrPort, err error) {
 	p.mu.Lock()
-	candidates := append(p.turns.next(), p.cfg.Fallback...)
+	candidates := append(p.turns.next(), p.Fallback...)
 	p.mu.Unlock()
 	err = errors.New("no server")
 	for _, to = range candidates {
@@ -117,10 +117,10 @@ func (p *Proxy) connect(ctx context.Context) (server *net.TCPConn, to netip.Addr
 }
 
 func (p *Proxy) from(server netip.Addr) netip.Addr {
-	if p.cfg.From == nil {
+	if p.From == nil {
 		return netip.Addr{}
 	}
-	return p.cfg.From(server)
+	return p.From(server)
 }
 
 // pump runs until one direction has ended, and lets go of the pair when both have.

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// Addresses are those of host:port, as an option has it. localhost is both families.
-func Addresses(at string) ([]netip.AddrPort, error) {
+// addresses are those of host:port, as an option has it. localhost is both families.
+func addresses(at string) ([]netip.AddrPort, error) {
 	host, text, err := net.SplitHostPort(at)
 	if err != nil {
 		return nil, err
@@ -35,9 +35,17 @@ func Addresses(at string) ([]netip.AddrPort, error) {
 	return out, nil
 }
 
-// Move has the proxy listen at these addresses of loopback, each with a port, and nowhere else. An IPv6 one is left out on a host without IPv6, if
-// there is another. Connections go on. With an error nothing has changed.
-func (p *Proxy) Move(to []netip.AddrPort) (err error) {
+// Move has the proxy listen at host:port of loopback, and nowhere else. Connections go on. With an error nothing has changed.
+func (p *Proxy) Move(at string) error {
+	to, err := addresses(at)
+	if err != nil {
+		return err
+	}
+	return p.move(to)
+}
+
+// move leaves an IPv6 address out on a host without IPv6, if there is another.
+func (p *Proxy) move(to []netip.AddrPort) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.dialing.Err() != nil {

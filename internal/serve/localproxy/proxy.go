@@ -13,25 +13,19 @@ import (
 	"github.com/keepvip/keepvip/internal/kernel/intercept"
 )
 
-// Config is where a proxy listens, and what bounds it.
-type Config struct {
-	// Listen are where it listens at first; see Move.
-	Listen []netip.AddrPort
-	// Connections is how many places there are. When all are taken the owner who has the most loses the oldest. 0: as many as this host has room for.
-	Connections int
-	// Owner names the user at the other end of a connection; nil: all users are one.
-	Owner places.Asker
-	Log   *slog.Logger // nil: nothing is said
-	// DialTimeout is how long one server may take, before the next is tried. 0: defaultDialTimeout.
-	DialTimeout time.Duration
-	// Fallback are tried in this order when there is no healthy server, or none that can be connected to: the virtual address.
-	Fallback []netip.AddrPort
-	// From is the own address from which a server is connected to. nil, and no address: the kernel chooses.
-	From func(server netip.Addr) netip.Addr
+// Listener is what programs of this host connect to. A [Proxy] is one.
+type Listener interface {
+	SetBackends([]intercept.Backend)
+	SetFallback([]netip.AddrPort)
+	SetConnections(int)
+	Move(at string) error
+	Reset(servers ...netip.Addr) int
+	Stats() Stats
+	Close(context.Context) error
 }
 
-// defaultDialTimeout is the DialTimeout of a Config without one.
-const defaultDialTimeout = time.Second
+// dialTimeout is how long one server may take, before the next is tried.
+const dialTimeout = time.Second
 
 // Stats are counts since the start, but for those of open connections.
 type Stats struct {
@@ -43,9 +37,18 @@ type Stats struct {
 	Failed    uint64                 // for which no server could be connected to
 }
 
-// Proxy is one that runs. Its methods may be called from any goroutine.
+// Proxy is a listener of this process. Its exported fields are set before Open. Its methods may be called from any goroutine.
 type Proxy struct {
-	cfg     Config
+	// Connections is how many places there are at first. When all are taken the owner who has the most loses the oldest. 0: as many as this host has room for.
+	Connections int
+	// Owner names the user at the other end of a connection; nil: all users are one.
+	Owner places.Asker
+	Log   *slog.Logger // nil: nothing is said
+	// Fallback are tried in this order when there is no healthy server, or none that can be connected to: the virtual address. See SetFallback.
+	Fallback []netip.AddrPort
+	// From is the own address from which a server is connected to. nil, and no address: the kernel chooses.
+	From func(server netip.Addr) netip.Addr
+
 	dialer  net.Dialer
 	dialing context.Context // until the proxy is closed
 	stop    context.CancelFunc
@@ -53,7 +56,7 @@ type Proxy struct {
 
 	places *places.Keeper[*pair] // those included that have no server yet
 
-	mu        sync.Mutex // guards what follows, and cfg.Fallback
+	mu        sync.Mutex // guards what follows, and Fallback
 	listeners []*net.TCPListener
 	turns     turns
 	open      map[*pair]struct{}
@@ -62,25 +65,32 @@ type Proxy struct {
 	said      time.Time // when it was last that a place was lost
 }
 
-// Listen opens a proxy that has no backends yet.
-func Listen(c Config) (*Proxy, error) {
-	c.Connections, c.DialTimeout = orDefault(c.Connections, roomHere()), orDefault(c.DialTimeout, defaultDialTimeout)
-	p := &Proxy{cfg: c, open: map[*pair]struct{}{}, places: places.New[*pair](c.Connections)}
-	// A server that is silent for half a minute is gone, where nobody else has said so.
-	p.dialer = net.Dialer{Timeout: c.DialTimeout, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}}
-	p.dialing, p.stop = context.WithCancel(context.Background())
-	if err := p.Move(c.Listen); err != nil {
-		p.stop()
-		return nil, err
+// Open has the proxy listen at host:port, as Move does. It has no backends yet.
+func (p *Proxy) Open(at string) error {
+	to, err := addresses(at)
+	if err != nil {
+		return err
 	}
-	return p, nil
+	return p.begin(to)
 }
 
-func orDefault[T int | time.Duration](v, otherwise T) T {
-	if v <= 0 {
-		return otherwise
+func (p *Proxy) begin(to []netip.AddrPort) error {
+	p.open, p.places = map[*pair]struct{}{}, places.New[*pair](placesFor(p.Connections))
+	// A server that is silent for half a minute is gone, where nobody else has said so.
+	p.dialer = net.Dialer{Timeout: dialTimeout, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}}
+	p.dialing, p.stop = context.WithCancel(context.Background())
+	if err := p.move(to); err != nil {
+		p.stop()
+		return err
 	}
-	return v
+	return nil
+}
+
+func placesFor(wanted int) int {
+	if wanted <= 0 {
+		return roomHere()
+	}
+	return wanted
 }
 
 // SetBackends says who is healthy. Connections to one that is no more in the list go on.
@@ -94,12 +104,12 @@ func (p *Proxy) SetBackends(backends []intercept.Backend) {
 func (p *Proxy) SetFallback(all []netip.AddrPort) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.cfg.Fallback = slices.Clone(all)
+	p.Fallback = slices.Clone(all)
 }
 
 // SetConnections says how many places there are from now on; 0: as many as this host has room for. What is too many then is ended.
 func (p *Proxy) SetConnections(n int) {
-	lost := p.places.Resize(orDefault(n, roomHere()))
+	lost := p.places.Resize(placesFor(n))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, l := range lost {

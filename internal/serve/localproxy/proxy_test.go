@@ -56,13 +56,9 @@ func nobody(t *testing.T) netip.AddrPort {
 	return netip.AddrPortFrom(loopback, uint16(at.(*syscall.SockaddrInet4).Port))
 }
 
-func open(t *testing.T, c Config, servers ...netip.AddrPort) *Proxy {
+func open(t *testing.T, p *Proxy, servers ...netip.AddrPort) *Proxy {
 	t.Helper()
-	if c.Listen == nil {
-		c.Listen = []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}
-	}
-	p, err := Listen(c)
-	require.NoError(t, err)
+	require.NoError(t, p.Open("127.0.0.1:0"))
 	t.Cleanup(func() {
 		over, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -111,7 +107,7 @@ func (p *Proxy) addresses() (out []netip.AddrPort) {
 }
 
 func TestConnectionsAreEven(t *testing.T) {
-	p := open(t, Config{}, server(t, 0), server(t, 1), server(t, 2))
+	p := open(t, &Proxy{}, server(t, 0), server(t, 1), server(t, 2))
 	served := make([]int, 3)
 	for range 90 {
 		c, number := dial(t, p)
@@ -123,7 +119,7 @@ func TestConnectionsAreEven(t *testing.T) {
 }
 
 func TestConnectionsByWeight(t *testing.T) {
-	p := open(t, Config{})
+	p := open(t, &Proxy{})
 	p.SetBackends([]intercept.Backend{{At: server(t, 0), Weight: 2}, {At: server(t, 1), Weight: 0}, {At: server(t, 2), Weight: 1}})
 	served := make([]int, 3)
 	for range 30 {
@@ -136,7 +132,7 @@ func TestConnectionsByWeight(t *testing.T) {
 // TestServerThatRefuses is passed over at once, and so is one that is listed no more.
 func TestServerThatRefuses(t *testing.T) {
 	good := server(t, 7)
-	p := open(t, Config{}, nobody(t), good, nobody(t))
+	p := open(t, &Proxy{}, nobody(t), good, nobody(t))
 	for range 6 {
 		_, number := dial(t, p)
 		assert.Equal(t, 7, number)
@@ -147,14 +143,14 @@ func TestServerThatRefuses(t *testing.T) {
 
 func TestNoServer(t *testing.T) {
 	vip := server(t, 9)
-	p := open(t, Config{Fallback: []netip.AddrPort{vip}})
+	p := open(t, &Proxy{Fallback: []netip.AddrPort{vip}})
 	_, number := dial(t, p)
 	assert.Equal(t, 9, number, "none is healthy")
 	p.SetBackends([]intercept.Backend{{At: nobody(t), Weight: 1}})
 	_, number = dial(t, p)
 	assert.Equal(t, 9, number, "none answers")
 
-	p = open(t, Config{})
+	p = open(t, &Proxy{})
 	_, number = dial(t, p)
 	assert.Equal(t, -1, number)
 	assert.Equal(t, uint64(1), p.Stats().Failed)
@@ -167,7 +163,7 @@ func TestConnectsFromTheAddressThatIsAsked(t *testing.T) {
 	at := l.Addr().(*net.TCPAddr).AddrPort()
 	own := netip.MustParseAddr("127.0.0.7")
 	for _, from := range []netip.Addr{own, {}} {
-		p := open(t, Config{From: func(server netip.Addr) netip.Addr {
+		p := open(t, &Proxy{From: func(server netip.Addr) netip.Addr {
 			assert.Equal(t, at.Addr(), server)
 			return from
 		}}, at)
@@ -182,7 +178,7 @@ func TestConnectsFromTheAddressThatIsAsked(t *testing.T) {
 
 // TestEndOfOneDirection is passed on, while the other goes on.
 func TestEndOfOneDirection(t *testing.T) {
-	p := open(t, Config{}, server(t, 0))
+	p := open(t, &Proxy{}, server(t, 0))
 	c, _ := dial(t, p)
 	_, err := c.Write([]byte("last words, "))
 	require.NoError(t, err)
@@ -194,7 +190,7 @@ func TestEndOfOneDirection(t *testing.T) {
 }
 
 func TestMuchGoesThrough(t *testing.T) {
-	p := open(t, Config{}, server(t, 0))
+	p := open(t, &Proxy{}, server(t, 0))
 	c, _ := dial(t, p)
 	const size = 8 << 20
 	go func() {
@@ -211,7 +207,7 @@ type zeros struct{}
 func (zeros) Read(b []byte) (int, error) { return len(b), nil }
 
 func TestResetOfAServer(t *testing.T) {
-	p := open(t, Config{}, server(t, 0))
+	p := open(t, &Proxy{}, server(t, 0))
 	doomed, _ := dial(t, p)
 	p.SetBackends(nil)
 	_, err := doomed.Write([]byte("x"))
@@ -230,7 +226,7 @@ func TestResetByTheServer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { _ = l.Close() }()
-	p := open(t, Config{}, l.Addr().(*net.TCPAddr).AddrPort())
+	p := open(t, &Proxy{}, l.Addr().(*net.TCPAddr).AddrPort())
 	c, err := net.Dial("tcp", p.addresses()[0].String())
 	require.NoError(t, err)
 	defer func() { _ = c.Close() }()
@@ -243,7 +239,7 @@ func TestResetByTheServer(t *testing.T) {
 }
 
 func TestConnectionsAreBounded(t *testing.T) {
-	p := open(t, Config{Connections: 2}, server(t, 0))
+	p := open(t, &Proxy{Connections: 2}, server(t, 0))
 	first, _ := dial(t, p)
 	dial(t, p)
 	_, number := dial(t, p)
@@ -261,7 +257,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 func TestOneUserLeavesTheOthersTheirPlaces(t *testing.T) {
 	const most = 20
 	owner := func(from, _ netip.AddrPort) (string, error) { return from.Addr().String(), nil }
-	p := open(t, Config{Connections: most, Owner: owner}, server(t, 0))
+	p := open(t, &Proxy{Connections: most, Owner: owner}, server(t, 0))
 	at := p.addresses()[0].String()
 	from := func(user byte) net.Conn {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, user)}}
@@ -320,8 +316,8 @@ func TestRoom(t *testing.T) {
 func TestClose(t *testing.T) {
 	s := server(t, 0)
 	before := runtime.NumGoroutine()
-	p, err := Listen(Config{Listen: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0")}})
-	require.NoError(t, err)
+	p := &Proxy{}
+	require.NoError(t, p.Open("127.0.0.1:0"))
 	p.SetBackends([]intercept.Backend{{At: s, Weight: 1}})
 	ends, _ := dial(t, p)
 	stays, _ := dial(t, p)
@@ -337,7 +333,7 @@ func TestClose(t *testing.T) {
 	}, "it listens no more")
 	_ = ends.Close()
 	eventually(t, func() bool { return p.Stats().Open == 1 }, "one has ended")
-	_, err = stays.Write([]byte("x"))
+	_, err := stays.Write([]byte("x"))
 	require.NoError(t, err)
 	_, err = io.ReadFull(stays, make([]byte, 1))
 	require.NoError(t, err, "the other has time")
@@ -350,18 +346,16 @@ func TestClose(t *testing.T) {
 }
 
 func TestListenRefuses(t *testing.T) {
-	_, err := Listen(Config{})
-	assert.Error(t, err)
-	_, err = Listen(Config{Listen: []netip.AddrPort{netip.MustParseAddrPort("0.0.0.0:0")}})
-	assert.EqualError(t, err, "localproxy: listen on 0.0.0.0:0: want an address of loopback")
+	assert.Error(t, (&Proxy{}).Open(""))
+	assert.Error(t, (&Proxy{}).begin(nil))
+	assert.EqualError(t, (&Proxy{}).Open("0.0.0.0:0"), "localproxy: listen on 0.0.0.0:0: want an address of loopback")
 	taken := server(t, 0)
-	_, err = Listen(Config{Listen: []netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0"), taken}})
-	assert.ErrorIs(t, err, syscall.EADDRINUSE)
+	assert.ErrorIs(t, (&Proxy{}).begin([]netip.AddrPort{netip.MustParseAddrPort("127.0.0.1:0"), taken}), syscall.EADDRINUSE)
 }
 
 // TestIdleConnectionIsSmall: the process has two file descriptors and no buffer for it.
 func TestIdleConnectionIsSmall(t *testing.T) {
-	p := open(t, Config{}, server(t, 0))
+	p := open(t, &Proxy{}, server(t, 0))
 	const n = 100
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -380,7 +374,7 @@ func TestIdleConnectionIsSmall(t *testing.T) {
 
 // TestMove leaves the connections, and also a listener that was there before.
 func TestMove(t *testing.T) {
-	p := open(t, Config{}, server(t, 0))
+	p := open(t, &Proxy{}, server(t, 0))
 	first := p.addresses()[0]
 	other := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.2"), first.Port())
 	stays, _ := dial(t, p)
@@ -391,18 +385,18 @@ func TestMove(t *testing.T) {
 		}
 		return err == nil
 	}
-	require.NoError(t, p.Move([]netip.AddrPort{first, other}))
+	require.NoError(t, p.move([]netip.AddrPort{first, other}))
 	assert.Equal(t, []netip.AddrPort{first, other}, p.addresses())
 	assert.True(t, listens(first) && listens(other))
 
 	taken := server(t, 0)
-	require.ErrorIs(t, p.Move([]netip.AddrPort{other, taken}), syscall.EADDRINUSE)
-	require.Error(t, p.Move(nil))
-	require.Error(t, p.Move([]netip.AddrPort{netip.MustParseAddrPort("0.0.0.0:0")}))
+	require.ErrorIs(t, p.move([]netip.AddrPort{other, taken}), syscall.EADDRINUSE)
+	require.Error(t, p.move(nil))
+	require.Error(t, p.move([]netip.AddrPort{netip.MustParseAddrPort("0.0.0.0:0")}))
 	assert.Equal(t, []netip.AddrPort{first, other}, p.addresses(), "nothing has changed")
 	assert.True(t, listens(first) && listens(other))
 
-	require.NoError(t, p.Move([]netip.AddrPort{other}))
+	require.NoError(t, p.move([]netip.AddrPort{other}))
 	assert.False(t, listens(first))
 	assert.True(t, listens(other))
 	_, err := stays.Write([]byte("x"))
@@ -413,7 +407,7 @@ func TestMove(t *testing.T) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()
 	require.NoError(t, p.Close(over))
-	require.ErrorIs(t, p.Move([]netip.AddrPort{first}), net.ErrClosed)
+	require.ErrorIs(t, p.move([]netip.AddrPort{first}), net.ErrClosed)
 	assert.False(t, listens(first) || listens(other))
 }
 
@@ -425,7 +419,7 @@ func TestAddressesOfAnOption(t *testing.T) {
 		"[::ffff:127.0.0.1]:9443": "[127.0.0.1:9443]",
 		"9443":                    "[]", "127.0.0.1:x": "[]", "name:9443": "[]",
 	} {
-		got, err := Addresses(at)
+		got, err := addresses(at)
 		assert.Equal(t, want, fmt.Sprint(got), at)
 		assert.Equal(t, want == "[]", err != nil, at)
 	}
