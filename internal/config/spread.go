@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+
+	"golang.org/x/sys/unix"
 )
 
 // Spread is how the load of a virtual address is spread over the members.
@@ -48,6 +50,14 @@ const (
 	ProtocolTCP Protocol = "tcp"
 	ProtocolUDP Protocol = "udp"
 )
+
+// Number is that of the protocol in the header of a packet.
+func (p Protocol) Number() uint8 {
+	if p == ProtocolUDP {
+		return unix.IPPROTO_UDP
+	}
+	return unix.IPPROTO_TCP
+}
 
 const (
 	spreadKey = "spread"

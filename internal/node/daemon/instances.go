@@ -16,6 +16,7 @@ import (
 	"github.com/keepvip/keepvip/internal/node/replies"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/internal/serve/service/address"
+	"github.com/keepvip/keepvip/internal/serve/service/route"
 	"github.com/keepvip/keepvip/internal/serve/service/unbound"
 	"github.com/keepvip/keepvip/members/pulse"
 	"github.com/keepvip/keepvip/members/subscription"
@@ -116,7 +117,7 @@ func (b *builder) Serve(in *instance.Config, blocked func(instance.Blocked)) ins
 	case in.VIP.Local() && len(in.VIP.SpreadPorts()) > 0:
 		return b.spreadByRoutes(in, blocked)
 	case in.VIP.Local():
-		return b.serveByRoute(in.VIP)
+		return route.New(in.VIP, b.routes(), b.log.With("vip", in.VIP.Name))
 	case in.VIP.HooksOnly:
 		return unbound.Service{}
 	}

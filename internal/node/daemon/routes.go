@@ -38,27 +38,6 @@ func noLease(config.VIP, *config.Config) (time.Duration, instance.Outages) {
 	return time.Hour, instance.Outages{}
 }
 
-// serveByRoute serves the addresses by a route, without spreading.
-func (b *builder) serveByRoute(v config.VIP) *route.Service {
-	cfg := b.routeConfig(v)
-	for _, p := range v.RoutedPorts() {
-		cfg.Ports = append(cfg.Ports, route.Port{Protocol: protocolOf(p.Protocol), Port: p.Port, Target: p.Target})
-	}
-	return route.New(cfg, b.routes(), b.log.With("vip", v.Name))
-}
-
-func (b *builder) routeConfig(v config.VIP) route.Config {
-	cfg := route.Config{Name: v.Name, Table: tableOf(v)}
-	for _, a := range v.Addresses {
-		cfg.Addresses = append(cfg.Addresses, a.Addr())
-	}
-	return cfg
-}
-
-func tableOf(v config.VIP) hostroute.Table {
-	return hostroute.Table{Number: v.Announce.Table, Protocol: int(v.Announce.Protocol)}
-}
-
 // routes is the host for all entries with a route: they share the device.
 func (b *builder) routes() route.Host { return routeHost{b.host, b.host.routeDevice} }
 
@@ -139,7 +118,7 @@ func (b *builder) removeRoutes(vips []config.VIP) error {
 		if !v.Routed() {
 			continue
 		}
-		tables[tableOf(v)] = true
+		tables[route.TableOf(v)] = true
 		for _, a := range v.Addresses {
 			keep = append(keep, a.Addr())
 		}

@@ -13,10 +13,9 @@ import (
 // spreadByRoutes serves the addresses by a route, and spreads what routers send here over the members: a connection then goes on where it is, whichever
 // member the routers choose from one moment to the next.
 func (b *builder) spreadByRoutes(in *instance.Config, blocked func(instance.Blocked)) *routed {
-	cfg, log := b.routeConfig(in.VIP), b.log.With("vip", in.VIP.Name)
-	cfg.Spread = true
+	log := b.log.With("vip", in.VIP.Name)
 	s := &routed{blocked: blocked, servedAddresses: &servedAddresses{build: b, log: log, host: spreadHost{b.host}}}
-	s.addresses = unheld{route.New(cfg, b.routes(), log)}
+	s.addresses = unheld{route.New(in.VIP, b.routes(), log)}
 	s.configure(s.spreadConfig(in), false)
 	return s
 }

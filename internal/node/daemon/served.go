@@ -58,7 +58,7 @@ func (b *builder) serveAddresses(in *instance.Config, blocked func(instance.Bloc
 	s.addresses = address.NewSeveral(b.partsOf(in, s.left(in.VIP, nil)), b.host, s.log, blocked)
 	s.lease = dhcplease.New(leasesOf(in.VIP), openDHCP, s.log)
 	if in.VIP.Routed() {
-		s.route = route.New(b.routeConfig(in.VIP), b.routes(), s.log)
+		s.route = route.New(in.VIP, b.routes(), s.log)
 	}
 	s.configure(b.spreadConfig(in.VIP), false)
 	return s
@@ -76,7 +76,7 @@ func (s *servedAddresses) Reconfigure(in *instance.Config) {
 func (s *servedAddresses) left(v config.VIP, ending []address.Ending) *address.Spread {
 	out := &address.Spread{Until: s.until, Fenced: v.Spread.Via == config.ViaMasquerade, Ending: ending}
 	for _, p := range v.SpreadPorts() {
-		out.Ports = append(out.Ports, address.Port{Protocol: protocolOf(p.Protocol), Number: p.Port})
+		out.Ports = append(out.Ports, address.Port{Protocol: p.Protocol.Number(), Number: p.Port})
 	}
 	return out
 }

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"sync"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/keepvip/keepvip/arp"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/spreadtables"
@@ -22,13 +20,6 @@ var (
 	_ spread.Host  = spreadHost{}
 	_ spread.Plane = (*spreadtables.Tables)(nil)
 )
-
-func protocolOf(p config.Protocol) uint8 {
-	if p == config.ProtocolUDP {
-		return unix.IPPROTO_UDP
-	}
-	return unix.IPPROTO_TCP
-}
 
 // spreadConfig is how v is spread; nil: it is not.
 func (b *builder) spreadConfig(v config.VIP) *spread.Config {
@@ -50,7 +41,7 @@ func (b *builder) spreadConfig(v config.VIP) *spread.Config {
 	}
 	cfg.Backends = b.backends(v)
 	for _, p := range ports {
-		cfg.Ports = append(cfg.Ports, spread.Port{Protocol: protocolOf(p.Protocol), Port: p.Port, Target: p.Target, Check: p.Check})
+		cfg.Ports = append(cfg.Ports, spread.Port{Protocol: p.Protocol.Number(), Port: p.Port, Target: p.Target, Check: p.Check})
 	}
 	return cfg
 }

@@ -64,11 +64,7 @@ func New(c *config.Config) (Following, error) {
 			e.Addresses = append(e.Addresses, a.Addr())
 		}
 		for _, p := range v.SpreadPorts() {
-			protocol := uint8(tcp)
-			if p.Protocol == config.ProtocolUDP {
-				protocol = udp
-			}
-			e.Ports = append(e.Ports, port{Protocol: protocol, Port: p.Port, Target: p.Target})
+			e.Ports = append(e.Ports, port{Protocol: p.Protocol.Number(), Port: p.Port, Target: p.Target})
 		}
 		if len(e.Ports) > 0 {
 			out.Entries = append(out.Entries, e)

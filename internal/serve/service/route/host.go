@@ -9,22 +9,6 @@ import (
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
-// Config describes the addresses of one entry.
-type Config struct {
-	Name      string
-	Addresses []netip.Addr
-	Ports     []Port // none: nothing is translated, because somebody else serves the addresses on this node
-	// Spread: that is done by tables that are there before the route and stay until Close has returned, also for what routers still send then.
-	Spread bool
-	Table  hostroute.Table
-}
-
-// Port is one at which clients connect to the addresses, and the one at which this node's own program listens.
-type Port struct {
-	Protocol     uint8 // 6 (TCP) or 17 (UDP)
-	Port, Target uint16
-}
-
 // Host is this host as the service sees it.
 type Host interface {
 	// Own are the node's own addresses at p that suit the addresses best, one of each family.

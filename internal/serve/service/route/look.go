@@ -68,13 +68,13 @@ func (s *Service) look() {
 func (s *Service) assert() error {
 	var missing []netip.Addr
 	err := s.routes.with(func(r Routes) (err error) {
-		missing, err = r.Missing(s.cfg.Table, s.index, s.cfg.Addresses)
+		missing, err = r.Missing(s.table, s.index, s.addresses)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	s.present = len(s.cfg.Addresses) - len(missing)
+	s.present = len(s.addresses) - len(missing)
 	if len(missing) > 0 {
 		if err := s.rehang(); err != nil {
 			return err
@@ -85,7 +85,7 @@ func (s *Service) assert() error {
 	}
 	if len(missing) > 0 {
 		s.restored++
-		s.log.Warn("a route to the address was gone, and is back", "addresses", missing, "table", s.cfg.Table.Number, "code", string(code.RouteLost))
+		s.log.Warn("a route to the address was gone, and is back", "addresses", missing, "table", s.table.Number, "code", string(code.RouteLost))
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func (s *Service) withdraw(role election.Role) error {
 	if !s.announced {
 		return nil
 	}
-	err := s.routes.with(func(r Routes) error { return r.Remove(s.cfg.Table, s.cfg.Addresses) })
+	err := s.routes.with(func(r Routes) error { return r.Remove(s.table, s.addresses) })
 	if err != nil {
 		err = fmt.Errorf("the route to the address is still announced: %w", err)
 		s.say(err)
@@ -52,7 +52,7 @@ func (s *Service) withdraw(role election.Role) error {
 	}
 	s.left = 1 // until they are counted
 	s.say(s.count())
-	if well && (len(s.cfg.Ports) > 0 || s.cfg.Spread) { // else somebody else serves what still arrives
+	if well && (len(s.ports) > 0 || s.spread) { // else somebody else serves what still arrives
 		s.leaving = leave(time.Now(), s.drain, s.clients)
 	}
 	return err
@@ -60,18 +60,18 @@ func (s *Service) withdraw(role election.Role) error {
 
 // translate has what arrives for the addresses translated to own ones, or go on by the network. The caller holds the lock.
 func (s *Service) translate(on bool) error {
-	if len(s.cfg.Ports) == 0 {
+	if len(s.ports) == 0 {
 		return nil
 	}
 	cfg := intercept.Config{Incoming: true, Alone: true, Lifetime: lifetime}
-	own := s.host.Own(s.term.Place, s.cfg.Addresses)
-	for _, a := range s.cfg.Addresses {
+	own := s.host.Own(s.term.Place, s.addresses)
+	for _, a := range s.addresses {
 		i := slices.IndexFunc(own, func(o netip.Addr) bool { return o.Is4() == a.Is4() })
 		if on && i < 0 {
 			return code.With(code.NoTranslation, fmt.Errorf("%s has no own address of the family of %s", s.term.Place.Name, a))
 		}
-		for _, p := range s.cfg.Ports {
-			t := intercept.Target{Address: a, Protocol: p.Protocol, Port: p.Port}
+		for _, p := range s.ports {
+			t := intercept.Target{Address: a, Protocol: p.Protocol.Number(), Port: p.Port}
 			if on {
 				t.Backends = []intercept.Backend{{At: netip.AddrPortFrom(own[i], p.Target), Weight: 1}}
 			}
@@ -89,7 +89,7 @@ func (s *Service) translate(on bool) error {
 
 func (s *Service) openTranslation() (err error) {
 	if s.translation == nil {
-		s.translation, err = s.host.OpenTranslation(s.cfg.Name)
+		s.translation, err = s.host.OpenTranslation(s.name)
 	}
 	return err
 }
@@ -115,9 +115,9 @@ func (s *Service) hang() error {
 // put puts the routes, each time with another mark than before. The caller holds the lock.
 func (s *Service) put() error {
 	s.mark, s.announced = !s.mark, true
-	err := s.routes.with(func(r Routes) error { return r.Put(s.cfg.Table, s.index, s.cfg.Addresses, s.mark) })
+	err := s.routes.with(func(r Routes) error { return r.Put(s.table, s.index, s.addresses, s.mark) })
 	if err == nil {
-		s.present = len(s.cfg.Addresses)
+		s.present = len(s.addresses)
 		s.asserted++
 	}
 	return err

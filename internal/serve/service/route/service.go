@@ -11,6 +11,8 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/kernel/hostroute"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
@@ -32,7 +34,12 @@ const (
 
 // Service serves the addresses of one entry by routes.
 type Service struct {
-	cfg  Config
+	name      string
+	addresses []netip.Addr
+	ports     []config.SpreadPort // that are translated; none: somebody else serves the addresses on this node
+	spread    bool                // by tables that are there before the route and stay until Close has returned, also for what routers still send then
+	table     hostroute.Table
+
 	host Host
 	log  *slog.Logger
 
@@ -67,11 +74,25 @@ var (
 	_ instance.Announcer = (*Service)(nil)
 )
 
-// New makes a service, and begins its goroutine. Close ends it.
-func New(cfg Config, host Host, log *slog.Logger) *Service {
-	s := &Service{cfg: cfg, host: host, log: log, routes: connection{open: host.OpenRoutes}, wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{})}
+// New makes a service of the addresses of v, and begins its goroutine. Close ends it.
+func New(v config.VIP, host Host, log *slog.Logger) *Service {
+	s := &Service{
+		name: v.Name, table: TableOf(v), spread: v.Local() && len(v.SpreadPorts()) > 0,
+		host: host, log: log, routes: connection{open: host.OpenRoutes}, wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
+	}
+	for _, a := range v.Addresses {
+		s.addresses = append(s.addresses, a.Addr())
+	}
+	if v.Local() && !s.spread {
+		s.ports = v.RoutedPorts()
+	}
 	go s.run()
 	return s
+}
+
+// TableOf is the table that the routes of v are in.
+func TableOf(v config.VIP) hostroute.Table {
+	return hostroute.Table{Number: v.Announce.Table, Protocol: int(v.Announce.Protocol)}
 }
 
 // Begin implements instance.Service.
@@ -142,7 +163,7 @@ func (s *Service) Status() instance.ServiceStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := instance.ServiceStatus{
-		Restored: s.restored, Routes: &instance.RouteStatus{Table: s.cfg.Table.Number, Protocol: s.cfg.Table.Protocol, Present: s.present, Puts: s.asserted, Lost: s.restored},
+		Restored: s.restored, Routes: &instance.RouteStatus{Table: s.table.Number, Protocol: s.table.Protocol, Present: s.present, Puts: s.asserted, Lost: s.restored},
 		Fence: instance.FenceStatus{Route: true, Standing: s.outlives == nil},
 	}
 	if s.outlives != nil {

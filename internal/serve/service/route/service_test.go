@@ -13,11 +13,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/bubble"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/hostroute"
 	"github.com/keepvip/keepvip/internal/kernel/intercept"
 	"github.com/keepvip/keepvip/internal/serve/instance"
@@ -152,8 +152,15 @@ var (
 
 func newFake() *fake { return &fake{own: []netip.Addr{netip.MustParseAddr("10.77.0.11")}} }
 
+// entry is served by a route alone, whether its load is spread or not.
+func entry(v config.VIP) config.VIP {
+	v.Name, v.Election, v.Addresses = "api", config.ElectionLocal, []netip.Prefix{netip.PrefixFrom(vip, vip.BitLen())}
+	v.Spread.Ports = []config.SpreadPort{{Port: 6443, Target: 6443, Protocol: config.ProtocolTCP}}
+	return v
+}
+
 func begin(f *fake, ready instance.Readiness) *Service {
-	s := New(Config{Name: "api", Addresses: []netip.Addr{vip}, Ports: []Port{{unix.IPPROTO_TCP, 6443, 6443}}}, f, slog.New(slog.DiscardHandler))
+	s := New(entry(config.VIP{Spread: config.Spread{Via: config.ViaOff}}), f, slog.New(slog.DiscardHandler))
 	s.Begin(instance.Term{Ready: func() instance.Readiness { return ready }})
 	return s
 }
@@ -245,7 +252,7 @@ func TestNewConnectionsAreServedWhileRoutersSendThem(t *testing.T) {
 func TestTablesOfOthersStayUntilRoutersKnow(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFake()
-		s := New(Config{Name: "api", Addresses: []netip.Addr{vip}, Spread: true}, f, slog.New(slog.DiscardHandler))
+		s := New(entry(config.VIP{Spread: config.Spread{Via: config.ViaDirect}}), f, slog.New(slog.DiscardHandler))
 		s.Begin(instance.Term{Ready: func() instance.Readiness { return instance.Readiness{Fit: true, Open: true} }})
 		apply(t, s, election.Serve)
 		apply(t, s, election.Standby)
