@@ -12,12 +12,12 @@ import (
 )
 
 // backends are the servers that connections to v go to in place of members; none: it has members.
-func (b *builder) backends(v config.VIP) []spread.Backend {
-	var out []spread.Backend
+func (b *builder) backends(v config.VIP) []*spread.Backend {
+	var out []*spread.Backend
 	all := newCompany(len(v.Spread.Backends))
 	for i, server := range v.Spread.Backends {
 		h, asked := v.BackendCheck(server)
-		one := spread.Backend{ID: fmt.Sprintf("%#v %#v", server, h), Addresses: server.Addresses, Port: server.Port, Weight: server.Weight}
+		one := &spread.Backend{Backend: server, ID: fmt.Sprintf("%#v %#v", server, h)}
 		all.note(i, !asked)
 		if asked {
 			log := b.log.With("vip", v.Name, "backend", server.Addresses[0])

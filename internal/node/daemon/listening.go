@@ -20,7 +20,7 @@ import (
 //
 // A port that somebody else has keeps nothing from starting: the same configuration is on all nodes, and the address matters more.
 type listening struct {
-	log    *slog.Logger
+	log  *slog.Logger
 	open func(p *localproxy.Proxy, at string) (localproxy.Listener, error)
 	// from is the own address from which a virtual one is connected to. The kernel of a holder would choose the virtual address itself, and the
 	// connections would end when that moves.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/spreadtables"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/members/slots"
@@ -15,9 +16,14 @@ import (
 // reachLimit is for how long an answer of a backend's host is waited for. As those of members, so many in a row are left without one by a dead host.
 const reachLimit = 250 * time.Millisecond
 
-// backend is a server without keepvip as this node knows it.
-type backend struct {
-	Backend
+// Backend is a server without keepvip, and what this node knows of it.
+type Backend struct {
+	config.Backend
+	ID string // of all that is configured of it, and of what it is asked
+	// Watch asks it for its health until ctx ends, and reports what is found, and each change of it. Nil: it is always good.
+	Watch func(ctx context.Context, report func(Health))
+
+	// What follows belongs to the service's goroutine.
 	health  Health
 	known   bool // it was asked once
 	cancel  context.CancelFunc
@@ -27,11 +33,10 @@ type backend struct {
 	dead    bool      // until it is healthy, or answers
 }
 
-// backendReport is something new about a backend.
-type backendReport struct {
-	about  *backend
-	health *Health // nil: its host was asked whether it is there
-	err    error   // as that of Host.Reach
+// Health is what was found out about a backend.
+type Health struct {
+	Good bool
+	Why  string // it is not
 }
 
 // backends are the servers of a configuration, and what can be expected of each. It belongs to the service's goroutine; each backend that is checked has
@@ -39,60 +44,59 @@ type backendReport struct {
 type backends struct {
 	host    Host
 	jobs    *jobs
-	reports chan backendReport
-	all     []*backend
+	reports chan func(now time.Time) // what is new about one is taken in by a call
+	all     []*Backend
 }
 
 // configure goes on with the backends that stay, and begins with those that are new. One that is asked otherwise from now on, or has another
 // weight, is what it was until the first answer.
-func (s *backends) configure(list []Backend) {
+func (s *backends) configure(list []*Backend) {
 	before := s.all
 	s.all = nil
 	for _, b := range list {
-		if i := slices.IndexFunc(before, func(o *backend) bool { return o.ID == b.ID }); i >= 0 {
+		if i := slices.IndexFunc(before, func(o *Backend) bool { return o.ID == b.ID }); i >= 0 {
 			s.all = append(s.all, before[i])
 			before = slices.Delete(before, i, i+1)
 			continue
 		}
-		one := s.watch(b)
-		if i := slices.IndexFunc(before, one.same); i >= 0 && b.Watch != nil {
-			one.known, one.health, one.dead = before[i].known, before[i].health, before[i].dead
+		s.watch(b)
+		if i := slices.IndexFunc(before, b.same); i >= 0 && b.Watch != nil {
+			b.known, b.health, b.dead = before[i].known, before[i].health, before[i].dead
 		}
-		s.all = append(s.all, one)
+		s.all = append(s.all, b)
 	}
 	for _, gone := range before {
 		gone.cancel()
 	}
 }
 
-func (s *backends) watch(b Backend) *backend {
-	ctx, cancel := context.WithCancel(s.jobs.ctx)
-	one := &backend{Backend: b, cancel: cancel}
+func (s *backends) watch(b *Backend) {
+	var ctx context.Context
+	ctx, b.cancel = context.WithCancel(s.jobs.ctx)
 	if b.Watch == nil {
-		one.known, one.health.Good = true, true
-		return one
+		b.known, b.health.Good = true, true
+		return
 	}
 	s.jobs.Go(func() {
-		b.Watch(ctx, func(h Health) { send(ctx, s.reports, backendReport{about: one, health: &h}) })
+		b.Watch(ctx, func(h Health) { send(ctx, s.reports, func(time.Time) { b.judged(h) }) })
 	})
-	return one
 }
 
-// take takes in what is new about a backend.
-func (s *backends) take(now time.Time, r backendReport) {
-	b := r.about
+// judged takes in the health of a backend.
+func (b *Backend) judged(h Health) {
+	b.known, b.health = true, h
+	if h.Good {
+		b.missed, b.dead = 0, false
+	}
+}
+
+// answered takes in what became of a question to its host. The error is as that of Host.Reach.
+func (b *Backend) answered(now time.Time, err error) {
+	b.asking = false
 	switch {
-	case r.health != nil:
-		b.known, b.health = true, *r.health
-		if b.health.Good {
-			b.missed, b.dead = 0, false
-		}
-	case r.err == nil:
-		b.asking, b.missed, b.dead, b.askNext = false, 0, false, now.Add(askLater)
-	case !errors.Is(r.err, ErrSilent):
-		b.asking = false
-	default:
-		b.asking = false
+	case err == nil:
+		b.missed, b.dead, b.askNext = 0, false, now.Add(askLater)
+	case errors.Is(err, ErrSilent):
 		b.missed++
 		b.dead = b.dead || b.missed >= unanswered && !b.health.Good
 	}
@@ -110,7 +114,8 @@ func (s *backends) reach(now time.Time, p instance.Place, ports []Port) {
 		s.jobs.Go(func() {
 			ctx, cancel := context.WithTimeout(s.jobs.ctx, reachLimit)
 			defer cancel()
-			send(s.jobs.ctx, s.reports, backendReport{about: b, err: s.host.Reach(ctx, p, at)})
+			err := s.host.Reach(ctx, p, at)
+			send(s.jobs.ctx, s.reports, func(now time.Time) { b.answered(now, err) })
 		})
 	}
 }
@@ -127,7 +132,7 @@ var errNoBackend = errors.New("no backend is healthy")
 
 // none is an error where there is nobody for new connections, and each backend was asked.
 func (s *backends) none(rows []row) error {
-	unknown := slices.ContainsFunc(s.all, func(b *backend) bool { return !b.known })
+	unknown := slices.ContainsFunc(s.all, func(b *Backend) bool { return !b.known })
 	takes := slices.ContainsFunc(rows, func(r row) bool { return r.Condition == slots.Fit && r.Weight > 0 })
 	if takes || unknown {
 		return nil
@@ -136,12 +141,12 @@ func (s *backends) none(rows []row) error {
 }
 
 // same tells whether two are one server.
-func (b *backend) same(o *backend) bool {
+func (b *Backend) same(o *Backend) bool {
 	return b.Port == o.Port && slices.Equal(b.Addresses, o.Addresses)
 }
 
 // target is where the service of TCP is; 0: there is none.
-func (b *backend) target(ports []Port) uint16 {
+func (b *Backend) target(ports []Port) uint16 {
 	i := slices.IndexFunc(ports, func(p Port) bool { return p.Protocol != udp })
 	switch {
 	case i < 0:
@@ -152,7 +157,7 @@ func (b *backend) target(ports []Port) uint16 {
 	return ports[i].Target
 }
 
-func (b *backend) row() row {
+func (b *Backend) row() row {
 	out := row{
 		Address: b.Addresses[0], Weight: b.Weight, Condition: slots.Fit,
 		at: spreadtables.MemberAt{Addresses: b.Addresses, Target: b.Port},

@@ -10,15 +10,16 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/keepvip/keepvip/internal/base/bubble"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // asked are backends whose health a test says.
 type asked map[byte]chan Health
 
-func (a asked) backend(n byte, weight uint8) Backend {
+func (a asked) backend(n byte, weight uint8) *Backend {
 	a[n] = make(chan Health)
-	return Backend{
-		ID: strconv.Itoa(int(n)), Addresses: []netip.Addr{addr(n)}, Weight: weight, Port: uint16(n),
+	return &Backend{
+		ID: strconv.Itoa(int(n)), Backend: config.Backend{Addresses: []netip.Addr{addr(n)}, Weight: weight, Port: uint16(n)},
 		Watch: func(ctx context.Context, report func(Health)) {
 			for {
 				select {
@@ -36,7 +37,7 @@ func TestBackendsAreServedByTheirHealth(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		a := asked{}
 		cfg := masquerading()
-		cfg.Backends = []Backend{a.backend(21, 1), a.backend(22, 1), a.backend(23, 0)}
+		cfg.Backends = []*Backend{a.backend(21, 1), a.backend(22, 1), a.backend(23, 0)}
 		b := newBench(t, cfg)
 		b.begin()
 		time.Sleep(settle)
@@ -83,7 +84,7 @@ func TestNodeWhoseReloadHasBackendsSpreadsNoMore(t *testing.T) {
 		time.Sleep(settle)
 		assert.NotNil(t, b.elector.own())
 		next := masquerading()
-		next.Backends = []Backend{{ID: "21", Addresses: []netip.Addr{addr(21)}, Weight: 1}}
+		next.Backends = []*Backend{{ID: "21", Backend: config.Backend{Addresses: []netip.Addr{addr(21)}, Weight: 1}}}
 		b.service.Reconfigure(next)
 		time.Sleep(tick)
 		assert.Equal(t, map[string]int{"10.77.0.21 fit": 120}, b.shares())
@@ -100,7 +101,7 @@ func TestBackendIsNotDeadWhileThisHostCannotAsk(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		a := asked{}
 		cfg := masquerading()
-		cfg.Backends = []Backend{a.backend(21, 1), a.backend(22, 1)}
+		cfg.Backends = []*Backend{a.backend(21, 1), a.backend(22, 1)}
 		b := newBench(t, cfg)
 		b.begin()
 		time.Sleep(settle)
@@ -127,14 +128,14 @@ func TestBackendsThatStayGoOnOverAReload(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		a := asked{}
 		cfg := masquerading()
-		cfg.Backends = []Backend{a.backend(21, 1), a.backend(22, 1)}
+		cfg.Backends = []*Backend{a.backend(21, 1), a.backend(22, 1)}
 		b := newBench(t, cfg)
 		b.begin()
 		time.Sleep(settle)
 		a[21] <- Health{Good: true}
 		a[22] <- Health{Good: true}
 		next := cfg
-		next.Backends = []Backend{cfg.Backends[0], {ID: "new", Addresses: []netip.Addr{addr(24)}, Weight: 1}}
+		next.Backends = []*Backend{cfg.Backends[0], {ID: "new", Backend: config.Backend{Addresses: []netip.Addr{addr(24)}, Weight: 1}}}
 		b.service.Reconfigure(next)
 		time.Sleep(tick)
 		assert.Equal(t, map[string]int{"10.77.0.21 fit": 60, "10.77.0.24 fit": 60}, b.shares(), "what is not asked is good")
@@ -146,7 +147,7 @@ func TestBackendsThatAreAskedOtherwiseStayWhatTheyAre(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		a := asked{}
 		cfg := masquerading()
-		cfg.Backends = []Backend{a.backend(21, 1), a.backend(22, 1), a.backend(23, 1)}
+		cfg.Backends = []*Backend{a.backend(21, 1), a.backend(22, 1), a.backend(23, 1)}
 		b := newBench(t, cfg)
 		b.begin()
 		time.Sleep(settle)

@@ -49,7 +49,7 @@ func (b *bench) poked() []spreadtables.Client {
 
 // A client that says nothing would not learn of it until it does.
 func TestHolderTellsTheClientsOfAMemberThatDies(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.hold()
 		b.says(12, client(1))
 		b.says(13, client(3))
@@ -73,7 +73,7 @@ func TestHolderTellsTheClientsOfAMemberThatDies(t *testing.T) {
 }
 
 func TestBackupTellsNobodyUntilItHoldsTheAddress(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.says(12, client(1))
 		b.begin()
 		time.Sleep(settle + 3*tick)
@@ -87,7 +87,7 @@ func TestBackupTellsNobodyUntilItHoldsTheAddress(t *testing.T) {
 }
 
 func TestHolderTellsClientsOfTheDeadAsSoonAsItHoldsTheAddress(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.says(12, client(1))
 		b.begin()
 		time.Sleep(settle + 3*tick)
@@ -104,7 +104,7 @@ func TestHolderTellsClientsOfTheDeadAsSoonAsItHoldsTheAddress(t *testing.T) {
 
 // Without a key anybody on the link can invent members that die.
 func TestServiceWritesSoManyLinesAboutClientsOfTheDead(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.hold()
 		b.begin()
 		time.Sleep(settle)
@@ -127,7 +127,7 @@ func TestHolderTellsClientsOfASilentMemberIfThatHasMasqueraded(t *testing.T) {
 	for name, tt := range map[string]struct {
 		cfg  Config
 		want []spreadtables.Client
-	}{"direct": {config(), nil}, "masquerade": {masquerading(), slices.Repeat([]spreadtables.Client{connection(1)}, len(askClientsAfter))}} {
+	}{"direct": {spreadOne(), nil}, "masquerade": {masquerading(), slices.Repeat([]spreadtables.Client{connection(1)}, len(askClientsAfter))}} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, tt.cfg, func(t *testing.T, b *bench) {
 				b.hold()
@@ -144,7 +144,7 @@ func TestHolderTellsClientsOfASilentMemberIfThatHasMasqueraded(t *testing.T) {
 
 func TestServiceSaysTheClientsOfItsConnections(t *testing.T) {
 	own := spreadtables.Client{At: netip.AddrPortFrom(addr(100), 50000), To: netip.AddrPortFrom(addr(100), 9443)}
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.onHost(func(h *fakeHost) { h.clients = []spreadtables.Client{connection(1), own, connection(2)} })
 		b.begin()
 		time.Sleep(settle + countEvery)

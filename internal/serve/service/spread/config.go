@@ -24,7 +24,7 @@ type Config struct {
 	Senders  []netip.Addr
 	Interval time.Duration
 	// Backends are servers without keepvip that connections go to in place of members, with Masquerade; none: members.
-	Backends []Backend
+	Backends []*Backend
 	// Masquerade has the holder translate, and the answers go back by it.
 	Masquerade bool
 	// Each tells that there is no holder: routers send packets for the addresses to each member that is active, and no host has them.
@@ -39,22 +39,6 @@ type Config struct {
 	Keyed func() bool
 	// Stays tells, at the end of the service, that another run is to go on with it.
 	Stays func() bool
-}
-
-// Backend is a server that runs no keepvip.
-type Backend struct {
-	ID        string       // of all that follows
-	Addresses []netip.Addr // of each family one at most; the first one names it
-	Port      uint16       // where the service listens; 0: at the target of the port
-	Weight    uint8
-	// Watch asks it for its health until ctx ends, and reports what is found, and each change of it. Nil: it is always good.
-	Watch func(ctx context.Context, report func(Health))
-}
-
-// Health is what was found out about a backend.
-type Health struct {
-	Good bool
-	Why  string // it is not
 }
 
 // Port is one that is spread.

@@ -28,7 +28,7 @@ func (b *bench) onHost(change func(*fakeHost)) {
 
 // Until the others have heard of it they go on sending new connections here.
 func TestServiceDrainWaitsUntilTheOthersKnow(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.begin()
 		time.Sleep(settle + time.Second)
 		b.service.Drain(time.Now().Add(time.Minute))
@@ -46,7 +46,7 @@ func TestServiceDrainWaitsUntilTheOthersKnow(t *testing.T) {
 
 // The kubelet of a control plane stays connected to the address, and that may be to this node.
 func TestServiceDrainDoesNotWaitForConnectionsOfThisNodeItself(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.begin()
 		time.Sleep(settle)
 		b.connected("api", 3)
@@ -64,7 +64,7 @@ func TestServiceDrainDoesNotWaitForConnectionsOfThisNodeItself(t *testing.T) {
 // A follower's connections come to the member's own address: only the follower knows them.
 func TestServiceDrainWaitsForTheConnectionsOfFollowers(t *testing.T) {
 	f := &fakeFollowers{}
-	cfg := config()
+	cfg := spreadOne()
 	cfg.Followers = f
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.begin()
@@ -87,7 +87,7 @@ func TestServiceDrainWaitsForTheConnectionsOfFollowers(t *testing.T) {
 // The followers' key is good for asking. What its owner invents holds up no drain.
 func TestServiceDrainDoesNotWaitForConnectionsThatAFollowerInvents(t *testing.T) {
 	f := &fakeFollowers{}
-	cfg := config()
+	cfg := spreadOne()
 	cfg.Followers = f
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.begin()
@@ -116,7 +116,7 @@ func TestServiceDrainDoesNotWaitForConnectionsThatAFollowerInvents(t *testing.T)
 
 // What an earlier run has left has connections before this one knows the members.
 func TestServiceDrainWaitsUntilTheMembersAreKnown(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.begin()
 		b.service.Drain(time.Now().Add(time.Minute))
 		assert.True(t, b.busy())
@@ -127,7 +127,7 @@ func TestServiceDrainWaitsUntilTheMembersAreKnown(t *testing.T) {
 
 // Where the kernel does not say how many there are nobody says that there are none.
 func TestServiceDrainDoesNotTakeUncountedForNone(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.begin()
 		time.Sleep(settle)
 		b.onHost(func(h *fakeHost) { h.uncounted = errors.New("no buffer space") })
@@ -142,7 +142,7 @@ func TestServiceDrainDoesNotTakeUncountedForNone(t *testing.T) {
 
 // Connections end also while the kernel refuses a change.
 func TestServiceDrainEndsWhileTheKernelRefuses(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.begin()
 		time.Sleep(settle)
@@ -161,7 +161,7 @@ func TestServiceDrainEndsWhileTheKernelRefuses(t *testing.T) {
 
 // The connections of a dead host are nobody's.
 func TestServiceCountsNoConnectionsOfTheDead(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.host.set(addr(12), true)
 		s := said(true)
 		s.Ports[0].Connections = 7
@@ -182,7 +182,7 @@ func TestServiceCountsNoConnectionsOfTheDead(t *testing.T) {
 
 // When the time is over there are still connections. Who waits is told so, and not that they have ended.
 func TestServiceDrainThatIsOverHasConnections(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.begin()
 		time.Sleep(settle)
 		b.connected("api", 1)

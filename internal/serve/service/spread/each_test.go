@@ -31,7 +31,7 @@ func (s *standing) now() bool {
 }
 
 func eachConfig() (Config, *standing) {
-	cfg, s := config(), &standing{}
+	cfg, s := spreadOne(), &standing{}
 	cfg.Each, cfg.Stands = true, s.set
 	return cfg, s
 }

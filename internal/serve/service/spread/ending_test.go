@@ -35,7 +35,7 @@ func (b *bench) connected(table string, n int) {
 }
 
 func (b *bench) off() {
-	cfg := config()
+	cfg := spreadOne()
 	cfg.Ports = nil
 	b.service.Reconfigure(cfg)
 	synctest.Wait()
@@ -43,7 +43,7 @@ func (b *bench) off() {
 
 // A reload to off ends no connection: new ones are the holder's, and known ones stay where they are.
 func TestServiceTurnedOff(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.member(13, true)
 		b.holds(11)
@@ -88,7 +88,7 @@ func TestServiceTurnedOffEnds(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, config(), func(t *testing.T, b *bench) {
+			inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 				b.member(12, true)
 				s := said(true)
 				s.Ports[0].Connections = uint32(tt.there)
@@ -112,13 +112,13 @@ func TestServiceTurnedOffEnds(t *testing.T) {
 }
 
 func TestServiceTurnedOnAgainWhileItEnds(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.holds(11)
 		b.begin()
 		time.Sleep(settle)
 		b.off()
-		b.service.Reconfigure(config())
+		b.service.Reconfigure(spreadOne())
 		synctest.Wait()
 		assert.True(t, b.host.plane("api.-ends").closed)
 		p := b.host.plane("api")
@@ -133,7 +133,7 @@ func TestServiceTurnedOnAgainWhileItEnds(t *testing.T) {
 }
 
 func TestServicePortThatIsNotSpreadAnyMore(t *testing.T) {
-	cfg := config()
+	cfg := spreadOne()
 	cfg.Ports = append(cfg.Ports, Port{Protocol: 6, Port: 5000, Target: 5001})
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		m := election.Member{Address: addr(12), Spread: said(true), Fit: true}
@@ -142,8 +142,8 @@ func TestServicePortThatIsNotSpreadAnyMore(t *testing.T) {
 		b.holds(11)
 		b.begin()
 		time.Sleep(settle)
-		assert.Equal(t, []Ending{{Port: cfg.Ports[1]}}, b.service.EndingWithout(config().Ports))
-		b.service.Reconfigure(config())
+		assert.Equal(t, []Ending{{Port: cfg.Ports[1]}}, b.service.EndingWithout(spreadOne().Ports))
+		b.service.Reconfigure(spreadOne())
 		synctest.Wait()
 		live, ends := b.host.plane("api"), b.host.plane("api.tcp_5001.-ends")
 		assert.False(t, live.closed)
@@ -169,7 +169,7 @@ func TestServicePortThatIsNotSpreadAnyMore(t *testing.T) {
 
 // A member that is taken from the list keeps its connections, and its place is given up after them.
 func TestServiceMemberThatIsNotListedAnyMore(t *testing.T) {
-	cfg := config()
+	cfg := spreadOne()
 	cfg.Members = []netip.Addr{addr(12), addr(11), addr(13)}
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(13, true)

@@ -300,7 +300,7 @@ type bench struct {
 	good  map[string]bool
 }
 
-func config() Config {
+func spreadOne() Config {
 	return Config{
 		Name: "api", Addresses: []netip.Addr{addr(100)}, Ports: []Port{{Protocol: 6, Port: 9443, Target: 6443}}, Weight: 1,
 		Interval: interval, Stays: func() bool { return true },

@@ -24,7 +24,7 @@ func finished(t *testing.T, b *bench) {
 
 // Its instance goes on to tell it of the host, each five seconds for as long as the process lives.
 func TestServiceThatHasFinishedKeepsNothingOfWhatItIsTold(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		finished(t, b)
 		for range 100 {
 			b.service.HostChanged(instance.Place{Index: 2})
@@ -32,12 +32,12 @@ func TestServiceThatHasFinishedKeepsNothingOfWhatItIsTold(t *testing.T) {
 		b.begin()
 		b.service.End()
 		assert.Empty(t, b.service.queue.take())
-		assert.False(t, b.service.Reconfigure(config()), "whoever wants to spread again needs another one")
+		assert.False(t, b.service.Reconfigure(spreadOne()), "whoever wants to spread again needs another one")
 	})
 }
 
 func TestServiceThatHasFinishedHasNoConnectionsToWaitFor(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		finished(t, b)
 		b.service.Drain(time.Now().Add(time.Minute))
 		busy, _ := b.service.Draining()
@@ -47,11 +47,11 @@ func TestServiceThatHasFinishedHasNoConnectionsToWaitFor(t *testing.T) {
 
 // Two reloads may come while the kernel is busy, or while there is no election.
 func TestServiceTurnedOffAndOnBeforeItLooks(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
-		off := config()
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
+		off := spreadOne()
 		off.Ports = nil
 		require.True(t, b.service.Reconfigure(off))
-		require.True(t, b.service.Reconfigure(config()))
+		require.True(t, b.service.Reconfigure(spreadOne()))
 		synctest.Wait()
 		require.False(t, b.service.Finished())
 		b.begin()
@@ -62,7 +62,7 @@ func TestServiceTurnedOffAndOnBeforeItLooks(t *testing.T) {
 
 // Nobody sends anything to a node between its terms, and its status does not say otherwise.
 func TestServiceBetweenTermsSaysSo(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.begin()
 		time.Sleep(settle)
 		require.Empty(t, b.service.Status().Spread.Problem)
@@ -78,7 +78,7 @@ func TestServiceBetweenTermsSaysSo(t *testing.T) {
 }
 
 func TestServiceCloseWaitsForWhoCounts(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.begin()
 		time.Sleep(settle)
 		dump := make(chan struct{})

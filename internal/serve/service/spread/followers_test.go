@@ -78,7 +78,7 @@ func (f *fakeFollowers) look() (served []netip.Addr, told int, newest *subscript
 }
 
 func TestServiceTellsFollowersOfTheMembers(t *testing.T) {
-	cfg, f := config(), &fakeFollowers{}
+	cfg, f := spreadOne(), &fakeFollowers{}
 	cfg.Followers = f
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(12, true)
@@ -121,7 +121,7 @@ func TestServiceTellsFollowersOfTheMembers(t *testing.T) {
 
 // A follower that learns late of a server's death has its programs refused until then.
 func TestServiceTellsOfAMemberThatIsNotFitBeforeTheKernelHasItsTable(t *testing.T) {
-	cfg, f := config(), &fakeFollowers{wanted: true}
+	cfg, f := spreadOne(), &fakeFollowers{wanted: true}
 	cfg.Followers = f
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(12, true)
@@ -150,7 +150,7 @@ func TestServiceTellsOfAMemberThatIsNotFitBeforeTheKernelHasItsTable(t *testing.
 }
 
 func TestServiceTellsAtOnceThatThisNodeIsNotFit(t *testing.T) {
-	cfg, f := config(), &fakeFollowers{wanted: true}
+	cfg, f := spreadOne(), &fakeFollowers{wanted: true}
 	cfg.Followers, cfg.Ports[0].Check = f, "serving"
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.good["serving"] = true
@@ -174,7 +174,7 @@ func TestServiceTellsAtOnceThatThisNodeIsNotFit(t *testing.T) {
 }
 
 func TestServiceShowsHowManyFollowersThereIsRoomFor(t *testing.T) {
-	cfg := config()
+	cfg := spreadOne()
 	cfg.Followers = &fakeFollowers{wanted: true}
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.begin()

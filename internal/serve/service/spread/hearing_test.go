@@ -76,7 +76,7 @@ func TestRosterIsSureOfADeath(t *testing.T) {
 
 // All others seem to have died when this node has lost its network. Its programs' connections to them may go on when it is back.
 func TestServiceThatIsCutOffLeavesOwnConnections(t *testing.T) {
-	cfg, f := config(), &fakeFollowers{wanted: true}
+	cfg, f := spreadOne(), &fakeFollowers{wanted: true}
 	cfg.Followers = f
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(12, true)
@@ -107,7 +107,7 @@ func TestServiceThatIsCutOffLeavesOwnConnections(t *testing.T) {
 
 // With two members the own link says which of them is cut off. A port of a switch may pass nothing for 30 s after the carrier is back.
 func TestServiceWhoseCarrierWasGoneLeavesOwnConnections(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.begin()
 		time.Sleep(settle)
@@ -123,7 +123,7 @@ func TestServiceWhoseCarrierWasGoneLeavesOwnConnections(t *testing.T) {
 
 // What this host lacks, as file descriptors or its link, says nothing of another host.
 func TestServiceThatCannotAskTakesNobodyForDead(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.begin()
 		time.Sleep(settle)

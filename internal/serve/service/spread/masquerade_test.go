@@ -68,7 +68,7 @@ func (h *fakeHost) keep(why error) {
 }
 
 func masquerading() Config {
-	cfg := config()
+	cfg := spreadOne()
 	cfg.Masquerade = true
 	return cfg
 }

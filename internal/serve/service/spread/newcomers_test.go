@@ -26,7 +26,7 @@ func TestServiceSaysThatAMemberIsNewWhereNothingProvesIt(t *testing.T) {
 		"a list":                   {func(c *Config) { c.Members = []netip.Addr{addr(11), addr(12), addr(13), addr(66)} }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := config()
+			cfg := spreadOne()
 			c.change(&cfg)
 			inBubble(t, cfg, func(t *testing.T, b *bench) {
 				b.member(12, true)
@@ -52,7 +52,7 @@ func TestServiceSaysThatAMemberIsNewWhereNothingProvesIt(t *testing.T) {
 
 // A member that was there before is none that is new, whatever became of it meanwhile.
 func TestServiceSaysNothingOfAMemberThatReturns(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.begin()
 		time.Sleep(newcomerAfter + time.Second)

@@ -27,7 +27,7 @@ func (p *fakePlane) EndOwn(members ...netip.Addr) (int, []spreadtables.Client, e
 
 // TestServiceEndsOwnConnectionsToTheDead each time that the member dies, and on a node that does not hold the address, too.
 func TestServiceEndsOwnConnectionsToTheDead(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.begin()
 		time.Sleep(settle)
@@ -53,7 +53,7 @@ func TestServiceEndsOwnConnectionsToTheDead(t *testing.T) {
 
 // TestServiceLeavesOwnConnectionsToTheSilent: the host of the member lives, and serves them.
 func TestServiceLeavesOwnConnectionsToTheSilent(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.begin()
 		time.Sleep(settle)
@@ -65,7 +65,7 @@ func TestServiceLeavesOwnConnectionsToTheSilent(t *testing.T) {
 
 // TestServiceLeavesOwnConnectionsToAMemberThatSpreadsNothingMore: its host lives, and serves them.
 func TestServiceLeavesOwnConnectionsToAMemberThatSpreadsNothingMore(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.begin()
 		time.Sleep(settle)
@@ -81,7 +81,7 @@ func TestServiceLeavesOwnConnectionsToAMemberThatSpreadsNothingMore(t *testing.T
 // TestServiceTellsClientsThatItHasMasqueraded: a holder that was reloaded from masquerade to direct alone knows them, also once it holds nothing any more.
 func TestServiceTellsClientsThatItHasMasqueraded(t *testing.T) {
 	client := spreadtables.Client{At: netip.MustParseAddrPort("192.0.2.7:40000"), To: netip.AddrPortFrom(addr(100), 9443)}
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.onHost(func(h *fakeHost) { h.masqueraded = []spreadtables.Client{client} })
 		b.member(12, true)
 		b.begin()
@@ -105,7 +105,7 @@ func TestServiceTriesToEndOwnConnectionsAgain(t *testing.T) {
 		"the kernel never does it":           {10 * time.Second, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, config(), func(t *testing.T, b *bench) {
+			inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 				b.member(12, true)
 				b.begin()
 				time.Sleep(settle)

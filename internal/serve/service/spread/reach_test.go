@@ -27,7 +27,7 @@ func holding(b *bench) {
 
 // A member that says that it is fit, and that no packet reaches, gets no new connections: whether it drops or refuses them.
 func TestMemberThatIsNotReachedGetsNoNewConnections(t *testing.T) {
-	for name, via := range map[string]Config{"direct": config(), "masquerade": masquerading()} {
+	for name, via := range map[string]Config{"direct": spreadOne(), "masquerade": masquerading()} {
 		for how, err := range map[string]error{"drops": ErrSilent, "refuses": ErrRefused} {
 			t.Run(name+", it "+how, func(t *testing.T) {
 				inBubble(t, via, func(t *testing.T, b *bench) {
@@ -51,7 +51,7 @@ func TestMemberThatIsNotReachedGetsNoNewConnections(t *testing.T) {
 
 // What is seen from here decides who serves, never whether anybody does.
 func TestMembersOfWhichNoneIsReachedAllCount(t *testing.T) {
-	cfg := config()
+	cfg := spreadOne()
 	cfg.Weight = 0
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.host.connect(12, 6443, ErrSilent)
@@ -68,7 +68,7 @@ func TestMembersOfWhichNoneIsReachedAllCount(t *testing.T) {
 
 // A look is cheap, a lost packet no failure, and what this host lacks says nothing of a member.
 func TestLooksAreFewAndForgiveOneLostPacket(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		holding(b)
 		b.host.connect(12, 6443, ErrSilent)
 		time.Sleep(lookOften)
@@ -99,7 +99,7 @@ func twoPorts(cfg Config) Config {
 
 // A port that fails at a member takes nothing from its other ports: neither where others see it, nor in what the member says of itself.
 func TestPortThatFailsTakesNothingFromTheOthers(t *testing.T) {
-	inBubble(t, twoPorts(config()), func(t *testing.T, b *bench) {
+	inBubble(t, twoPorts(spreadOne()), func(t *testing.T, b *bench) {
 		for n := byte(12); n <= 13; n++ {
 			s := said(true)
 			s.Ports = append(s.Ports, election.SpreadPort{Protocol: 6, Port: 9345, Healthy: true}, election.SpreadPort{Protocol: 17, Port: 53, Healthy: true})
@@ -126,7 +126,7 @@ func TestBackendThatFailsOnePortKeepsTheOthers(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		a := asked{}
 		cfg := twoPorts(masquerading())
-		cfg.Backends = []Backend{a.backend(21, 1), a.backend(22, 1)}
+		cfg.Backends = []*Backend{a.backend(21, 1), a.backend(22, 1)}
 		for i := range cfg.Backends {
 			cfg.Backends[i].Port = 0
 		}
@@ -148,7 +148,7 @@ func TestBackendThatFailsOnePortKeepsTheOthers(t *testing.T) {
 }
 
 func TestPortsOfOneServiceShareATable(t *testing.T) {
-	cfg := config()
+	cfg := spreadOne()
 	cfg.Ports = []Port{
 		{Protocol: 17, Port: 53, Target: 53},
 		{Protocol: 6, Port: 443, Target: 6443},

@@ -129,7 +129,7 @@ func TestServiceDrainDoesNotWaitForAHolderThatTranslatesNothing(t *testing.T) {
 
 // TestMemberSaysHowManyConnectionsItsOwnProgramsHave, on whichever node holds the address: who is drained cannot tell them from others.
 func TestMemberSaysHowManyConnectionsItsOwnProgramsHave(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.member(13, true)
 		b.serve(5)
@@ -156,7 +156,7 @@ func (b *bench) translator(left ...election.Left) {
 }
 
 func TestServiceDrainWaitsForTheConnectionsOfOtherMembersPrograms(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.translator()
 		b.member(13, true) // of an older version
 		b.begin()
@@ -175,7 +175,7 @@ func TestServiceDrainWaitsForTheConnectionsOfOtherMembersPrograms(t *testing.T) 
 
 // TestServiceDrainDoesNotWaitForASilentMember: it says nothing more, however many connections it has.
 func TestServiceDrainDoesNotWaitForASilentMember(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.translator(election.Left{Member: addr(11), Connections: 3})
 		b.begin()
 		time.Sleep(settle)

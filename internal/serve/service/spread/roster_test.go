@@ -132,7 +132,7 @@ func TestRosterAsksNoFasterWhereQuestionsFailAtOnce(t *testing.T) {
 
 // A witness of Raft votes, and serves nothing: the others have no place for it.
 func TestServiceOfAWitnessHasTheTableOfTheOthers(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.elector.set(election.Member{Address: addr(11), Self: true, Witness: true, Node: "n1"})
 		b.member(12, true)
 		b.member(13, true)
@@ -150,7 +150,7 @@ func TestServiceOfAWitnessHasTheTableOfTheOthers(t *testing.T) {
 }
 
 func TestServiceWritesSoManyLinesAboutWhoIsLeftOut(t *testing.T) {
-	cfg := config()
+	cfg := spreadOne()
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		for n := byte(12); n < 12+slots.Most-1; n++ {
 			b.member(n, true)

@@ -22,7 +22,7 @@ func (b *bench) sender(n byte) {
 
 // All nodes have the same table, whichever of the senders they hear.
 func TestServiceSendersOwnNothing(t *testing.T) {
-	cfg := config()
+	cfg := spreadOne()
 	cfg.Members, cfg.Senders = []netip.Addr{addr(13), addr(11)}, []netip.Addr{addr(2), addr(3)}
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.sender(2)
@@ -50,7 +50,7 @@ func TestServiceSendersOwnNothing(t *testing.T) {
 
 // A sender has nothing that could serve when nobody is fit.
 func TestServiceOfSendersServesUnfitRatherThanNotAtAll(t *testing.T) {
-	cfg := config()
+	cfg := spreadOne()
 	cfg.Members, cfg.Senders = []netip.Addr{addr(11), addr(12), addr(13)}, []netip.Addr{addr(2)}
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(12, false)
@@ -69,7 +69,7 @@ func TestServiceOfSendersServesUnfitRatherThanNotAtAll(t *testing.T) {
 }
 
 func TestServiceOfASenderSaysSo(t *testing.T) {
-	cfg := config()
+	cfg := spreadOne()
 	cfg.Members, cfg.Senders = []netip.Addr{addr(12), addr(13)}, []netip.Addr{addr(11)}
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(12, true)

@@ -53,7 +53,7 @@ func newServer(cfg Config, host Host, log *slog.Logger, out *Service) *server {
 	jobs := newJobs()
 	v := &server{
 		host: host, log: log, out: out, jobs: jobs, answers: make(chan answer),
-		backends: backends{host: host, jobs: jobs, reports: make(chan backendReport)},
+		backends: backends{host: host, jobs: jobs, reports: make(chan func(now time.Time))},
 		kernel:   kernel{host: host, log: log},
 		reach:    newReach(host, jobs),
 		notes:    notes{log: log},

@@ -77,8 +77,8 @@ func (s *Service) run(v *server) {
 			if !v.looked(time.Now(), l) {
 				continue
 			}
-		case r := <-v.backends.reports:
-			v.backends.take(time.Now(), r)
+		case takeIn := <-v.backends.reports:
+			takeIn(time.Now())
 		}
 		v.step(time.Now())
 		v.closeIfDone()

@@ -32,7 +32,7 @@ const (
 
 // What is asked before the first term is as the schema says: no list is missing, and it says why nothing is spread.
 func TestServiceBeforeItsFirstTermSaysSo(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		got := b.service.Status().Spread
 		assert.NotEmpty(t, got.Problem)
 		assert.NotNil(t, got.Members)
@@ -45,7 +45,7 @@ func TestServiceBeforeItsFirstTermSaysSo(t *testing.T) {
 }
 
 func TestServiceSpreadsOverThoseThatAreHeard(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.member(13, true)
 		b.begin()
@@ -74,7 +74,7 @@ func TestServiceSpreadsOverThoseThatAreHeard(t *testing.T) {
 }
 
 func TestServiceMendsTablesThatSomebodyDeletes(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.begin()
 		time.Sleep(settle)
 		b.host.delete("api")
@@ -85,7 +85,7 @@ func TestServiceMendsTablesThatSomebodyDeletes(t *testing.T) {
 
 // TestServiceTriesAgainWhatTheKernelRefused: nobody knows what it has then, also where the same is wanted as before.
 func TestServiceTriesAgainWhatTheKernelRefused(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		breaks := func(err error) {
 			b.host.mu.Lock()
 			defer b.host.mu.Unlock()
@@ -106,7 +106,7 @@ func TestServiceTriesAgainWhatTheKernelRefused(t *testing.T) {
 
 // TestServiceNodeThatIsOneTooMany sends on what it receives, for as many members as there can be.
 func TestServiceNodeThatIsOneTooMany(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		for n := byte(1); n <= slots.Most; n++ {
 			b.member(n, true)
 		}
@@ -122,7 +122,7 @@ func TestServiceNodeThatIsOneTooMany(t *testing.T) {
 }
 
 func TestServiceMemberThatIsNotFitKeeps(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.begin()
 		time.Sleep(settle)
@@ -139,7 +139,7 @@ func TestServiceMemberThatIsNotFitKeeps(t *testing.T) {
 }
 
 func TestServiceNodeThatIsNotFitSaysSo(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.begin()
 		time.Sleep(settle)
@@ -168,7 +168,7 @@ func TestServiceSilentMember(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, config(), func(t *testing.T, b *bench) {
+			inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 				b.member(12, true)
 				b.begin()
 				time.Sleep(settle)
@@ -195,7 +195,7 @@ func TestServiceSilentMember(t *testing.T) {
 
 // A member that is restarted says good-bye, and then for a while not that it spreads. Its connections are its own throughout.
 func TestServiceMemberThatIsRestartedKeeps(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.begin()
 		time.Sleep(settle)
@@ -216,7 +216,7 @@ func TestServiceMemberThatIsRestartedKeeps(t *testing.T) {
 
 // Where all nodes are restarted at once, none has said yet that it spreads when the first one makes its table.
 func TestServiceMemberThatIsAboutToSpreadKeeps(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.host.set(addr(12), true)
 		b.elector.set(election.Member{Address: addr(12), Speaks: true})
 		b.elector.set(election.Member{Address: addr(13)}) // with VRRP alone
@@ -235,7 +235,7 @@ func TestServiceMemberThatIsAboutToSpreadKeeps(t *testing.T) {
 
 func TestServiceDeadMemberIsForgotten(t *testing.T) {
 	for _, listed := range []bool{false, true} {
-		cfg, want := config(), map[string]int{"10.77.0.11 fit": 120}
+		cfg, want := spreadOne(), map[string]int{"10.77.0.11 fit": 120}
 		if listed {
 			cfg.Members = []netip.Addr{addr(12), addr(11)}
 			want["10.77.0.12 dead"] = 0
@@ -255,7 +255,7 @@ func TestServiceDeadMemberIsForgotten(t *testing.T) {
 }
 
 func TestServiceMembersInTheOrderOfTheList(t *testing.T) {
-	cfg := config()
+	cfg := spreadOne()
 	cfg.Members = []netip.Addr{addr(13), addr(12), addr(11)}
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(12, true)
@@ -276,7 +276,7 @@ func TestServiceMembersInTheOrderOfTheList(t *testing.T) {
 
 // While one node after the other is reloaded some spread a port that others do not know yet.
 func TestServiceMemberThatSpreadsSomeOfThePortsKeeps(t *testing.T) {
-	cfg := config()
+	cfg := spreadOne()
 	cfg.Ports = append(cfg.Ports, Port{Protocol: 6, Port: 5000, Target: 6443})
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(12, true)
@@ -290,7 +290,7 @@ func TestServiceMemberThatSpreadsSomeOfThePortsKeeps(t *testing.T) {
 }
 
 func TestServicePortsWithChecksOfTheirOwn(t *testing.T) {
-	cfg := config()
+	cfg := spreadOne()
 	cfg.Ports = append(cfg.Ports, Port{Protocol: 6, Port: 5000, Target: 5001, Check: "registry"})
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(12, true)
@@ -315,11 +315,11 @@ func TestServicePortsWithChecksOfTheirOwn(t *testing.T) {
 }
 
 func TestServiceReconfigure(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.begin()
 		time.Sleep(settle)
-		next := config()
+		next := spreadOne()
 		next.Weight = 3
 		next.Ports = append(next.Ports, Port{Protocol: 17, Port: 9443, Target: 53})
 		b.service.Reconfigure(next)
@@ -340,7 +340,7 @@ func TestServiceReconfigure(t *testing.T) {
 // The connections to an address that was not spread until now are all the holder's.
 func TestServiceTurnedOnByAReload(t *testing.T) {
 	for _, self := range []bool{true, false} {
-		cfg := config()
+		cfg := spreadOne()
 		cfg.Reloaded = true
 		inBubble(t, cfg, func(t *testing.T, b *bench) {
 			b.member(12, true)
@@ -375,7 +375,7 @@ func TestServiceTurnedOnByAReload(t *testing.T) {
 // A member whose tables lack the holder cannot give back what belongs to a connection there, and would end the connection. When it says that its tables
 // have the holder is up to it: it may stand still for any time.
 func TestServiceHolderSendsNothingToAMemberThatLacksIt(t *testing.T) {
-	cfg := config()
+	cfg := spreadOne()
 	cfg.Reloaded = true
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		lacks := func(n byte, lacks bool) {
@@ -416,7 +416,7 @@ func TestServiceHolderSendsNothingToAMemberThatLacksIt(t *testing.T) {
 
 // A member says that it lacks the holder until it has heard how that one spreads.
 func TestServiceSaysWhetherItLacksTheHolder(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		lacks := func() bool { time.Sleep(tick); return b.elector.own().LacksHolder }
 		holds := func(n byte, s *election.Spread) {
 			b.elector.set(election.Member{Address: addr(n), Speaks: true, State: election.Active, Spread: s, Fit: true})
@@ -441,7 +441,7 @@ func TestServiceSaysWhetherItLacksTheHolder(t *testing.T) {
 
 // With masquerade a node gives nothing back to a holder that spreads directly already, and none of it goes to members that lack a holder.
 func TestServiceMasqueradeLacksTheHolder(t *testing.T) {
-	cfg := config()
+	cfg := spreadOne()
 	cfg.Masquerade = true
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.elector.set(election.Member{Address: addr(12), Speaks: true, State: election.Active, Spread: said(true), Fit: true})
@@ -460,7 +460,7 @@ func TestServiceMasqueradeLacksTheHolder(t *testing.T) {
 
 // As while one node after the other is reloaded, the holder last.
 func TestServiceHolderThatSpreadsLaterHasItsConnections(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.member(13, true)
 		b.elector.set(election.Member{Address: addr(12), State: election.Active})
 		b.begin()
@@ -490,7 +490,7 @@ func TestServiceEnd(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			cfg := config()
+			cfg := spreadOne()
 			cfg.Stays = func() bool { return tt.stays }
 			inBubble(t, cfg, func(t *testing.T, b *bench) {
 				b.begin()
@@ -509,7 +509,7 @@ func TestServiceEnd(t *testing.T) {
 }
 
 func TestServiceWithoutTheKernelsHelp(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.host.broken = errors.New("no nftables")
 		b.begin()
@@ -529,7 +529,7 @@ func TestServiceWithoutTheKernelsHelp(t *testing.T) {
 
 // A change of nftables can take seconds where others change theirs. Whoever tells of a change of the host also hears of checks that fail.
 func TestServiceHostChangesWhileTheKernelIsBusy(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.host.stuck = make(chan struct{})
 		b.begin()
 		time.Sleep(settle)
@@ -546,7 +546,7 @@ func TestServiceHostChangesWhileTheKernelIsBusy(t *testing.T) {
 
 // Whoever calls these decides about the address.
 func TestServiceCallsDoNotWaitForTheKernel(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.begin()
 		time.Sleep(settle)
 		require.NotNil(t, b.elector.own())
@@ -559,7 +559,7 @@ func TestServiceCallsDoNotWaitForTheKernel(t *testing.T) {
 		go func() {
 			defer close(ended)
 			b.service.Drain(time.Now().Add(time.Minute))
-			b.service.Reconfigure(config())
+			b.service.Reconfigure(spreadOne())
 			b.service.HostChanged(instance.Place{})
 			b.service.End()
 			b.service.Begin(instance.Term{Elector: b.elector})
@@ -580,7 +580,7 @@ func TestServiceCallsDoNotWaitForTheKernel(t *testing.T) {
 
 // The kernel may take seconds to go through all that it tracks.
 func TestServiceNoticesADeadMemberWhileConnectionsAreCounted(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.host.dump = make(chan struct{})
 		b.member(12, true)
 		b.begin()
@@ -600,7 +600,7 @@ func TestServiceNoticesADeadMemberWhileConnectionsAreCounted(t *testing.T) {
 }
 
 func TestServiceDrainWaitsForConnections(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.begin()
 		time.Sleep(settle)
 		set := func(n int) {
@@ -620,7 +620,7 @@ func TestServiceDrainWaitsForConnections(t *testing.T) {
 }
 
 func TestServiceElectorThatKnowsNoMembers(t *testing.T) {
-	inBubble(t, config(), func(t *testing.T, b *bench) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.service.Begin(instance.Term{Elector: struct{ instance.Elector }{}})
 		synctest.Wait()
 		assert.Equal(t, errNoSpreader.Error(), b.service.Status().Spread.Problem)
