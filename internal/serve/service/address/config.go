@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/keepvip/keepvip/arp"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
@@ -38,8 +39,8 @@ type Config struct {
 	// Yield gives the addresses up as long as a host outside the election claims one of them. Otherwise they
 	// are defended.
 	Yield bool
-	// Schedule says when to announce.
-	Schedule schedule
+	// Schedule says when to announce. It belongs to the service's goroutine.
+	Schedule *arp.Schedule
 }
 
 // hosts are the addresses without their prefix lengths.

@@ -31,7 +31,7 @@ type alone struct {
 
 func newAlone() *alone {
 	a := &alone{host: newFakeHost(), kernel: &fakeFence{egress: true}, elector: newFakeElector()}
-	in := entry{Config: Config{Addresses: vips, Schedule: &fakeSchedule{}, VRID: 51}}
+	in := entry{Config: Config{Addresses: vips, Schedule: announcing(0), VRID: 51}}
 	fenced(a.kernel)(&in)
 	a.service = newService(in.Config, a.host, slog.New(slog.DiscardHandler), func(b instance.Blocked) {
 		a.mu.Lock()
@@ -182,7 +182,7 @@ func TestServiceAdoptsInALaterTerm(t *testing.T) {
 func TestServiceSaysWhatBlocksIt(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		a := newAlone()
-		a.Reconfigure(Config{Addresses: vips, Schedule: &fakeSchedule{}, Lease: time.Second, Yield: true})
+		a.Reconfigure(Config{Addresses: vips, Schedule: announcing(0), Lease: time.Second, Yield: true})
 		a.begin()
 		require.NoError(t, a.apply(t, election.Serve))
 		a.host.claims <- Claim{Address: vip4.Addr(), MAC: foreignMAC}

@@ -23,7 +23,7 @@ func (b *bench) hear(address netip.Addr, mac string) {
 func probeFirst(in *entry) { in.ProbeFirst, in.Lease = true, time.Second }
 
 func TestForeignHostIsReportedAndDefendedAgainst(t *testing.T) {
-	repeating := func(in *entry) { in.Schedule = &fakeSchedule{repeats: 2} }
+	repeating := func(in *entry) { in.Schedule = announcing(2) }
 	run(t, nil, repeating, func(t *testing.T, b *bench) {
 		e := <-b.electors
 		require.NoError(t, e.decide(election.Serve, nodeA))

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/keepvip/keepvip/arp"
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/bubble"
 	"github.com/keepvip/keepvip/internal/config"
@@ -330,27 +331,13 @@ func (e *fakeElector) tell(d election.Decision) error {
 	return <-e.answers
 }
 
-// fakeSchedule is due at once, after a second for each of its repeats, and then once a minute.
-type fakeSchedule struct {
-	repeats int
-	next    time.Time
-	left    int
-	on      bool
-}
-
-func (s *fakeSchedule) Restart(now time.Time)   { s.next, s.left, s.on = now, s.repeats, true }
-func (s *fakeSchedule) Stop()                   { s.on = false }
-func (s *fakeSchedule) Next() (time.Time, bool) { return s.next, s.on }
-func (s *fakeSchedule) Due(now time.Time) bool {
-	if !s.on || now.Before(s.next) {
-		return false
+// announcing is due at once, after a second for each repeat, and then once a minute.
+func announcing(repeats int) *arp.Schedule {
+	burst := make([]time.Duration, 1+repeats)
+	for i := range burst {
+		burst[i] = time.Duration(i) * time.Second
 	}
-	s.next = now.Add(time.Minute)
-	if s.left > 0 {
-		s.left--
-		s.next = now.Add(time.Second)
-	}
-	return true
+	return arp.NewSchedule(arp.ScheduleConfig{Burst: burst, Refresh: time.Minute})
 }
 
 // entry is an instance of a test, and its addresses.
@@ -373,7 +360,7 @@ type bench struct {
 
 func (b *bench) instance(change func(*entry)) instance.Config {
 	e := entry{
-		Name: "apiserver", Config: Config{Addresses: []netip.Prefix{vip4, vip6}, Schedule: &fakeSchedule{}, VRID: 51},
+		Name: "apiserver", Config: Config{Addresses: []netip.Prefix{vip4, vip6}, Schedule: announcing(0), VRID: 51},
 		Elect: func(instance.Place) (election.Elector, func(), error) {
 			e := newFakeElector()
 			b.electors <- e

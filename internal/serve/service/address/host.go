@@ -62,18 +62,6 @@ type Claim struct {
 	VRID    uint8 // of the Virtual Router whose virtual MAC it is (RFC 9568 section 7.3); 0 for an ordinary one
 }
 
-// schedule says when to announce. It belongs to one goroutine.
-type schedule interface {
-	// Restart begins anew; the first announcement is due at once.
-	Restart(now time.Time)
-	// Stop ends it.
-	Stop()
-	// Next is when the next announcement is due; false when none is.
-	Next() (time.Time, bool)
-	// Due reports whether one is due at now, and takes it off the schedule.
-	Due(now time.Time) bool
-}
-
 // Fence makes the kernel silence the addresses when this node's lease is over, whatever has become of
 // this process. Its methods may take long on a node whose rule sets others are changing; they belong to
 // one goroutine.

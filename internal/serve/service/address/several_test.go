@@ -40,8 +40,8 @@ func several(t *testing.T, wrap func(*fakeHost) Host, place func() (instance.Pla
 			at = wrap(h)
 		}
 		s := NewSeveral([]Part{
-			{Config: Config{Addresses: []netip.Prefix{vip4}, Schedule: &fakeSchedule{}}},
-			{Config: Config{Addresses: []netip.Prefix{vip6}, Schedule: &fakeSchedule{}}, Place: place},
+			{Config: Config{Addresses: []netip.Prefix{vip4}, Schedule: announcing(0)}},
+			{Config: Config{Addresses: []netip.Prefix{vip6}, Schedule: announcing(0)}, Place: place},
 		}, at, b.logger(), func(instance.Blocked) {})
 		s.Begin(instance.Term{Place: h.place, Elector: newFakeElector()})
 		test(t, s, h)
@@ -110,7 +110,7 @@ func severalFenced(t *testing.T, first, second *fakeFence, test func(t *testing.
 		b := &bench{host: h}
 		part := func(vip netip.Prefix, f *fakeFence) Config {
 			fence := func(instance.Place, bool) (Fence, error) { return f, nil }
-			return Config{Addresses: []netip.Prefix{vip}, Schedule: &fakeSchedule{}, Lease: time.Second, Fence: fence}
+			return Config{Addresses: []netip.Prefix{vip}, Schedule: announcing(0), Lease: time.Second, Fence: fence}
 		}
 		s := NewSeveral([]Part{
 			{Config: part(vip4, first)},
