@@ -65,14 +65,14 @@ func (b *builder) partsOf(in *instance.Config, spread *address.Spread) []address
 	}
 	var out []address.Part
 	for _, l := range links {
-		there, by := in.VIP, kept
+		there := in.VIP
 		there.Addresses = l.Addresses
-		part := address.Part{}
-		if l.Interface != "" {
-			by = kernelLease{paced: kept.paced}
-			part.Place = func() (instance.Place, error) { return b.host.seen.now().own.placeOn(l) }
+		if l.Interface == "" {
+			out = append(out, b.addressPart(in, kept, there, spread))
+			continue
 		}
-		part.Config = b.addressConfig(in, by, there, spread)
+		part := b.addressPart(in, kernelLease{paced: kept.paced}, there, spread)
+		part.Place = func() (instance.Place, error) { return b.host.seen.now().own.placeOn(l) }
 		out = append(out, part)
 	}
 	return out

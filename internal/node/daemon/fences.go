@@ -18,23 +18,23 @@ import (
 
 var _ address.Fence = (*fence.Share)(nil)
 
-// fence gives addresses their fence, with what cfg has been given otherwise.
-func (b *builder) fence(cfg *address.Config, of func(p instance.Place, lease, valid time.Duration) fence.Group) {
-	lease, valid := cfg.Lease, cfg.Valid()
-	spread := cfg.Spread
+// fence gives addresses their fence, with what the part has been given otherwise.
+func (b *builder) fence(part *address.Part, of func(p instance.Place, lease, valid time.Duration) fence.Group) {
+	lease, valid := part.Lease, part.Valid()
+	spread := part.Spread
 	group := func(p instance.Place, lease, valid time.Duration) fence.Group {
 		g := of(p, lease, valid)
 		g.Spread = spreadFence(spread, time.Now())
 		return g
 	}
-	cfg.Fence = func(p instance.Place, bound bool) (address.Fence, error) {
+	part.Fence = func(p instance.Place, bound bool) (address.Fence, error) {
 		share, err := b.fences.Join(p.Index, p.Name, group(p, lease, valid), bound)
 		if err != nil {
 			return nil, err // no nil pointer in an interface
 		}
 		return share, nil
 	}
-	cfg.Refence = func(f address.Fence, p instance.Place, lease time.Duration) error {
+	part.Refence = func(f address.Fence, p instance.Place, lease time.Duration) error {
 		return f.(*fence.Share).Change(group(p, lease, valid))
 	}
 }

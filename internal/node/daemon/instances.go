@@ -168,9 +168,9 @@ func whereOf(v config.VIP) where {
 	return w
 }
 
-// addressConfig is how the addresses of v on one interface are served. v is the entry of in, with these addresses alone.
-func (b *builder) addressConfig(in *instance.Config, kept kernelLease, v config.VIP, spread *address.Spread) address.Config {
-	cfg := address.Config{
+// addressPart is how the addresses of v on one interface are served. v is the entry of in, with these addresses alone.
+func (b *builder) addressPart(in *instance.Config, kept kernelLease, v config.VIP, spread *address.Spread) address.Part {
+	part := address.Part{
 		Addresses:  boundAs(v.Addresses),
 		VRID:       in.VRID(),
 		Lease:      in.Lease,
@@ -183,10 +183,10 @@ func (b *builder) addressConfig(in *instance.Config, kept kernelLease, v config.
 		Spread:     spread,
 	}
 	addresses := v.Addresses
-	b.fence(&cfg, func(p instance.Place, lease, valid time.Duration) fence.Group {
+	b.fence(&part, func(p instance.Place, lease, valid time.Duration) fence.Group {
 		return groupOf(addresses, p, kept, lease, valid)
 	})
-	return cfg
+	return part
 }
 
 // byVRRP is an elector by VRRP that follows the configuration.

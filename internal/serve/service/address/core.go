@@ -13,7 +13,7 @@ import (
 
 // core is what the parts of a service share. It belongs to the service's goroutine, but for shown.
 type core struct {
-	cfg   Config
+	cfg   Part
 	host  Host
 	log   *slog.Logger
 	first *service       // that of the first interface, for addresses on another one; nil: this is it

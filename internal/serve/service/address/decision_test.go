@@ -31,9 +31,9 @@ type alone struct {
 
 func newAlone() *alone {
 	a := &alone{host: newFakeHost(), kernel: &fakeFence{egress: true}, elector: newFakeElector()}
-	in := entry{Config: Config{Addresses: vips, Schedule: announcing(0), VRID: 51}}
+	in := entry{Part: Part{Addresses: vips, Schedule: announcing(0), VRID: 51}}
 	fenced(a.kernel)(&in)
-	a.service = newService(in.Config, a.host, slog.New(slog.DiscardHandler), func(b instance.Blocked) {
+	a.service = newService(in.Part, a.host, slog.New(slog.DiscardHandler), func(b instance.Blocked) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.blocked = b
@@ -182,7 +182,7 @@ func TestServiceAdoptsInALaterTerm(t *testing.T) {
 func TestServiceSaysWhatBlocksIt(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		a := newAlone()
-		a.Reconfigure(Config{Addresses: vips, Schedule: announcing(0), Lease: time.Second, Yield: true})
+		a.Reconfigure(Part{Addresses: vips, Schedule: announcing(0), Lease: time.Second, Yield: true})
 		a.begin()
 		require.NoError(t, a.apply(t, election.Serve))
 		a.host.claims <- Claim{Address: vip4.Addr(), MAC: foreignMAC}

@@ -343,7 +343,7 @@ func announcing(repeats int) *arp.Schedule {
 // entry is an instance of a test, and its addresses.
 type entry struct {
 	Name string
-	Config
+	Part
 	Elect  func(instance.Place) (election.Elector, func(), error)
 	Adjust func(election.Elector, instance.Place)
 }
@@ -360,7 +360,7 @@ type bench struct {
 
 func (b *bench) instance(change func(*entry)) instance.Config {
 	e := entry{
-		Name: "apiserver", Config: Config{Addresses: []netip.Prefix{vip4, vip6}, Schedule: announcing(0), VRID: 51},
+		Name: "apiserver", Part: Part{Addresses: []netip.Prefix{vip4, vip6}, Schedule: announcing(0), VRID: 51},
 		Elect: func(instance.Place) (election.Elector, func(), error) {
 			e := newFakeElector()
 			b.electors <- e
@@ -387,14 +387,14 @@ func (m *maker) Elect(_ *instance.Config, p instance.Place) (election.Elector, f
 }
 
 func (m *maker) Serve(_ *instance.Config, blocked func(instance.Blocked)) instance.Service {
-	return &reconfigured{newService(m.Config, m.bench.host, m.bench.logger(), blocked)}
+	return &reconfigured{newService(m.Part, m.bench.host, m.bench.logger(), blocked)}
 }
 
 // reconfigured is a service that takes over what the newest entry has.
 type reconfigured struct{ *service }
 
 func (s *reconfigured) Reconfigure(next *instance.Config) {
-	s.service.Reconfigure(next.Maker.(*maker).Config)
+	s.service.Reconfigure(next.Maker.(*maker).Part)
 }
 
 // Adjust implements instance.Adjuster.

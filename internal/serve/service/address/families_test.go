@@ -42,7 +42,7 @@ func TestFamilyThatTheHostRefusesDoesNotKeepTheOtherOneBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := &oneFamily{newFakeHost(), c.refuses}
-			a := newAddresses(&core{cfg: Config{Addresses: c.addresses}, host: h, place: h.place})
+			a := newAddresses(&core{cfg: Part{Addresses: c.addresses}, host: h, place: h.place})
 			err := a.bind()
 			if c.fails {
 				assert.ErrorIs(t, err, errRefused)

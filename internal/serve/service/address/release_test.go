@@ -25,7 +25,7 @@ func TestReleaseWaitsForResetsWhileTheNodeIsSilent(t *testing.T) {
 	}{
 		"a slow kernel":            {&fakeFence{egress: true}, 100 * time.Millisecond, 100 * time.Millisecond, 100 * time.Millisecond},
 		"many connections":         {&fakeFence{egress: true}, time.Second, patience + resetTime, time.Second},
-		"a kernel that is stuck":   {&fakeFence{egress: true}, time.Minute, patience + resetTime, (&Config{Addresses: vips}).tellTime() + resetTime},
+		"a kernel that is stuck":   {&fakeFence{egress: true}, time.Minute, patience + resetTime, (&Part{Addresses: vips}).tellTime() + resetTime},
 		"the fence refuses":        {&fakeFence{egress: true, open: errors.New("refused")}, 100 * time.Millisecond, patience, patience},
 		"the fence covers not all": {&fakeFence{egress: true, uncovered: "ARP"}, time.Second, patience + resetTime, patience + resetTime},
 		"there is no fence":        {nil, 100 * time.Millisecond, patience, patience},
@@ -257,7 +257,7 @@ func TestReleaseBindsForItsResetsWhatMayBeGone(t *testing.T) {
 		e := <-b.electors
 		require.NoError(t, e.decide(election.Serve, nodeA))
 		e.setLapsed(true)
-		time.Sleep((&Config{Addresses: vips}).Valid())
+		time.Sleep((&Part{Addresses: vips}).Valid())
 		b.host.take()
 		require.NoError(t, e.decide(election.Standby, nodeB))
 		synctest.Wait()
@@ -275,7 +275,7 @@ func TestReleaseTellsTheRestLater(t *testing.T) {
 		did                []string // until then
 	}{
 		"the fence is slow":      {time.Second, time.Second, 2 * patience, gone},
-		"the resets take longer": {0, time.Hour, (&Config{Addresses: vips}).tellTime(), []string{"add 10.77.0.100/32 2", "add fd77::100/128 2"}},
+		"the resets take longer": {0, time.Hour, (&Part{Addresses: vips}).tellTime(), []string{"add 10.77.0.100/32 2", "add fd77::100/128 2"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kernel := &fakeFence{egress: true, standby: 20 * time.Second, delayIn: tt.shut}

@@ -27,13 +27,13 @@ var (
 var errClosed = errors.New("the service has ended")
 
 // newService makes a service on host. blocked is told what keeps this node from having the addresses.
-func newService(cfg Config, host Host, log *slog.Logger, blocked func(instance.Blocked)) *service {
+func newService(cfg Part, host Host, log *slog.Logger, blocked func(instance.Blocked)) *service {
 	return newBeside(nil, cfg, host, log, blocked)
 }
 
 // newBeside makes one whose addresses may answer only while those of first may, which the kernel silences where it is the first not to hear an
 // advertisement of ours leave.
-func newBeside(first *service, cfg Config, host Host, log *slog.Logger, blocked func(instance.Blocked)) *service {
+func newBeside(first *service, cfg Part, host Host, log *slog.Logger, blocked func(instance.Blocked)) *service {
 	c := &core{cfg: cfg, host: host, log: log, first: first, adopting: true}
 	s := &service{shown: &c.shown, calls: make(chan func(*server)), ended: make(chan struct{})}
 	go s.run(newServer(c, blocked))
@@ -101,7 +101,7 @@ func (s *service) HostChanged(p instance.Place) { s.tell(func(v *server) { v.hos
 func (s *service) End() { s.tell((*server).end) }
 
 // Reconfigure takes over another configuration. What has not changed is not touched.
-func (s *service) Reconfigure(cfg Config) { s.tell(func(v *server) { v.reconfigure(cfg) }) }
+func (s *service) Reconfigure(cfg Part) { s.tell(func(v *server) { v.reconfigure(cfg) }) }
 
 // Announce implements instance.Announcer.
 func (s *service) Announce() error {

@@ -264,7 +264,7 @@ func TestValidGrowsWithTheAddresses(t *testing.T) {
 		{0, 90, 20 * time.Second},
 		{0, 1000, 350 * time.Second},
 	} {
-		var in Config
+		var in Part
 		for range tt.v4 {
 			in.Addresses = append(in.Addresses, vip4)
 		}

@@ -14,13 +14,6 @@ import (
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
-// Part is what of an instance's addresses is on one interface.
-type Part struct {
-	Config Config
-	// Place is where they belong; nil: where the election takes place. At most one part has none, and it comes first.
-	Place func() (instance.Place, error)
-}
-
 // Several serves the addresses of one instance, on one interface or on several: all of them, or none. Each interface has a service, and a
 // fence, of its own. It implements what service does.
 //
@@ -58,20 +51,19 @@ func NewSeveral(all []Part, host Host, log *slog.Logger, blocked func(instance.B
 		if p.Place != nil {
 			at, tell = unwatched{host}, func(instance.Blocked) {}
 		}
-		service := newBeside(first, p.config(), at, log, tell)
+		service := newBeside(first, p.watched(), at, log, tell)
 		first = cmp.Or(first, service)
 		s.parts = append(s.parts, &part{service: service, place: p.Place})
 	}
 	return s
 }
 
-// config is that of a service that nobody listens for, where it is elsewhere.
-func (p Part) config() Config {
-	c := p.Config
+// watched is the part as its service has it: nobody listens for one that is elsewhere.
+func (p Part) watched() Part {
 	if p.Place != nil {
-		c.ProbeFirst, c.Yield = false, false
+		p.ProbeFirst, p.Yield = false, false
 	}
-	return c
+	return p
 }
 
 // unwatched is a host on whose link nobody is known.
@@ -254,7 +246,7 @@ func (s *Several) End() {
 // Reconfigure takes over other configurations of the same interfaces, in the same order.
 func (s *Several) Reconfigure(all []Part) {
 	for i, p := range all[:min(len(all), len(s.parts))] {
-		s.parts[i].service.Reconfigure(p.config())
+		s.parts[i].service.Reconfigure(p.watched())
 	}
 }
 

@@ -40,8 +40,8 @@ func several(t *testing.T, wrap func(*fakeHost) Host, place func() (instance.Pla
 			at = wrap(h)
 		}
 		s := NewSeveral([]Part{
-			{Config: Config{Addresses: []netip.Prefix{vip4}, Schedule: announcing(0)}},
-			{Config: Config{Addresses: []netip.Prefix{vip6}, Schedule: announcing(0)}, Place: place},
+			{Addresses: []netip.Prefix{vip4}, Schedule: announcing(0)},
+			{Addresses: []netip.Prefix{vip6}, Schedule: announcing(0), Place: place},
 		}, at, b.logger(), func(instance.Blocked) {})
 		s.Begin(instance.Term{Place: h.place, Elector: newFakeElector()})
 		test(t, s, h)
@@ -108,13 +108,13 @@ func severalFenced(t *testing.T, first, second *fakeFence, test func(t *testing.
 	bubble.Test(t, func(t *testing.T) {
 		h := newFakeHost()
 		b := &bench{host: h}
-		part := func(vip netip.Prefix, f *fakeFence) Config {
+		part := func(vip netip.Prefix, f *fakeFence, place func() (instance.Place, error)) Part {
 			fence := func(instance.Place, bool) (Fence, error) { return f, nil }
-			return Config{Addresses: []netip.Prefix{vip}, Schedule: announcing(0), Lease: time.Second, Fence: fence}
+			return Part{Addresses: []netip.Prefix{vip}, Place: place, Schedule: announcing(0), Lease: time.Second, Fence: fence}
 		}
 		s := NewSeveral([]Part{
-			{Config: part(vip4, first)},
-			{Config: part(vip6, second), Place: func() (instance.Place, error) { return instance.Place{Index: eth1, Name: "eth1"}, nil }},
+			part(vip4, first, nil),
+			part(vip6, second, func() (instance.Place, error) { return instance.Place{Index: eth1, Name: "eth1"}, nil }),
 		}, h, b.logger(), func(instance.Blocked) {})
 		elector := newFakeElector()
 		elector.lease = time.Second

@@ -28,18 +28,18 @@ type Port struct {
 	Number   uint16
 }
 
-func (c *Config) spreadPorts() []Port {
-	if c.Spread == nil {
+func (p *Part) spreadPorts() []Port {
+	if p.Spread == nil {
 		return nil
 	}
-	return c.Spread.Ports
+	return p.Spread.Ports
 }
 
-func (c *Config) endingPorts() []Ending {
-	if c.Spread == nil {
+func (p *Part) endingPorts() []Ending {
+	if p.Spread == nil {
 		return nil
 	}
-	return c.Spread.Ending
+	return p.Spread.Ending
 }
 
 // spreadStep is by how much the end of translation has to have moved for the fence to follow: each time is a transaction.

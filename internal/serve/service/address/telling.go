@@ -28,7 +28,7 @@ func (t *telling) isOver() bool {
 const mostTellTime = 5 * time.Second
 
 // tellTime is how long the resets may take: no longer than the addresses live that are not renewed any more. The fence outlasts these.
-func (c *Config) tellTime() time.Duration { return min(c.Valid()-c.Valid()/3, mostTellTime) }
+func (p *Part) tellTime() time.Duration { return min(p.Valid()-p.Valid()/3, mostTellTime) }
 
 // reset begins to end what clients have open, and once more when nothing comes in any more, if that is to be and is not so yet: there may be
 // others by then.

@@ -31,7 +31,7 @@ const (
 type termFence struct {
 	*core
 	fencer *fencer       // nil: none
-	fenced Config        // the configuration that the fence has
+	fenced Part          // the configuration that the fence has
 	longer time.Time     // when the fence gets its longer lease; zero: it has none to get
 	retry  time.Time     // when what the fence has refused is tried again; zero: nothing is
 	wait   time.Duration // until then, the next time
@@ -136,7 +136,7 @@ func (t *termFence) late(bound bool) {
 }
 
 // adjust gives the fence the new addresses and lease: at once, but for a lease that is longer.
-func (t *termFence) adjust(old Config) {
+func (t *termFence) adjust(old Part) {
 	if t.cfg.Fence == nil || t.cfg.Refence == nil || t.fencer == nil { // without one the next try is for the new ones
 		return
 	}

@@ -210,7 +210,7 @@ func (s *server) announceItself(p instance.Place) {
 }
 
 // reconfigure takes over a configuration that needs no new election.
-func (s *server) reconfigure(cfg Config) {
+func (s *server) reconfigure(cfg Part) {
 	old := s.cfg
 	s.cfg = cfg
 	s.dropFormer(old.Addresses)

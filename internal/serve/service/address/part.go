@@ -10,10 +10,12 @@ import (
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
-// Config describes the addresses of one instance.
-type Config struct {
+// Part is what of an instance's addresses is on one interface.
+type Part struct {
 	Addresses []netip.Prefix
-	VRID      uint8 // of the Virtual Router; 0: none
+	// Place is where they belong; nil: where the election takes place. At most one part has none, and it comes first.
+	Place func() (instance.Place, error)
+	VRID  uint8 // of the Virtual Router; 0: none
 	// Fence makes the fence for a term at p, with the leases that the elector keeps; nil: no fence. With
 	// bound an earlier run has left addresses there: they stay silent until the first renewal.
 	Fence func(p instance.Place, bound bool) (Fence, error)
@@ -44,20 +46,20 @@ type Config struct {
 }
 
 // hosts are the addresses without their prefix lengths.
-func (c *Config) hosts() []netip.Addr {
-	out := make([]netip.Addr, len(c.Addresses))
-	for i, p := range c.Addresses {
-		out[i] = p.Addr()
+func (p *Part) hosts() []netip.Addr {
+	out := make([]netip.Addr, len(p.Addresses))
+	for i, a := range p.Addresses {
+		out[i] = a.Addr()
 	}
 	return out
 }
 
 // title names the addresses in an error.
-func (c *Config) title() string {
-	if n := len(c.Addresses); n > 1 {
-		return fmt.Sprintf("%s and %d more", c.Addresses[0], n-1)
+func (p *Part) title() string {
+	if n := len(p.Addresses); n > 1 {
+		return fmt.Sprintf("%s and %d more", p.Addresses[0], n-1)
 	}
-	return c.Addresses[0].String()
+	return p.Addresses[0].String()
 }
 
 const (
@@ -73,20 +75,20 @@ const (
 
 // Valid is how long the kernel keeps an address that is not renewed: longer for many addresses, because
 // each renewal is a call and an event for everybody who watches the host.
-func (c *Config) Valid() time.Duration {
+func (p *Part) Valid() time.Duration {
 	n6 := time.Duration(0)
-	for _, p := range c.Addresses {
-		if p.Addr().Is6() {
+	for _, a := range p.Addresses {
+		if a.Addr().Is6() {
 			n6++
 		}
 	}
-	rounds := max((max(len(c.Addresses), c.Crowd)-1)/perValid, 1)
+	rounds := max((max(len(p.Addresses), p.Crowd)-1)/perValid, 1)
 	valid := max(min(validLeast*time.Duration(rounds), validMost), n6*n6*validSquare)
 	return valid.Truncate(time.Second)
 }
 
 // renewAfter is when the addresses are renewed next: a third of their life later at most, and for all instances at
 // the same moment, so that one look at the host serves them all.
-func (c *Config) renewAfter(now time.Time) time.Time {
-	return instance.NextMultiple(now, c.Valid()/3)
+func (p *Part) renewAfter(now time.Time) time.Time {
+	return instance.NextMultiple(now, p.Valid()/3)
 }
