@@ -64,8 +64,6 @@ type MemberAt struct {
 	Sources []netip.Addr
 	// Target is where the service listens, if not at the target of the port; 0: there.
 	Target uint16
-	// Gone ends the connections to it, once: it will not answer.
-	Gone bool
 }
 
 // Abilities are what this kernel does of it. What it does not do is done more slowly or not at all.

@@ -23,18 +23,17 @@ type doors struct {
 
 func (d *Daemon) newDoors() doors {
 	early := &earlySocket{program: d.backend()}
-	socket := door.Config{Option: "socket", Code: code.SocketUnheard, Open: early.open, Log: d.log}
-	health := door.Config{Option: "health.address", Code: code.HealthUnheard, Log: d.log, Open: func(at string) (door.Listener, error) {
+	health := door.New("health.address", code.HealthUnheard, func(at string) (door.Listener, error) {
 		return control.ListenHealth(at, d.health())
-	}}
-	told := door.Config{Option: "metrics.address", Code: code.MetricsUnheard, Log: d.log, Open: func(at string) (door.Listener, error) {
+	}, d.log)
+	told := door.New("metrics.address", code.MetricsUnheard, func(at string) (door.Listener, error) {
 		cfg := d.cfg.Metrics
 		cfg.Address = at
 		return metrics.Listen(cfg, d.told())
-	}}
+	}, d.log)
 	health.Opened = func(at string) { d.lookForAddress("health.address", at) }
 	told.Opened = func(at string) { d.lookForAddress("metrics.address", at) }
-	return doors{socket: door.New(socket), health: door.New(health), metrics: door.New(told), early: early}
+	return doors{socket: door.New("socket", code.SocketUnheard, early.open, d.log), health: health, metrics: told, early: early}
 }
 
 // earlySocket is the control socket, which may be open before its door is.

@@ -25,19 +25,16 @@ type Listener interface {
 	Count() places.Count
 }
 
-// Config describes a door. Its functions are called by one goroutine at a time.
-type Config struct {
-	Option string    // "metrics.address"
-	Code   code.Code // of a listener that cannot be opened
-	Open   func(address string) (Listener, error)
-	Opened func(address string) // is told of each one that is open
-	Log    *slog.Logger
-}
-
-// Door is one listener. Its methods may be called from any goroutine.
+// Door is one listener. Its methods may be called from any goroutine. Its functions are called by one at a time.
 type Door struct {
-	cfg  Config
-	wake chan struct{} // capacity 1: it may have failed
+	// Opened is told of each listener that is open; nil: nobody is. It is set before Start.
+	Opened func(address string)
+
+	option string    // "metrics.address"
+	code   code.Code // of a listener that cannot be opened
+	listen func(address string) (Listener, error)
+	log    *slog.Logger
+	wake   chan struct{} // capacity 1: it may have failed
 
 	mu     sync.Mutex // guards what follows
 	start  func(run func(context.Context) error) (end func())
@@ -64,8 +61,10 @@ const (
 	leastWait, mostWait = 500 * time.Millisecond, 4 * time.Second
 )
 
-// New makes a door that is not open.
-func New(cfg Config) *Door { return &Door{cfg: cfg, wake: make(chan struct{}, 1)} }
+// New makes a door of that option that is not open. listen opens its listeners, and the code is for one that cannot be opened.
+func New(option string, of code.Code, listen func(address string) (Listener, error), log *slog.Logger) *Door {
+	return &Door{option: option, code: of, listen: listen, log: log, wake: make(chan struct{}, 1)}
+}
 
 // Start opens it. start runs a listener in a goroutine, and returns what ends it and waits.
 func (d *Door) Start(address string, start func(run func(context.Context) error) (end func())) {
@@ -132,23 +131,23 @@ func (d *Door) step() {
 	case d.is != "" && portOf(d.is) == portOf(d.wanted):
 		d.close()
 	}
-	l, err := d.cfg.Open(d.wanted)
+	l, err := d.listen(d.wanted)
 	if err != nil {
 		if d.failed == nil || d.failed.Error() != err.Error() {
-			d.cfg.Log.Warn("a listener cannot be opened; keepvip goes on without it and tries again", "option", d.cfg.Option, "address", d.wanted,
-				"code", string(d.cfg.Code), "error", err, "remedy", d.cfg.Code.Entry().Remedy)
+			d.log.Warn("a listener cannot be opened; keepvip goes on without it and tries again", "option", d.option, "address", d.wanted,
+				"code", string(d.code), "error", err, "remedy", d.code.Entry().Remedy)
 		}
 		d.failed = err
 		return
 	}
 	d.close()
 	if d.failed != nil {
-		d.cfg.Log.Info("the listener is open now", "option", d.cfg.Option, "address", d.wanted)
+		d.log.Info("the listener is open now", "option", d.option, "address", d.wanted)
 	}
 	d.is, d.open, d.failed = d.wanted, l, nil
 	d.end = d.start(l.Serve)
-	if d.cfg.Opened != nil {
-		d.cfg.Opened(d.is)
+	if d.Opened != nil {
+		d.Opened(d.is)
 	}
 }
 
@@ -175,13 +174,13 @@ func (d *Door) Status() *Status {
 	if d.wanted == "" {
 		return nil
 	}
-	out := &Status{Option: d.cfg.Option, Address: d.wanted}
+	out := &Status{Option: d.option, Address: d.wanted}
 	if d.open != nil {
 		c := d.open.Count()
 		out.Connections, out.Places, out.Lost = c.Taken, c.Most, c.Lost
 	}
 	if d.failed != nil {
-		out.Problem, out.Code = d.failed.Error(), d.cfg.Code
+		out.Problem, out.Code = d.failed.Error(), d.code
 	}
 	return out
 }

@@ -69,7 +69,7 @@ func stands(t *testing.T, test func(t *testing.T, d *Door, s *street, begin func
 	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
 		s, log := &street{taken: map[string]bool{}, open: map[string]int{}}, &strings.Builder{}
-		d := New(Config{Option: "metrics.address", Code: code.MetricsUnheard, Open: s.listen, Log: slog.New(slog.NewTextHandler(log, nil))})
+		d := New("metrics.address", code.MetricsUnheard, s.listen, slog.New(slog.NewTextHandler(log, nil)))
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { d.Run(ctx) })

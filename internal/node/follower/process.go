@@ -96,9 +96,9 @@ func (p Process) Run(ctx context.Context) (err error) {
 
 // metricsDoor is the listener for metrics. Whoever has its port keeps no connection from going to the members.
 func (p Process) metricsDoor(s *shown) *door.Door {
-	return door.New(door.Config{Option: "metrics.address", Code: code.MetricsUnheard, Log: p.Log, Open: func(at string) (door.Listener, error) {
+	return door.New("metrics.address", code.MetricsUnheard, func(string) (door.Listener, error) {
 		return metrics.Listen(p.Following.Whole.Metrics, p.told(s))
-	}})
+	}, p.Log)
 }
 
 // afterStart has the memory given back that only the start needed.
