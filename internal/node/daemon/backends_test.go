@@ -81,7 +81,7 @@ func TestAnyBackendHasTheWholeTimeOfAProbe(t *testing.T) {
 }
 
 func TestTowardIsNoVirtualAddress(t *testing.T) {
-	h := spreadHost{&host{seen: seen{links: hostLinks{virtual: []netip.Addr{netip.MustParseAddr("127.0.0.1")}}}}}
+	h := spreadHost{host: &host{seen: seen{links: hostLinks{virtual: []netip.Addr{netip.MustParseAddr("127.0.0.1")}}}}}
 	assert.False(t, h.Toward(instance.Place{Name: "lo"}, netip.MustParseAddr("127.0.0.1")).IsValid())
 	h.seen.links.virtual = nil
 	assert.Equal(t, netip.MustParseAddr("127.0.0.1"), h.Toward(instance.Place{Name: "lo"}, netip.MustParseAddr("127.0.0.1")))

@@ -28,7 +28,7 @@ func (h *host) outside(v config.VIP, entries int) *instance.Outside {
 	return &instance.Outside{
 		Sure: sure, Beats: 1 + entries/entriesPerBeat,
 		Connect: func(ctx context.Context, p instance.Place, holder election.Member) (why string, known bool) {
-			return connectAll(at(p, holder), func(a netip.AddrPort) error { return spreadHost{h}.Connect(ctx, p, a) })
+			return connectAll(at(p, holder), func(a netip.AddrPort) error { return spreadHost{host: h}.Connect(ctx, p, a) })
 		},
 	}
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/internal/serve/service/address"
 	"github.com/keepvip/keepvip/internal/serve/service/route"
-	"github.com/keepvip/keepvip/internal/serve/service/spread"
 )
 
 // spreadByRoutes serves the addresses by a route, and spreads what routers send here over the members: a connection then goes on where it is, whichever
 // member the routers choose from one moment to the next.
 func (b *builder) spreadByRoutes(in *instance.Config, blocked func(instance.Blocked)) *routed {
 	log := b.log.With("vip", in.VIP.Name)
-	s := &routed{blocked: blocked, servedAddresses: &servedAddresses{build: b, log: log, host: spreadHost{b.host}}}
+	s := &routed{blocked: blocked, servedAddresses: &servedAddresses{build: b, log: log}}
+	s.host = routedHost{spreadHost{b.host, b}, s}
 	s.addresses = unheld{route.New(in.VIP, b.routes(), log)}
-	s.configure(s.spreadConfig(in), false)
+	s.configure(in.VIP, false)
 	return s
 }
 
@@ -33,16 +33,17 @@ type unheld struct{ *route.Service }
 // Reconfigure implements held: a reload changes nothing that is bound.
 func (unheld) Reconfigure([]address.Part) {}
 
-func (r *routed) spreadConfig(in *instance.Config) *spread.Config {
-	cfg := r.build.spreadConfig(in.VIP)
-	if cfg != nil {
-		cfg.Each, cfg.Stands = true, r.stands
-	}
-	return cfg
+// routedHost is the host of a service that waits for the tables.
+type routedHost struct {
+	spreadHost
+	service *routed
 }
 
+// Stands implements spread.Host.
+func (h routedHost) Stands(yes bool) { h.service.stands(yes) }
+
 // Reconfigure implements instance.Reconfigurer.
-func (r *routed) Reconfigure(in *instance.Config) { r.configure(r.spreadConfig(in), true) }
+func (r *routed) Reconfigure(in *instance.Config) { r.configure(in.VIP, true) }
 
 // Begin implements instance.Service.
 func (r *routed) Begin(t instance.Term) {

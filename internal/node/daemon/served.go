@@ -28,7 +28,6 @@ type servedAddresses struct {
 	lease     *dhcplease.Service             // nil: the addresses are bound nowhere
 	route     *route.Service                 // nil: there is none
 	spread    atomic.Pointer[spread.Service] // nil: there is none
-	cfg       spread.Config                  // of spread; belongs to the caller of configure
 	term      instance.Term                  // its Elector is nil between terms; belongs to the caller of Begin
 
 	telling  sync.Mutex        // guards decision, and keeps what spread is told of it in order
@@ -54,22 +53,21 @@ var (
 
 // serveAddresses has an instance hold its addresses, whichever way it is elected.
 func (b *builder) serveAddresses(in *instance.Config, blocked func(instance.Blocked)) *servedAddresses {
-	s := &servedAddresses{build: b, log: b.log.With("vip", in.VIP.Name), host: spreadHost{b.host}}
+	s := &servedAddresses{build: b, log: b.log.With("vip", in.VIP.Name), host: spreadHost{b.host, b}}
 	s.addresses = address.NewSeveral(b.partsOf(in, s.left(in.VIP, nil)), b.host, s.log, blocked)
 	s.lease = dhcplease.New(leasesOf(in.VIP), openDHCP, s.log)
 	if in.VIP.Routed() {
 		s.route = route.New(in.VIP, b.routes(), s.log)
 	}
-	s.configure(b.spreadConfig(in.VIP), false)
+	s.configure(in.VIP, false)
 	return s
 }
 
 // Reconfigure implements instance.Reconfigurer.
 func (s *servedAddresses) Reconfigure(in *instance.Config) {
-	cfg := s.build.spreadConfig(in.VIP)
-	s.addresses.Reconfigure(s.build.partsOf(in, s.left(in.VIP, s.ending(cfg, time.Now()))))
+	s.addresses.Reconfigure(s.build.partsOf(in, s.left(in.VIP, s.ending(in.VIP, time.Now()))))
 	s.lease.Reconfigure(leasesOf(in.VIP))
-	s.configure(cfg, true)
+	s.configure(in.VIP, true)
 }
 
 // left has the ports of v left to the members that are spread; without any the holder serves everything.
@@ -90,25 +88,17 @@ func (s *servedAddresses) until() time.Time {
 }
 
 // configure begins or changes the spreading, or has it end.
-func (s *servedAddresses) configure(cfg *spread.Config, reloaded bool) {
+func (s *servedAddresses) configure(v config.VIP, reloaded bool) {
 	now := s.spread.Load()
 	switch {
-	case cfg == nil && now != nil:
-		s.cfg.Ports = nil
-		if !now.Reconfigure(s.cfg) {
-			now = nil
-		}
-	case cfg == nil:
-	case now != nil && now.Reconfigure(*cfg):
-		s.cfg = *cfg
+	case now != nil && now.Reconfigure(v):
+	case len(v.SpreadPorts()) == 0:
+		now = nil
 	default:
-		own := *cfg
-		own.Reloaded = reloaded
-		now = spread.New(own, s.host, s.log)
+		now = spread.New(v, reloaded, s.host, s.log)
 		if s.term.Elector != nil {
 			now.Begin(s.term)
 		}
-		s.cfg = *cfg
 	}
 	s.join(now)
 }
@@ -132,21 +122,17 @@ func (s *servedAddresses) tellSpread(ctx context.Context, d election.Decision) {
 	}
 }
 
-// ending are the ports that are spread until now, and not by cfg.
-func (s *servedAddresses) ending(cfg *spread.Config, now time.Time) (out []address.Ending) {
+// ending are the ports that are spread until now, and not by v.
+func (s *servedAddresses) ending(v config.VIP, now time.Time) (out []address.Ending) {
 	at := s.spread.Load()
 	if at == nil || at.Finished() {
 		return nil
 	}
-	var ports []spread.Port
-	if cfg != nil {
-		ports = cfg.Ports
-	}
-	for _, e := range at.EndingWithout(ports) {
+	for _, e := range at.EndingWithout(v.SpreadPorts()) {
 		if e.Until.IsZero() {
 			e.Until = now.Add(spread.EndsWithin)
 		}
-		out = append(out, address.Ending{Port: address.Port{Protocol: e.Protocol, Number: e.Port.Port}, Until: e.Until})
+		out = append(out, address.Ending{Port: address.Port{Protocol: e.Protocol.Number(), Number: e.Port}, Until: e.Until})
 	}
 	return out
 }

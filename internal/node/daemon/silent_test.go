@@ -22,7 +22,7 @@ import (
 
 // What this host lacks, as a link or a file descriptor, is no answer of another host.
 func TestSilentIsOnlyWhoWasAsked(t *testing.T) {
-	h := spreadHost{newHost(nil, slog.New(slog.DiscardHandler))}
+	h := spreadHost{host: newHost(nil, slog.New(slog.DiscardHandler))}
 	h.seen.keep([]link.Link{{Index: 2, Name: "eth0", Up: true, Carriers: 4}, {Index: 3, Name: "eth1", Carriers: 1}}, 0)
 	for name, tt := range map[string]struct {
 		at     instance.Place
@@ -50,7 +50,7 @@ func TestUnansweredIsNoFaultOfThisHost(t *testing.T) {
 
 // The kernel has an answer for each connection on loopback, and one that is not accepted waits for none.
 func TestReachTellsAnAnswerFromNone(t *testing.T) {
-	h := spreadHost{newHost(nil, slog.New(slog.DiscardHandler))}
+	h := spreadHost{host: newHost(nil, slog.New(slog.DiscardHandler))}
 	h.seen.keep([]link.Link{{Index: 1, Name: "lo", Up: true}}, 0)
 	lo := instance.Place{Index: 1, Name: "lo"}
 	l, err := net.Listen("tcp", "127.0.0.1:0")

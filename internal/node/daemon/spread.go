@@ -21,31 +21,6 @@ var (
 	_ spread.Plane = (*spreadtables.Tables)(nil)
 )
 
-// spreadConfig is how v is spread; nil: it is not.
-func (b *builder) spreadConfig(v config.VIP) *spread.Config {
-	ports := v.SpreadPorts()
-	if len(ports) == 0 {
-		return nil
-	}
-	cfg := &spread.Config{
-		Name: v.Name, Weight: v.Spread.Weight, Members: v.Spread.Members, Senders: v.Candidates, Interval: v.VRRP.AdvertisementInterval,
-		Masquerade: v.Spread.Via == config.ViaMasquerade,
-		Keyed:      b.keyed,
-		Stays:      func() bool { return b.spreading.has(v.Name) },
-	}
-	if b.followers != nil {
-		cfg.Followers = b.followers
-	}
-	for _, a := range v.Addresses {
-		cfg.Addresses = append(cfg.Addresses, a.Addr())
-	}
-	cfg.Backends = b.backends(v)
-	for _, p := range ports {
-		cfg.Ports = append(cfg.Ports, spread.Port{Protocol: p.Protocol.Number(), Port: p.Port, Target: p.Target, Check: p.Check})
-	}
-	return cfg
-}
-
 // spreading are the names of the entries that the newest configuration spreads. The zero value has none.
 type spreading struct {
 	mu    sync.Mutex // guards names
@@ -73,9 +48,7 @@ func (s *spreading) has(name string) bool {
 func (b *builder) removeSpread(vips []config.VIP) error {
 	var keep []string
 	for _, v := range vips {
-		if cfg := b.spreadConfig(v); cfg != nil {
-			keep = append(keep, cfg.Tables()...)
-		}
+		keep = append(keep, spread.Tables(v)...)
 	}
 	gone, err := spreadtables.Cleanup(keep...)
 	if len(gone) > 0 {
@@ -85,7 +58,30 @@ func (b *builder) removeSpread(vips []config.VIP) error {
 }
 
 // spreadHost is the host as a spread service sees it.
-type spreadHost struct{ *host }
+type spreadHost struct {
+	*host
+	build *builder
+}
+
+// Backends implements spread.Host.
+func (h spreadHost) Backends(v config.VIP) []*spread.Backend { return h.build.backends(v) }
+
+// Followers implements spread.Host.
+func (h spreadHost) Followers() spread.Followers {
+	if h.build.followers == nil {
+		return nil // no nil pointer in an interface
+	}
+	return h.build.followers
+}
+
+// Keyed implements spread.Host.
+func (h spreadHost) Keyed() bool { return h.build.keyed != nil && h.build.keyed() }
+
+// Stays implements spread.Host.
+func (h spreadHost) Stays(name string) bool { return h.build.spreading.has(name) }
+
+// Stands implements spread.Host: an address that is bound waits for no tables.
+func (spreadHost) Stands(bool) {}
 
 // Open implements spread.Host.
 func (h spreadHost) Open(name string) (spread.Plane, error) { return spreadtables.Open(name, h.watch) }

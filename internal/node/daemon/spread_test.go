@@ -42,6 +42,19 @@ type plainHost struct{ spread.Host }
 
 func (plainHost) Tracked() (tracked, most int) { return 0, 0 }
 
+func (plainHost) Backends(config.VIP) []*spread.Backend { return nil }
+func (plainHost) Followers() spread.Followers           { return nil }
+func (plainHost) Keyed() bool                           { return false }
+func (plainHost) Stays(string) bool                     { return false }
+func (plainHost) Stands(bool)                           {}
+
+// spreadVia is an entry whose load is spread, by one port.
+func spreadVia(v config.VIP, p config.Protocol) config.VIP {
+	v.Addresses = []netip.Prefix{netip.MustParsePrefix("10.77.0.100/32")}
+	v.Spread.Ports = []config.SpreadPort{{Port: 1, Target: 1, Protocol: p}}
+	return v
+}
+
 func (plainHost) Open(string) (spread.Plane, error)                     { return nil, errors.New("no kernel") }
 func (plainHost) Own(instance.Place, []netip.Addr) []netip.Addr         { return nil }
 func (plainHost) Ask(context.Context, instance.Place, netip.Addr) error { return nil }
@@ -53,22 +66,21 @@ func TestJoinedServiceIsTurnedOnAndOffByReloads(t *testing.T) {
 func turnedOnAndOff(t *testing.T) {
 	plain := &plainService{}
 	j := &servedAddresses{addresses: plain, host: plainHost{}, log: slog.New(slog.DiscardHandler)}
-	j.configure(nil, false)
+	j.configure(config.VIP{}, false)
 	j.Begin(instance.Term{Elector: struct{ instance.Elector }{}})
 	assert.Equal(t, instance.ServiceStatus{Announcements: 7}, j.Status(), "nothing of it while it is off")
-	v := config.VIP{Spread: config.Spread{Via: config.ViaDirect, Ports: []config.SpreadPort{{Port: 1, Protocol: config.ProtocolUDP}}}}
+	v := spreadVia(config.VIP{}, config.ProtocolUDP)
 	of := j.left(v, nil)
 	assert.Equal(t, uint8(17), of.Ports[0].Protocol)
 	assert.Zero(t, of.Until())
-	cfg := &spread.Config{Addresses: []netip.Addr{netip.MustParseAddr("10.77.0.100")}, Ports: []spread.Port{{Protocol: 17, Port: 1, Target: 1}}}
-	j.configure(cfg, true)
+	j.configure(v, true)
 	synctest.Wait()
 	status := j.Status()
 	require.NotNil(t, status.Spread)
 	assert.Equal(t, uint64(7), status.Announcements)
 	assert.Contains(t, status.Spread.Problem, "does not tell the members of each other", "the term goes on")
 	first := j.spread.Load()
-	j.configure(cfg, true)
+	j.configure(v, true)
 	assert.Same(t, first, j.spread.Load(), "it goes on over a reload")
 	at := time.Now()
 	j.Drain(at)
@@ -76,13 +88,13 @@ func turnedOnAndOff(t *testing.T) {
 	assert.Equal(t, []any{at, true, 3}, []any{plain.drained, busy, reset})
 	require.NoError(t, j.Announce())
 	udp := address.Ending{Port: address.Port{Protocol: 17, Number: 1}, Until: at.Add(spread.EndsWithin)}
-	assert.Equal(t, []address.Ending{udp}, j.ending(nil, at))
-	assert.Empty(t, j.ending(cfg, at))
-	j.configure(nil, true)
+	assert.Equal(t, []address.Ending{udp}, j.ending(config.VIP{}, at))
+	assert.Empty(t, j.ending(v, at))
+	j.configure(config.VIP{}, true)
 	synctest.Wait()
-	assert.Empty(t, j.ending(nil, at))
+	assert.Empty(t, j.ending(config.VIP{}, at))
 	assert.Nil(t, j.Status().Spread)
-	j.configure(cfg, true)
+	j.configure(v, true)
 	j.End()
 	require.EqualError(t, j.Close(), "something stays")
 	assert.Nil(t, j.spread.Load())
@@ -141,17 +153,16 @@ func TestHolderThatMasqueradesSinceAReloadTellsItsClientsWhenTheAddressLeaves(t 
 	bubble.Test(t, func(t *testing.T) {
 		host := endsHost{ended: &atomic.Int32{}}
 		j := &servedAddresses{addresses: &plainService{}, host: host, log: slog.New(slog.DiscardHandler)}
-		j.configure(nil, false)
+		j.configure(config.VIP{}, false)
 		j.Begin(instance.Term{
 			Place: instance.Place{Source: netip.MustParseAddr("10.77.0.11")}, Elector: holder{},
 			Ready:   func() instance.Readiness { return instance.Readiness{Fit: true} },
 			Healthy: func(string) bool { return true },
 		})
 		require.NoError(t, j.Apply(t.Context(), election.Decision{Role: election.Serve}))
-		j.configure(&spread.Config{
-			Addresses: []netip.Addr{netip.MustParseAddr("10.77.0.100")}, Ports: []spread.Port{{Protocol: 6, Port: 1, Target: 1}}, Interval: 100 * time.Millisecond,
-			Masquerade: true,
-		}, true)
+		v := spreadVia(config.VIP{Spread: config.Spread{Via: config.ViaMasquerade}}, config.ProtocolTCP)
+		v.VRRP.AdvertisementInterval = 100 * time.Millisecond
+		j.configure(v, true)
 		time.Sleep(2 * time.Second)
 		require.Empty(t, j.Status().Spread.Problem)
 		require.Zero(t, host.ended.Load())
@@ -167,9 +178,9 @@ func TestJoinedServiceTellsItsStatusWhileTheKernelIsBusy(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		host := busyHost{free: make(chan struct{})}
 		j := &servedAddresses{addresses: &plainService{}, host: host, log: slog.New(slog.DiscardHandler)}
-		j.configure(&spread.Config{
-			Addresses: []netip.Addr{netip.MustParseAddr("10.77.0.100")}, Ports: []spread.Port{{Protocol: 6, Port: 1, Target: 1}}, Interval: 100 * time.Millisecond,
-		}, false)
+		v := spreadVia(config.VIP{}, config.ProtocolTCP)
+		v.VRRP.AdvertisementInterval = 100 * time.Millisecond
+		j.configure(v, false)
 		j.Begin(instance.Term{
 			Elector: spreader{}, Ready: func() instance.Readiness { return instance.Readiness{Fit: true} },
 			Healthy: func(string) bool { return true },

@@ -31,7 +31,7 @@ func (v *server) answered(now time.Time, a answer) {
 
 // askClients has the clients of members that have died learn of it now, and not by what they say next: some say nothing for minutes.
 func (v *server) askClients() {
-	orphans, of := v.roster.orphans(v.cfg.Masquerade)
+	orphans, of := v.roster.orphans(v.cfg.masquerades())
 	if len(orphans) == 0 {
 		return
 	}
@@ -39,5 +39,5 @@ func (v *server) askClients() {
 	if left, ok := v.notes.lines.May(v.last, text, mostLines); ok {
 		v.log.Info(text, election.LeftOut([]any{"members", of, "clients", len(orphans)}, left)...)
 	}
-	v.teller.tell(clientsAt(v.cfg.Addresses, orphans), askClientsAfter[:])
+	v.teller.tell(clientsAt(v.cfg.addresses, orphans), askClientsAfter[:])
 }

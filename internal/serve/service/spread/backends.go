@@ -103,7 +103,7 @@ func (b *Backend) answered(now time.Time, err error) {
 }
 
 // reach asks the hosts of unhealthy backends whether they are there: connections to one that is not are lost.
-func (s *backends) reach(now time.Time, p instance.Place, ports []Port) {
+func (s *backends) reach(now time.Time, p instance.Place, ports []config.SpreadPort) {
 	for _, b := range s.all {
 		port := b.target(ports)
 		if !b.known || b.health.Good || b.asking || b.dead || port == 0 || now.Before(b.askNext) {
@@ -146,8 +146,8 @@ func (b *Backend) same(o *Backend) bool {
 }
 
 // target is where the service of TCP is; 0: there is none.
-func (b *Backend) target(ports []Port) uint16 {
-	i := slices.IndexFunc(ports, func(p Port) bool { return p.Protocol != udp })
+func (b *Backend) target(ports []config.SpreadPort) uint16 {
+	i := slices.IndexFunc(ports, isTCP)
 	switch {
 	case i < 0:
 		return 0

@@ -37,7 +37,7 @@ func TestBackendsAreServedByTheirHealth(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		a := asked{}
 		cfg := masquerading()
-		cfg.Backends = []*Backend{a.backend(21, 1), a.backend(22, 1), a.backend(23, 0)}
+		cfg.backends = []*Backend{a.backend(21, 1), a.backend(22, 1), a.backend(23, 0)}
 		b := newBench(t, cfg)
 		b.begin()
 		time.Sleep(settle)
@@ -84,12 +84,12 @@ func TestNodeWhoseReloadHasBackendsSpreadsNoMore(t *testing.T) {
 		time.Sleep(settle)
 		assert.NotNil(t, b.elector.own())
 		next := masquerading()
-		next.Backends = []*Backend{{ID: "21", Backend: config.Backend{Addresses: []netip.Addr{addr(21)}, Weight: 1}}}
-		b.service.Reconfigure(next)
+		next.backends = []*Backend{{ID: "21", Backend: config.Backend{Addresses: []netip.Addr{addr(21)}, Weight: 1}}}
+		b.reconfigure(next)
 		time.Sleep(tick)
 		assert.Equal(t, map[string]int{"10.77.0.21 fit": 120}, b.shares())
 		assert.Nil(t, b.elector.own())
-		b.service.Reconfigure(masquerading())
+		b.reconfigure(masquerading())
 		time.Sleep(tick)
 		assert.NotNil(t, b.elector.own())
 	})
@@ -101,7 +101,7 @@ func TestBackendIsNotDeadWhileThisHostCannotAsk(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		a := asked{}
 		cfg := masquerading()
-		cfg.Backends = []*Backend{a.backend(21, 1), a.backend(22, 1)}
+		cfg.backends = []*Backend{a.backend(21, 1), a.backend(22, 1)}
 		b := newBench(t, cfg)
 		b.begin()
 		time.Sleep(settle)
@@ -128,15 +128,15 @@ func TestBackendsThatStayGoOnOverAReload(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		a := asked{}
 		cfg := masquerading()
-		cfg.Backends = []*Backend{a.backend(21, 1), a.backend(22, 1)}
+		cfg.backends = []*Backend{a.backend(21, 1), a.backend(22, 1)}
 		b := newBench(t, cfg)
 		b.begin()
 		time.Sleep(settle)
 		a[21] <- Health{Good: true}
 		a[22] <- Health{Good: true}
 		next := cfg
-		next.Backends = []*Backend{cfg.Backends[0], {ID: "new", Backend: config.Backend{Addresses: []netip.Addr{addr(24)}, Weight: 1}}}
-		b.service.Reconfigure(next)
+		next.backends = []*Backend{cfg.backends[0], {ID: "new", Backend: config.Backend{Addresses: []netip.Addr{addr(24)}, Weight: 1}}}
+		b.reconfigure(next)
 		time.Sleep(tick)
 		assert.Equal(t, map[string]int{"10.77.0.21 fit": 60, "10.77.0.24 fit": 60}, b.shares(), "what is not asked is good")
 	})
@@ -147,7 +147,7 @@ func TestBackendsThatAreAskedOtherwiseStayWhatTheyAre(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		a := asked{}
 		cfg := masquerading()
-		cfg.Backends = []*Backend{a.backend(21, 1), a.backend(22, 1), a.backend(23, 1)}
+		cfg.backends = []*Backend{a.backend(21, 1), a.backend(22, 1), a.backend(23, 1)}
 		b := newBench(t, cfg)
 		b.begin()
 		time.Sleep(settle)
@@ -159,13 +159,13 @@ func TestBackendsThatAreAskedOtherwiseStayWhatTheyAre(t *testing.T) {
 		before := map[string]int{"10.77.0.21 fit": 60, "10.77.0.22 fit": 60, "10.77.0.23 dead": 0}
 		assert.Equal(t, before, b.shares())
 		next, otherwise := cfg, asked{}
-		next.Backends = nil
+		next.backends = nil
 		for n := byte(21); n <= 23; n++ {
 			one := otherwise.backend(n, 1)
 			one.ID = "asked otherwise " + one.ID
-			next.Backends = append(next.Backends, one)
+			next.backends = append(next.backends, one)
 		}
-		b.service.Reconfigure(next)
+		b.reconfigure(next)
 		time.Sleep(tick)
 		assert.Equal(t, before, b.shares())
 		otherwise[22] <- Health{Why: "404"}

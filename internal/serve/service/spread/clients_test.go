@@ -125,7 +125,7 @@ func TestServiceWritesSoManyLinesAboutClientsOfTheDead(t *testing.T) {
 // Its connections go on, where keepvip alone has died. A holder that masquerades has had all traffic go by way of it.
 func TestHolderTellsClientsOfASilentMemberIfThatHasMasqueraded(t *testing.T) {
 	for name, tt := range map[string]struct {
-		cfg  Config
+		cfg  setup
 		want []spreadtables.Client
 	}{"direct": {spreadOne(), nil}, "masquerade": {masquerading(), slices.Repeat([]spreadtables.Client{connection(1)}, len(askClientsAfter))}} {
 		t.Run(name, func(t *testing.T) {

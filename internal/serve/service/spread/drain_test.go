@@ -65,7 +65,7 @@ func TestServiceDrainDoesNotWaitForConnectionsOfThisNodeItself(t *testing.T) {
 func TestServiceDrainWaitsForTheConnectionsOfFollowers(t *testing.T) {
 	f := &fakeFollowers{}
 	cfg := spreadOne()
-	cfg.Followers = f
+	cfg.followers = f
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.begin()
 		time.Sleep(settle)
@@ -88,7 +88,7 @@ func TestServiceDrainWaitsForTheConnectionsOfFollowers(t *testing.T) {
 func TestServiceDrainDoesNotWaitForConnectionsThatAFollowerInvents(t *testing.T) {
 	f := &fakeFollowers{}
 	cfg := spreadOne()
-	cfg.Followers = f
+	cfg.followers = f
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.begin()
 		time.Sleep(settle)

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // standing keeps what a service has said of its tables.
@@ -30,9 +31,9 @@ func (s *standing) now() bool {
 	return len(s.said) > 0 && s.said[len(s.said)-1]
 }
 
-func eachConfig() (Config, *standing) {
+func eachConfig() (setup, *standing) {
 	cfg, s := spreadOne(), &standing{}
-	cfg.Each, cfg.Stands = true, s.set
+	cfg.Election, cfg.stands = config.ElectionLocal, s.set
 	return cfg, s
 }
 

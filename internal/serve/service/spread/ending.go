@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 const (
@@ -20,7 +22,7 @@ const takesNone = "it is not spread any more"
 
 // Ending is a port that is not spread any more, while its connections go on.
 type Ending struct {
-	Port
+	config.SpreadPort
 	Until time.Time // at most; zero: it is spread yet
 }
 
@@ -33,7 +35,7 @@ type ending struct {
 func (e ending) ends() bool { return !e.until.IsZero() }
 
 // endingTables are the tables of what is not spread any more once these ports are. What goes by masquerade ends at once.
-func endingTables(now time.Time, tables []*table, ports []Port) (out []*table) {
+func endingTables(now time.Time, tables []*table, ports []config.SpreadPort) (out []*table) {
 	for _, t := range tables {
 		left := t.without(ports)
 		if len(left) == 0 || t.applied == nil || t.applied.Masquerade {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
@@ -36,8 +37,8 @@ func (b *bench) connected(table string, n int) {
 
 func (b *bench) off() {
 	cfg := spreadOne()
-	cfg.Ports = nil
-	b.service.Reconfigure(cfg)
+	cfg.Spread.Via = config.ViaOff
+	b.reconfigure(cfg)
 	synctest.Wait()
 }
 
@@ -118,7 +119,7 @@ func TestServiceTurnedOnAgainWhileItEnds(t *testing.T) {
 		b.begin()
 		time.Sleep(settle)
 		b.off()
-		b.service.Reconfigure(spreadOne())
+		b.reconfigure(spreadOne())
 		synctest.Wait()
 		assert.True(t, b.host.plane("api.-ends").closed)
 		p := b.host.plane("api")
@@ -134,7 +135,7 @@ func TestServiceTurnedOnAgainWhileItEnds(t *testing.T) {
 
 func TestServicePortThatIsNotSpreadAnyMore(t *testing.T) {
 	cfg := spreadOne()
-	cfg.Ports = append(cfg.Ports, Port{Protocol: 6, Port: 5000, Target: 5001})
+	cfg.Spread.Ports = append(cfg.Spread.Ports, config.SpreadPort{Protocol: config.ProtocolTCP, Port: 5000, Target: 5001})
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		m := election.Member{Address: addr(12), Spread: said(true), Fit: true}
 		m.Spread.Ports = append(m.Spread.Ports, election.SpreadPort{Protocol: 6, Port: 5000, Healthy: true, Connections: 3})
@@ -142,8 +143,8 @@ func TestServicePortThatIsNotSpreadAnyMore(t *testing.T) {
 		b.holds(11)
 		b.begin()
 		time.Sleep(settle)
-		assert.Equal(t, []Ending{{Port: cfg.Ports[1]}}, b.service.EndingWithout(spreadOne().Ports))
-		b.service.Reconfigure(spreadOne())
+		assert.Equal(t, []Ending{{SpreadPort: cfg.Spread.Ports[1]}}, b.service.EndingWithout(spreadOne().SpreadPorts()))
+		b.reconfigure(spreadOne())
 		synctest.Wait()
 		live, ends := b.host.plane("api"), b.host.plane("api.tcp_5001.-ends")
 		assert.False(t, live.closed)
@@ -170,7 +171,7 @@ func TestServicePortThatIsNotSpreadAnyMore(t *testing.T) {
 // A member that is taken from the list keeps its connections, and its place is given up after them.
 func TestServiceMemberThatIsNotListedAnyMore(t *testing.T) {
 	cfg := spreadOne()
-	cfg.Members = []netip.Addr{addr(12), addr(11), addr(13)}
+	cfg.Spread.Members = []netip.Addr{addr(12), addr(11), addr(13)}
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(13, true)
 		m := election.Member{Address: addr(12), Spread: said(true), Fit: true}
@@ -179,8 +180,8 @@ func TestServiceMemberThatIsNotListedAnyMore(t *testing.T) {
 		b.begin()
 		time.Sleep(settle)
 		before := b.host.plane("api").cfg.Slots
-		cfg.Members = cfg.Members[1:]
-		b.service.Reconfigure(cfg)
+		cfg.Spread.Members = cfg.Spread.Members[1:]
+		b.reconfigure(cfg)
 		synctest.Wait()
 		assert.Equal(t, map[string]int{"10.77.0.11 fit": 60, "10.77.0.13 fit": 60, "10.77.0.12 keeps": 0}, b.shares())
 		shares := b.service.Status().Spread.Tables[0].Shares

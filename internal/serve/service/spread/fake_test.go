@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/spreadtables"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/members/slots"
@@ -107,6 +108,7 @@ func (e *fakeElector) MembersChanged() <-chan struct{} { return e.changed }
 // fakeHost has planes in memory, and hosts that are there.
 type fakeHost struct {
 	mu     sync.Mutex
+	setup  setup
 	planes map[string]*fakePlane
 	there  map[netip.Addr]bool
 	asked  int
@@ -300,20 +302,69 @@ type bench struct {
 	good  map[string]bool
 }
 
-func spreadOne() Config {
-	return Config{
-		Name: "api", Addresses: []netip.Addr{addr(100)}, Ports: []Port{{Protocol: 6, Port: 9443, Target: 6443}}, Weight: 1,
-		Interval: interval, Stays: func() bool { return true },
+// setup is an entry, and what the process has for its service.
+type setup struct {
+	config.VIP
+	backends  []*Backend
+	followers Followers
+	keyed     bool
+	stays     bool
+	stands    func(bool) // nil: nobody is told
+	reloaded  bool
+}
+
+func spreadOne() setup {
+	return setup{stays: true, VIP: config.VIP{
+		Name: "api", Addresses: hosts(addr(100)), VRRP: config.VRRP{AdvertisementInterval: interval},
+		Spread: config.Spread{Via: config.ViaDirect, Weight: 1, Ports: []config.SpreadPort{{Protocol: config.ProtocolTCP, Port: 9443, Target: 6443}}},
+	}}
+}
+
+func hosts(all ...netip.Addr) (out []netip.Prefix) {
+	for _, a := range all {
+		out = append(out, netip.PrefixFrom(a, a.BitLen()))
+	}
+	return out
+}
+
+// entry is the entry of a setup that the host has from now on.
+func (h *fakeHost) entry(s setup) config.VIP {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.setup = s
+	for _, b := range s.backends {
+		s.Spread.Backends = append(s.Spread.Backends, b.Backend)
+	}
+	return s.VIP
+}
+
+func (h *fakeHost) has() setup {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.setup
+}
+
+func (h *fakeHost) Backends(config.VIP) []*Backend { return h.has().backends }
+func (h *fakeHost) Followers() Followers           { return h.has().followers }
+func (h *fakeHost) Keyed() bool                    { return h.has().keyed }
+func (h *fakeHost) Stays(string) bool              { return h.has().stays }
+
+func (h *fakeHost) Stands(yes bool) {
+	if tell := h.has().stands; tell != nil {
+		tell(yes)
 	}
 }
 
-func newBench(t *testing.T, cfg Config) *bench {
+func newBench(t *testing.T, s setup) *bench {
 	b := &bench{t: t, elector: newElector(), host: newHost(), log: &logged{}, ready: instance.Readiness{Fit: true, Open: true}, good: map[string]bool{}}
 	b.elector.set(election.Member{Address: addr(11), Self: true, Node: "n1"})
-	b.service = New(cfg, b.host, slog.New(slog.NewTextHandler(b.log, nil)))
+	b.service = New(b.host.entry(s), s.reloaded, b.host, slog.New(slog.NewTextHandler(b.log, nil)))
 	t.Cleanup(func() { require.NoError(t, b.service.Close()) })
 	return b
 }
+
+// reconfigure is a reload.
+func (b *bench) reconfigure(s setup) bool { return b.service.Reconfigure(b.host.entry(s)) }
 
 func (b *bench) begin() { b.beginAt(addr(11)) }
 

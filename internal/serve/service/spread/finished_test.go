@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
@@ -32,7 +33,7 @@ func TestServiceThatHasFinishedKeepsNothingOfWhatItIsTold(t *testing.T) {
 		b.begin()
 		b.service.End()
 		assert.Empty(t, b.service.queue.take())
-		assert.False(t, b.service.Reconfigure(spreadOne()), "whoever wants to spread again needs another one")
+		assert.False(t, b.reconfigure(spreadOne()), "whoever wants to spread again needs another one")
 	})
 }
 
@@ -49,9 +50,9 @@ func TestServiceThatHasFinishedHasNoConnectionsToWaitFor(t *testing.T) {
 func TestServiceTurnedOffAndOnBeforeItLooks(t *testing.T) {
 	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		off := spreadOne()
-		off.Ports = nil
-		require.True(t, b.service.Reconfigure(off))
-		require.True(t, b.service.Reconfigure(spreadOne()))
+		off.Spread.Via = config.ViaOff
+		require.True(t, b.reconfigure(off))
+		require.True(t, b.reconfigure(spreadOne()))
 		synctest.Wait()
 		require.False(t, b.service.Finished())
 		b.begin()

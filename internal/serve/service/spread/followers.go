@@ -10,9 +10,6 @@ import (
 	"github.com/keepvip/keepvip/members/subscription"
 )
 
-// group is what followers call the entry.
-func (c *Config) group() netip.Addr { return c.Addresses[0] }
-
 // followers tell hosts that are no members about an entry. It belongs to the service's goroutine, and does not wait for anybody.
 type followers struct {
 	to    Followers  // nil: nobody is told
@@ -132,7 +129,7 @@ func reportOf(tables []*table, members *roster, node string) *subscription.Repor
 				r.Members = append(r.Members, row.sighting(m, name, every))
 			}
 			for _, p := range t.ports {
-				r.Members[i].Ports = append(r.Members[i].Ports, subscription.Port{Protocol: p.Protocol, Port: p.Port, Condition: row.expected(m)})
+				r.Members[i].Ports = append(r.Members[i].Ports, subscription.Port{Protocol: p.Protocol.Number(), Port: p.Port, Condition: row.expected(m)})
 			}
 		}
 	}

@@ -79,14 +79,14 @@ func (f *fakeFollowers) look() (served []netip.Addr, told int, newest *subscript
 
 func TestServiceTellsFollowersOfTheMembers(t *testing.T) {
 	cfg, f := spreadOne(), &fakeFollowers{}
-	cfg.Followers = f
+	cfg.followers = f
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.member(13, false)
 		b.begin()
 		time.Sleep(settle + 10*tick)
 		served, told, _ := f.look()
-		assert.Equal(t, []netip.Addr{cfg.Addresses[0]}, served)
+		assert.Equal(t, []netip.Addr{cfg.Addresses[0].Addr()}, served)
 		assert.Zero(t, told, "nobody wants to know")
 		assert.Empty(t, b.service.Status().Spread.Followers)
 
@@ -122,7 +122,7 @@ func TestServiceTellsFollowersOfTheMembers(t *testing.T) {
 // A follower that learns late of a server's death has its programs refused until then.
 func TestServiceTellsOfAMemberThatIsNotFitBeforeTheKernelHasItsTable(t *testing.T) {
 	cfg, f := spreadOne(), &fakeFollowers{wanted: true}
-	cfg.Followers = f
+	cfg.followers = f
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.begin()
@@ -151,7 +151,7 @@ func TestServiceTellsOfAMemberThatIsNotFitBeforeTheKernelHasItsTable(t *testing.
 
 func TestServiceTellsAtOnceThatThisNodeIsNotFit(t *testing.T) {
 	cfg, f := spreadOne(), &fakeFollowers{wanted: true}
-	cfg.Followers, cfg.Ports[0].Check = f, "serving"
+	cfg.followers, cfg.Spread.Ports[0].Check = f, "serving"
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.good["serving"] = true
 		b.begin()
@@ -175,7 +175,7 @@ func TestServiceTellsAtOnceThatThisNodeIsNotFit(t *testing.T) {
 
 func TestServiceShowsHowManyFollowersThereIsRoomFor(t *testing.T) {
 	cfg := spreadOne()
-	cfg.Followers = &fakeFollowers{wanted: true}
+	cfg.followers = &fakeFollowers{wanted: true}
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.begin()
 		time.Sleep(settle + tick)

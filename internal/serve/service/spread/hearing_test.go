@@ -77,7 +77,7 @@ func TestRosterIsSureOfADeath(t *testing.T) {
 // All others seem to have died when this node has lost its network. Its programs' connections to them may go on when it is back.
 func TestServiceThatIsCutOffLeavesOwnConnections(t *testing.T) {
 	cfg, f := spreadOne(), &fakeFollowers{wanted: true}
-	cfg.Followers = f
+	cfg.followers = f
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.member(13, true)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/spreadtables"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/members/slots"
@@ -18,7 +19,7 @@ import (
 type kernel struct {
 	host       Host
 	log        *slog.Logger
-	cfg        Config
+	cfg        *entry
 	forwarding forwarding
 	tables     []*table // those that end are behind the others
 
@@ -28,12 +29,11 @@ type kernel struct {
 // configure takes over a configuration, and returns the tables that are none any more: they are to be shut when those that take their place are there.
 // Tables that go on are the same as before. What is not spread any more ends in tables of its own; without a term it does at once, because nobody
 // knows where the address is.
-func (k *kernel) configure(now time.Time, cfg Config, term bool) (gone []*table) {
-	k.holderHasAll = k.holderHasAll || cfg.Reloaded && k.tables == nil
+func (k *kernel) configure(now time.Time, cfg *entry, term bool) (gone []*table) {
 	k.cfg = cfg
 	before := k.tables
 	var next, ending []*table
-	sets := portSetsOf(&cfg)
+	sets := cfg.portSets()
 	for _, s := range sets {
 		t := named(before, s.name)
 		if t == nil {
@@ -42,7 +42,7 @@ func (k *kernel) configure(now time.Time, cfg Config, term bool) (gone []*table)
 		next = append(next, t)
 	}
 	if term {
-		ending = endingTables(now, before, cfg.Ports)
+		ending = endingTables(now, before, cfg.ports)
 	}
 	for i, s := range sets {
 		next[i].portSet, next[i].retry = s, time.Time{}
@@ -132,16 +132,16 @@ func ownersOf(cfg spreadtables.Config) (out []netip.Addr) {
 // config is what the kernel is to do for a table. A node that is one too many is no member of it, and sends on what it receives.
 func (k *kernel) config(now time.Time, t *table, me self) spreadtables.Config {
 	cfg := spreadtables.Config{
-		Link: me.place.Name, Index: me.place.Index, Addresses: k.cfg.Addresses, Self: me.own, Slots: t.slots.slots, Seed: k.cfg.seed(), Lifetime: lifetime, Ending: t.ends(),
-		Unbound: k.cfg.Each,
+		Link: me.place.Name, Index: me.place.Index, Addresses: k.cfg.addresses, Self: me.own, Slots: t.slots.slots, Seed: k.cfg.seed(), Lifetime: lifetime, Ending: t.ends(),
+		Unbound: k.cfg.Local(),
 	}
 	for _, p := range t.ports {
-		cfg.Ports = append(cfg.Ports, p.inKernel())
+		cfg.Ports = append(cfg.Ports, inKernel(p))
 	}
 	for _, r := range t.rows {
 		cfg.Members = append(cfg.Members, r.at)
 	}
-	if k.cfg.Masquerade {
+	if k.cfg.masquerades() {
 		cfg.Masquerade = true
 		k.forwarding.complete(now, cfg.Members, func(member netip.Addr) netip.Addr { return k.host.Toward(me.place, member) })
 	}
@@ -155,7 +155,7 @@ func (k *kernel) config(now time.Time, t *table, me self) spreadtables.Config {
 
 // lackHolder are members that get no new connections of these tables though they are fit: this node is the holder, and they have not heard how it spreads.
 func (k *kernel) lackHolder(me self, tables ...*table) (out []string) {
-	if !me.holder || k.cfg.Masquerade {
+	if !me.holder || k.cfg.masquerades() {
 		return nil
 	}
 	for _, t := range tables {
@@ -170,8 +170,8 @@ func (k *kernel) lackHolder(me self, tables ...*table) (out []string) {
 
 // look looks at what this host is set to, for masquerading.
 func (k *kernel) look(now time.Time, p instance.Place) {
-	if k.cfg.Masquerade {
-		k.forwarding.look(now, k.cfg.Addresses, func(ipv4 bool) (string, bool) { return k.host.Forwards(p, ipv4) })
+	if k.cfg.masquerades() {
+		k.forwarding.look(now, k.cfg.addresses, func(ipv4 bool) (string, bool) { return k.host.Forwards(p, ipv4) })
 	}
 }
 
@@ -196,7 +196,7 @@ func (k *kernel) keep(now time.Time, t *table) error {
 
 // endDead ends the masqueraded connections to members that have died, once; and what an earlier run has left on a node that is not the holder any more.
 func (k *kernel) endDead(t *table, rows []row, holder bool) error {
-	if !k.cfg.Masquerade {
+	if !k.cfg.masquerades() {
 		return nil
 	}
 	if !t.swept && !holder {
@@ -254,7 +254,7 @@ func (k *kernel) shut(t *table) {
 }
 
 // finish takes away the tables that have ended, and tells whether there were any. elsewhere tells whether another member has connections to ports.
-func (k *kernel) finish(now time.Time, elsewhere func([]Port) bool) bool {
+func (k *kernel) finish(now time.Time, elsewhere func([]config.SpreadPort) bool) bool {
 	before := len(k.tables)
 	k.tables = slices.DeleteFunc(k.tables, func(t *table) bool {
 		if !t.ends() || !t.finished(now, elsewhere(t.ports)) {
@@ -275,7 +275,7 @@ func (k *kernel) close(stays bool) error {
 			continue
 		}
 		n, err := t.plane.Count(0)
-		if stays && !k.cfg.Masquerade && !t.ends() && t.applied != nil && (total(n.Ports) > 0 || err != nil) {
+		if stays && !k.cfg.masquerades() && !t.ends() && t.applied != nil && (total(n.Ports) > 0 || err != nil) {
 			k.log.Info("connections that are spread go on here for a while, or until keepvip runs again", "table", t.name, "connections", total(n.Ports), "for", lifetime)
 			errs = append(errs, t.plane.Renew(lifetime))
 			t.plane.Leave()
@@ -315,7 +315,7 @@ func (k *kernel) translated(r row) (n uint32) {
 
 // endings are the ports of all tables, each with its end.
 func (k *kernel) endings() (out []Ending) {
-	if k.cfg.Masquerade {
+	if k.cfg.masquerades() {
 		return nil
 	}
 	for _, t := range k.tables {

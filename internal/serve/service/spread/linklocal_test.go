@@ -46,7 +46,7 @@ func addressesOf(cfg spreadtables.Config) (out [][]netip.Addr) {
 // Members are known by their link-local addresses, in whose order they are. Connections go to where they serve, and followers are told of that.
 func TestServiceSendsConnectionsToWhereMembersServe(t *testing.T) {
 	cfg, f := spreadOne(), &fakeFollowers{wanted: true}
-	cfg.Addresses, cfg.Followers = []netip.Addr{global(100)}, f
+	cfg.Addresses, cfg.followers = hosts(global(100)), f
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		byIPv6(b, global(11))
 		time.Sleep(settle + tick)
@@ -70,7 +70,7 @@ func TestServiceSendsConnectionsToWhereMembersServe(t *testing.T) {
 // A node whose only address is link-local says nothing of another one.
 func TestServiceWithALinkLocalAddressAloneServesThere(t *testing.T) {
 	cfg := spreadOne()
-	cfg.Addresses = []netip.Addr{global(100)}
+	cfg.Addresses = hosts(global(100))
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		byIPv6(b, linkLocal(11))
 		time.Sleep(settle + tick)
@@ -82,7 +82,7 @@ func TestServiceWithALinkLocalAddressAloneServesThere(t *testing.T) {
 // A list has addresses that hosts on other links can use, too.
 func TestServiceKnowsMembersByTheListedAddress(t *testing.T) {
 	cfg := spreadOne()
-	cfg.Addresses, cfg.Members = []netip.Addr{global(100)}, []netip.Addr{global(12), global(11), linkLocal(13)}
+	cfg.Addresses, cfg.Spread.Members = hosts(global(100)), []netip.Addr{global(12), global(11), linkLocal(13)}
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		byIPv6(b, global(11))
 		time.Sleep(settle + tick)
@@ -95,7 +95,7 @@ func TestServiceKnowsMembersByTheListedAddress(t *testing.T) {
 
 func TestServiceNamesTheAddressThatTheListLacks(t *testing.T) {
 	cfg := spreadOne()
-	cfg.Addresses, cfg.Members = []netip.Addr{global(100)}, []netip.Addr{global(12)}
+	cfg.Addresses, cfg.Spread.Members = hosts(global(100)), []netip.Addr{global(12)}
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		byIPv6(b, global(11))
 		time.Sleep(settle + tick)
@@ -106,7 +106,7 @@ func TestServiceNamesTheAddressThatTheListLacks(t *testing.T) {
 // Without a key anybody on the link can say that he serves where another member does. Followers refuse a list that has an address twice.
 func TestReportHasEachAddressOnce(t *testing.T) {
 	cfg, f := spreadOne(), &fakeFollowers{wanted: true}
-	cfg.Addresses, cfg.Followers = []netip.Addr{global(100)}, f
+	cfg.Addresses, cfg.followers = hosts(global(100)), f
 	for name, taken := range map[string]byte{"of this node": 11, "of another member": 12} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, cfg, func(t *testing.T, b *bench) {

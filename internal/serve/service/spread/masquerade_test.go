@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/spreadtables"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
@@ -67,9 +68,9 @@ func (h *fakeHost) keep(why error) {
 	h.keeps = why
 }
 
-func masquerading() Config {
+func masquerading() setup {
 	cfg := spreadOne()
-	cfg.Masquerade = true
+	cfg.Spread.Via = config.ViaMasquerade
 	return cfg
 }
 
@@ -239,7 +240,7 @@ func (h *reaching) Reach(_ context.Context, _ instance.Place, at netip.AddrPort)
 func TestMasqueradeAsksAMemberOnItsLink(t *testing.T) {
 	for member, want := range map[string]string{"fe80::12": "[fe80::12%eth0]:6443", "fd77::12": "[fd77::12]:6443", "10.77.0.12": "10.77.0.12:6443"} {
 		cfg, host := masquerading(), &reaching{}
-		require.NoError(t, cfg.asking(host)(t.Context(), instance.Place{Name: "eth0", Index: 2}, netip.MustParseAddr(member)))
+		require.NoError(t, entryOf(cfg.VIP).asking(host)(t.Context(), instance.Place{Name: "eth0", Index: 2}, netip.MustParseAddr(member)))
 		assert.Equal(t, want, host.at.String())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/members/slots"
 )
 
@@ -133,11 +134,11 @@ const saysRefused = "it says that it takes no new connections at the port"
 func (m *member) refuses(p portSet) bool { return p.check == "" && m.spread.Fit && !m.healthy(p) }
 
 func (m *member) healthy(p portSet) bool {
-	return (p.check != "" || m.spread.Fit) && !slices.ContainsFunc(p.ports, func(port Port) bool { return !m.port(port).Healthy })
+	return (p.check != "" || m.spread.Fit) && !slices.ContainsFunc(p.ports, func(port config.SpreadPort) bool { return !m.port(port).Healthy })
 }
 
-func (m *member) port(p Port) *election.SpreadPort {
-	i := slices.IndexFunc(m.spread.Ports, func(s election.SpreadPort) bool { return s.Protocol == p.Protocol && s.Port == p.Port })
+func (m *member) port(p config.SpreadPort) *election.SpreadPort {
+	i := slices.IndexFunc(m.spread.Ports, func(s election.SpreadPort) bool { return s.Protocol == p.Protocol.Number() && s.Port == p.Port })
 	if i < 0 {
 		return nil
 	}
@@ -145,7 +146,7 @@ func (m *member) port(p Port) *election.SpreadPort {
 }
 
 // connections is how many the member has to these ports, as it has said last.
-func (m *member) connections(to []Port) (n uint32) {
+func (m *member) connections(to []config.SpreadPort) (n uint32) {
 	for _, p := range to {
 		if said := m.port(p); said != nil {
 			n += said.Connections

@@ -17,13 +17,13 @@ const saidNew = "a member is new, and neither a key nor spread.members says that
 // Without a key whoever is on the link can say a HELLO, and gets connections by it: that a member was not there before is all that can be seen.
 func TestServiceSaysThatAMemberIsNewWhereNothingProvesIt(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(*Config)
+		change func(*setup)
 		said   int
 	}{
-		"neither a key nor a list": {func(*Config) {}, 1},
-		"a key":                    {func(c *Config) { c.Keyed = func() bool { return true } }, 0},
-		"no key yet":               {func(c *Config) { c.Keyed = func() bool { return false } }, 1},
-		"a list":                   {func(c *Config) { c.Members = []netip.Addr{addr(11), addr(12), addr(13), addr(66)} }, 0},
+		"neither a key nor a list": {func(*setup) {}, 1},
+		"a key":                    {func(c *setup) { c.keyed = true }, 0},
+		"no key yet":               {func(c *setup) { c.keyed = false }, 1},
+		"a list":                   {func(c *setup) { c.Spread.Members = []netip.Addr{addr(11), addr(12), addr(13), addr(66)} }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := spreadOne()

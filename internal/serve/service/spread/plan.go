@@ -126,7 +126,7 @@ func ownSpread(tables []*table, me self, healthy map[string]bool) *election.Spre
 	for _, t := range tables {
 		for _, p := range t.ports[:min(len(t.ports), election.MostSpreadPorts-len(out.Ports))] {
 			out.Ports = append(out.Ports, election.SpreadPort{
-				Protocol: p.Protocol, Port: p.Port, Healthy: healthy[t.check] && !t.ends() && t.refuses == "", Connections: uint32(t.counts[p.inKernel()]),
+				Protocol: p.Protocol.Number(), Port: p.Port, Healthy: healthy[t.check] && !t.ends() && t.refuses == "", Connections: uint32(t.counts[inKernel(p)]),
 			})
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/bubble"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // onceSeen is when a service that does not answer is known to do so.
@@ -27,7 +28,7 @@ func holding(b *bench) {
 
 // A member that says that it is fit, and that no packet reaches, gets no new connections: whether it drops or refuses them.
 func TestMemberThatIsNotReachedGetsNoNewConnections(t *testing.T) {
-	for name, via := range map[string]Config{"direct": spreadOne(), "masquerade": masquerading()} {
+	for name, via := range map[string]setup{"direct": spreadOne(), "masquerade": masquerading()} {
 		for how, err := range map[string]error{"drops": ErrSilent, "refuses": ErrRefused} {
 			t.Run(name+", it "+how, func(t *testing.T) {
 				inBubble(t, via, func(t *testing.T, b *bench) {
@@ -52,7 +53,7 @@ func TestMemberThatIsNotReachedGetsNoNewConnections(t *testing.T) {
 // What is seen from here decides who serves, never whether anybody does.
 func TestMembersOfWhichNoneIsReachedAllCount(t *testing.T) {
 	cfg := spreadOne()
-	cfg.Weight = 0
+	cfg.Spread.Weight = 0
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.host.connect(12, 6443, ErrSilent)
 		b.host.connect(13, 6443, ErrSilent)
@@ -92,8 +93,8 @@ func TestLooksAreFewAndForgiveOneLostPacket(t *testing.T) {
 	})
 }
 
-func twoPorts(cfg Config) Config {
-	cfg.Ports = []Port{{Protocol: 6, Port: 9443, Target: 6443}, {Protocol: 6, Port: 9345, Target: 9345}, {Protocol: 17, Port: 53, Target: 53}}
+func twoPorts(cfg setup) setup {
+	cfg.Spread.Ports = []config.SpreadPort{{Protocol: config.ProtocolTCP, Port: 9443, Target: 6443}, {Protocol: config.ProtocolTCP, Port: 9345, Target: 9345}, {Protocol: config.ProtocolUDP, Port: 53, Target: 53}}
 	return cfg
 }
 
@@ -126,9 +127,9 @@ func TestBackendThatFailsOnePortKeepsTheOthers(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		a := asked{}
 		cfg := twoPorts(masquerading())
-		cfg.Backends = []*Backend{a.backend(21, 1), a.backend(22, 1)}
-		for i := range cfg.Backends {
-			cfg.Backends[i].Port = 0
+		cfg.backends = []*Backend{a.backend(21, 1), a.backend(22, 1)}
+		for i := range cfg.backends {
+			cfg.backends[i].Port = 0
 		}
 		b := newBench(t, cfg)
 		b.elector.set(election.Member{Address: addr(11), Self: true, State: election.Active})
@@ -149,12 +150,12 @@ func TestBackendThatFailsOnePortKeepsTheOthers(t *testing.T) {
 
 func TestPortsOfOneServiceShareATable(t *testing.T) {
 	cfg := spreadOne()
-	cfg.Ports = []Port{
-		{Protocol: 17, Port: 53, Target: 53},
-		{Protocol: 6, Port: 443, Target: 6443},
-		{Protocol: 6, Port: 6443, Target: 6443},
-		{Protocol: 6, Port: 9345, Target: 9345},
-		{Protocol: 6, Port: 5000, Target: 5000, Check: "registry"},
+	cfg.Spread.Ports = []config.SpreadPort{
+		{Protocol: config.ProtocolUDP, Port: 53, Target: 53},
+		{Protocol: config.ProtocolTCP, Port: 443, Target: 6443},
+		{Protocol: config.ProtocolTCP, Port: 6443, Target: 6443},
+		{Protocol: config.ProtocolTCP, Port: 9345, Target: 9345},
+		{Protocol: config.ProtocolTCP, Port: 5000, Target: 5000, Check: "registry"},
 	}
-	assert.Equal(t, []string{"api", "api.tcp_9345", "api.registry"}, cfg.Tables())
+	assert.Equal(t, []string{"api", "api.tcp_9345", "api.registry"}, Tables(cfg.VIP))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 const (
@@ -35,7 +36,7 @@ const (
 // roster is the members beside this node, and what can be expected of each. It is pure: what happens it is told, with the time.
 type roster struct {
 	pace
-	each   bool       // as in Config: none of them is the holder
+	each   bool       // there is no holder: routers send packets for the addresses to each member that is active, and no host has them
 	self   netip.Addr // which is none of them
 	listed []netip.Addr
 	begun  time.Time // until then members may still be about to say that they spread
@@ -358,7 +359,7 @@ func (r *roster) orphans(masquerades bool) (all []election.Client, of []netip.Ad
 }
 
 // connected tells whether another member has connections to these ports, as far as it says.
-func (r *roster) connected(ports []Port) bool {
+func (r *roster) connected(ports []config.SpreadPort) bool {
 	return slices.ContainsFunc(r.all, func(m *member) bool { return !m.dead && m.connections(ports) > 0 })
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/members/slots"
 )
 
@@ -169,7 +170,7 @@ func TestServiceWritesSoManyLinesAboutWhoIsLeftOut(t *testing.T) {
 
 // While one node after the other is reloaded the holder serves the connections of a port that it does not spread yet.
 func TestHolderThatDoesNotSpreadThePortYetKeepsItsConnections(t *testing.T) {
-	added := portSet{ports: []Port{{Protocol: 6, Port: 9443, Target: 7443}}}
+	added := portSet{ports: []config.SpreadPort{{Protocol: config.ProtocolTCP, Port: 9443, Target: 7443}}}
 	for holder, want := range map[bool]slots.Condition{true: slots.Keeps, false: slots.Dead} {
 		m := member{heard: true, holder: holder, spread: election.Spread{Fit: true, Weight: 1, Ports: []election.SpreadPort{{Protocol: 6, Port: 9444, Healthy: true}}}}
 		got, why := m.condition(added)

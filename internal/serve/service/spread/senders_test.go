@@ -23,7 +23,7 @@ func (b *bench) sender(n byte) {
 // All nodes have the same table, whichever of the senders they hear.
 func TestServiceSendersOwnNothing(t *testing.T) {
 	cfg := spreadOne()
-	cfg.Members, cfg.Senders = []netip.Addr{addr(13), addr(11)}, []netip.Addr{addr(2), addr(3)}
+	cfg.Spread.Members, cfg.Candidates = []netip.Addr{addr(13), addr(11)}, []netip.Addr{addr(2), addr(3)}
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.sender(2)
 		b.member(13, true)
@@ -51,7 +51,7 @@ func TestServiceSendersOwnNothing(t *testing.T) {
 // A sender has nothing that could serve when nobody is fit.
 func TestServiceOfSendersServesUnfitRatherThanNotAtAll(t *testing.T) {
 	cfg := spreadOne()
-	cfg.Members, cfg.Senders = []netip.Addr{addr(11), addr(12), addr(13)}, []netip.Addr{addr(2)}
+	cfg.Spread.Members, cfg.Candidates = []netip.Addr{addr(11), addr(12), addr(13)}, []netip.Addr{addr(2)}
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(12, false)
 		b.member(13, false)
@@ -70,7 +70,7 @@ func TestServiceOfSendersServesUnfitRatherThanNotAtAll(t *testing.T) {
 
 func TestServiceOfASenderSaysSo(t *testing.T) {
 	cfg := spreadOne()
-	cfg.Members, cfg.Senders = []netip.Addr{addr(12), addr(13)}, []netip.Addr{addr(11)}
+	cfg.Spread.Members, cfg.Candidates = []netip.Addr{addr(12), addr(13)}, []netip.Addr{addr(11)}
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.member(13, true)
@@ -81,8 +81,8 @@ func TestServiceOfASenderSaysSo(t *testing.T) {
 		assert.Zero(t, b.elector.own().Weight)
 		assert.Equal(t, "it only sends on what it receives", b.service.Status().Spread.Tables[0].Shares[2].Why)
 		next := cfg
-		next.Members = append(next.Members, addr(11))
-		b.service.Reconfigure(next)
+		next.Spread.Members = append(next.Spread.Members, addr(11))
+		b.reconfigure(next)
 		time.Sleep(tick)
 		assert.Equal(t, uint8(1), b.elector.own().Weight, "it serves now")
 	})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/members/subscription"
 )
@@ -18,7 +19,7 @@ import (
 // server joins the parts of a Service: it gives the members or backends to the kernel, and says to members, followers and operators what came of it. It
 // calls the parts, and none of them calls it. Only the service's goroutine uses it, and all of the parts.
 type server struct {
-	cfg  Config
+	cfg  *entry
 	host Host
 	log  *slog.Logger
 	out  *Service
@@ -49,12 +50,12 @@ type server struct {
 	closed  bool
 }
 
-func newServer(cfg Config, host Host, log *slog.Logger, out *Service) *server {
+func newServer(vip config.VIP, reloaded bool, host Host, log *slog.Logger, out *Service) *server {
 	jobs := newJobs()
 	v := &server{
 		host: host, log: log, out: out, jobs: jobs, answers: make(chan answer),
 		backends: backends{host: host, jobs: jobs, reports: make(chan func(now time.Time))},
-		kernel:   kernel{host: host, log: log},
+		kernel:   kernel{host: host, log: log, holderHasAll: reloaded},
 		reach:    newReach(host, jobs),
 		notes:    notes{log: log},
 		teller:   teller{host: host, log: log, jobs: jobs},
@@ -65,21 +66,25 @@ func newServer(cfg Config, host Host, log *slog.Logger, out *Service) *server {
 		v.notes.doubt(since, doubted)
 		return waits || v.roster.translated()
 	}
-	v.configure(cfg)
+	v.configure(vip)
 	return v
 }
 
 // configure takes over a configuration. Tables of ports that go on are kept.
-func (v *server) configure(cfg Config) {
-	now := time.Now()
+func (v *server) configure(vip config.VIP) {
+	now, cfg := time.Now(), entryOf(vip)
+	if len(cfg.ports) == 0 {
+		cfg = v.cfg.ended()
+	} else {
+		v.backends.configure(v.host.Backends(vip))
+	}
 	v.cfg = cfg
-	v.out.masquerades.Store(cfg.Masquerade)
-	v.backends.configure(cfg.Backends)
-	v.followers.serve(cfg.Followers, cfg.group())
-	v.roster.interval, v.roster.each = cfg.Interval, cfg.Each
-	v.roster.list(now, cfg.Members)
+	v.out.masquerades.Store(cfg.masquerades())
+	v.followers.serve(v.host.Followers(), cfg.group())
+	v.roster.interval, v.roster.each = cfg.VRRP.AdvertisementInterval, cfg.Local()
+	v.roster.list(now, cfg.Spread.Members)
 	gone := v.kernel.configure(now, cfg, v.elector != nil)
-	if len(cfg.Backends) > 0 { // it is no member any more
+	if len(cfg.Spread.Backends) > 0 { // it is no member any more
 		v.withdraw()
 	}
 	if v.elector != nil {
@@ -153,7 +158,7 @@ func (v *server) step(now time.Time) {
 		return
 	}
 	v.last = now
-	if len(v.cfg.Backends) > 0 {
+	if len(v.cfg.Spread.Backends) > 0 {
 		v.stepBackends(now)
 		return
 	}
@@ -165,7 +170,7 @@ func (v *server) stepMembers(now time.Time) {
 	me, err := v.self(list)
 	v.roster.become(me.address)
 	v.roster.hear(now, list)
-	proved := len(v.cfg.Members) > 0 || v.cfg.Keyed != nil && v.cfg.Keyed()
+	proved := len(v.cfg.Spread.Members) > 0 || v.host.Keyed()
 	v.notes.newcomers(now, v.newcomers.look(now, v.roster.all, proved))
 	v.roster.declareDead()
 	v.ask(now)
@@ -199,7 +204,7 @@ func (v *server) stepMembers(now time.Time) {
 	if err == nil && me.gets {
 		v.askClients()
 	}
-	if err == nil && !v.cfg.Masquerade { // the kernel's part does it otherwise
+	if err == nil && !v.cfg.masquerades() { // the kernel's part does it otherwise
 		v.teller.endOwn(v.kernel.tables)
 	}
 	v.kernel.holderHasAll = v.roster.holderHasAll
@@ -224,8 +229,8 @@ func (v *server) stepMembers(now time.Time) {
 // stepBackends is for servers without keepvip. Each node asks them by itself, so that all have the same table, as far as they find the same.
 func (v *server) stepBackends(now time.Time) {
 	v.remaining = remaining{} // backends do not ask
-	v.backends.reach(now, v.term.Place, v.cfg.Ports)
-	me := self{place: v.term.Place, address: v.term.Place.Source.WithZone(""), own: v.host.Own(v.term.Place, v.cfg.Addresses)}
+	v.backends.reach(now, v.term.Place, v.cfg.ports)
+	me := self{place: v.term.Place, address: v.term.Place.Source.WithZone(""), own: v.host.Own(v.term.Place, v.cfg.addresses)}
 	for _, m := range v.elector.Members() {
 		if m.Self {
 			me.holder, v.node = m.State == election.Active, m.Node
@@ -245,17 +250,17 @@ func (v *server) stepBackends(now time.Time) {
 // self is this node as a member.
 func (v *server) self(list []election.Member) (self, error) {
 	place := v.term.Place
-	me := self{place: place, address: place.Source.WithZone(""), weight: v.cfg.Weight, own: v.host.Own(place, v.cfg.Addresses)}
+	me := self{place: place, address: place.Source.WithZone(""), weight: v.cfg.Spread.Weight, own: v.host.Own(place, v.cfg.addresses)}
 	for _, m := range list {
 		if m.Self {
 			me.gets, me.witness, v.node = m.State == election.Active, m.Witness, m.Node
-			me.holder = me.gets && !v.cfg.Each
+			me.holder = me.gets && !v.cfg.Local()
 		}
 	}
 	serves := me.serves()
 	me.address = v.roster.named(me.address, serves)
-	if len(v.cfg.Members) > 0 && !me.witness && !slices.Contains(v.cfg.Members, me.address) {
-		if !slices.Contains(v.cfg.Senders, me.address) && !slices.Contains(v.cfg.Senders, serves) {
+	if len(v.cfg.Spread.Members) > 0 && !me.witness && !slices.Contains(v.cfg.Spread.Members, me.address) {
+		if !slices.Contains(v.cfg.Candidates, me.address) && !slices.Contains(v.cfg.Candidates, serves) {
 			return me, fmt.Errorf("%s, the own address on %s, is not among spread.members: add it there, on all nodes", serves, place.Name)
 		}
 		me.weight, me.sends = 0, true
@@ -285,7 +290,7 @@ func (v *server) say(me self, healthy map[string]bool) {
 	}
 	said := ownSpread(v.kernel.tables, me, healthy)
 	said.Clients = v.counter.clients
-	said.LacksHolder = v.roster.lacksHolder || v.cfg.Masquerade // with masquerade nothing is given back
+	said.LacksHolder = v.roster.lacksHolder || v.cfg.masquerades() // with masquerade nothing is given back
 	if said.Translates = v.cfg.translates(me); said.Translates {
 		said.Left = v.remaining.list(&v.kernel)
 	}
@@ -329,7 +334,7 @@ func (v *server) succeed(now time.Time, changed bool) {
 func (v *server) close() error {
 	v.stop()
 	v.teller.rest(time.Now())
-	return v.kernel.close(v.cfg.Stays != nil && v.cfg.Stays())
+	return v.kernel.close(v.host.Stays(v.cfg.Name))
 }
 
 // closeIfDone ends a service that has nothing to do any more, and has been told of nothing that it may have to do.
@@ -353,7 +358,5 @@ func (v *server) show() {
 	v.out.until.Store(&until)
 	v.out.ending.Store(&endings)
 	v.out.shown.Store(v.status())
-	if v.cfg.Stands != nil {
-		v.cfg.Stands(!until.IsZero())
-	}
+	v.host.Stands(!until.IsZero())
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
@@ -40,10 +41,11 @@ type answer struct {
 	err    error // as that of Host.Ask
 }
 
-// New makes a service on host.
-func New(cfg Config, host Host, log *slog.Logger) *Service {
+// New makes a service of an entry that is spread, on host. reloaded tells that the address was served until now, by its holder alone: connections
+// to it are there.
+func New(v config.VIP, reloaded bool, host Host, log *slog.Logger) *Service {
 	s := &Service{host: host, queue: newQueue(), ended: make(chan struct{})}
-	go s.run(newServer(cfg, host, log, s))
+	go s.run(newServer(v, reloaded, host, log, s))
 	return s
 }
 
@@ -144,9 +146,10 @@ func (s *Service) End() {
 	s.queue.add((*server).end)
 }
 
-// Reconfigure takes over another configuration of the same entry. False: the service has finished, and spreads nothing ever again.
-func (s *Service) Reconfigure(cfg Config) bool {
-	return s.queue.add(func(v *server) { v.configure(cfg) })
+// Reconfigure takes over another configuration of the same entry, which may be spread no more. False: the service has finished, and spreads nothing
+// ever again.
+func (s *Service) Reconfigure(vip config.VIP) bool {
+	return s.queue.add(func(v *server) { v.configure(vip) })
 }
 
 // Status implements instance.Service.
@@ -169,8 +172,10 @@ func (s *Service) Finished() bool {
 }
 
 // EndingWithout are the ports that are spread now, or end, and are not to be spread from now on.
-func (s *Service) EndingWithout(ports []Port) []Ending {
-	return slices.DeleteFunc(slices.Clone(*s.ending.Load()), func(e Ending) bool { return slices.ContainsFunc(ports, e.same) })
+func (s *Service) EndingWithout(ports []config.SpreadPort) []Ending {
+	return slices.DeleteFunc(slices.Clone(*s.ending.Load()), func(e Ending) bool {
+		return slices.ContainsFunc(ports, func(p config.SpreadPort) bool { return same(p, e.SpreadPort) })
+	})
 }
 
 // Until is until when the kernel goes on if this process does nothing more; the zero Time: it does nothing.

@@ -13,13 +13,14 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/bubble"
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/spreadtables"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/members/slots"
 )
 
 // bubble runs a test in virtual time.
-func inBubble(t *testing.T, cfg Config, test func(*testing.T, *bench)) {
+func inBubble(t *testing.T, cfg setup, test func(*testing.T, *bench)) {
 	t.Helper()
 	bubble.Test(t, func(t *testing.T) { test(t, newBench(t, cfg)) })
 }
@@ -237,7 +238,7 @@ func TestServiceDeadMemberIsForgotten(t *testing.T) {
 	for _, listed := range []bool{false, true} {
 		cfg, want := spreadOne(), map[string]int{"10.77.0.11 fit": 120}
 		if listed {
-			cfg.Members = []netip.Addr{addr(12), addr(11)}
+			cfg.Spread.Members = []netip.Addr{addr(12), addr(11)}
 			want["10.77.0.12 dead"] = 0
 		}
 		inBubble(t, cfg, func(t *testing.T, b *bench) {
@@ -256,7 +257,7 @@ func TestServiceDeadMemberIsForgotten(t *testing.T) {
 
 func TestServiceMembersInTheOrderOfTheList(t *testing.T) {
 	cfg := spreadOne()
-	cfg.Members = []netip.Addr{addr(13), addr(12), addr(11)}
+	cfg.Spread.Members = []netip.Addr{addr(13), addr(12), addr(11)}
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.member(14, true) // not listed
@@ -266,8 +267,8 @@ func TestServiceMembersInTheOrderOfTheList(t *testing.T) {
 		require.Len(t, shares, 3)
 		assert.Equal(t, instance.SpreadShare{Address: addr(13), Condition: "dead", Why: "it was never heard"}, shares[0])
 		assert.Equal(t, []netip.Addr{addr(12), addr(11)}, []netip.Addr{shares[1].Address, shares[2].Address})
-		cfg.Members = []netip.Addr{addr(12), addr(13)}
-		b.service.Reconfigure(cfg)
+		cfg.Spread.Members = []netip.Addr{addr(12), addr(13)}
+		b.reconfigure(cfg)
 		synctest.Wait()
 		assert.Equal(t, "10.77.0.11, the own address on eth0, is not among spread.members: add it there, on all nodes", b.service.Status().Spread.Problem)
 		assert.Nil(t, b.elector.own(), "the others go by tables without it")
@@ -277,7 +278,7 @@ func TestServiceMembersInTheOrderOfTheList(t *testing.T) {
 // While one node after the other is reloaded some spread a port that others do not know yet.
 func TestServiceMemberThatSpreadsSomeOfThePortsKeeps(t *testing.T) {
 	cfg := spreadOne()
-	cfg.Ports = append(cfg.Ports, Port{Protocol: 6, Port: 5000, Target: 6443})
+	cfg.Spread.Ports = append(cfg.Spread.Ports, config.SpreadPort{Protocol: config.ProtocolTCP, Port: 5000, Target: 6443})
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(12, true)
 		b.member(13, true)
@@ -291,7 +292,7 @@ func TestServiceMemberThatSpreadsSomeOfThePortsKeeps(t *testing.T) {
 
 func TestServicePortsWithChecksOfTheirOwn(t *testing.T) {
 	cfg := spreadOne()
-	cfg.Ports = append(cfg.Ports, Port{Protocol: 6, Port: 5000, Target: 5001, Check: "registry"})
+	cfg.Spread.Ports = append(cfg.Spread.Ports, config.SpreadPort{Protocol: config.ProtocolTCP, Port: 5000, Target: 5001, Check: "registry"})
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(12, true)
 		m := election.Member{Address: addr(12), Spread: said(true)}
@@ -320,17 +321,17 @@ func TestServiceReconfigure(t *testing.T) {
 		b.begin()
 		time.Sleep(settle)
 		next := spreadOne()
-		next.Weight = 3
-		next.Ports = append(next.Ports, Port{Protocol: 17, Port: 9443, Target: 53})
-		b.service.Reconfigure(next)
+		next.Spread.Weight = 3
+		next.Spread.Ports = append(next.Spread.Ports, config.SpreadPort{Protocol: config.ProtocolUDP, Port: 9443, Target: 53})
+		b.reconfigure(next)
 		synctest.Wait()
 		p := b.host.plane("api")
 		assert.Len(t, p.cfg.Ports, 2)
 		assert.False(t, p.closed)
 		assert.Equal(t, uint8(3), b.elector.own().Weight)
 		assert.Len(t, b.elector.own().Ports, 2)
-		next.Ports = []Port{{Protocol: 6, Port: 9443, Target: 6443, Check: "other"}}
-		b.service.Reconfigure(next)
+		next.Spread.Ports = []config.SpreadPort{{Protocol: config.ProtocolTCP, Port: 9443, Target: 6443, Check: "other"}}
+		b.reconfigure(next)
 		synctest.Wait()
 		assert.True(t, b.host.plane("api").closed)
 		assert.Equal(t, 1, b.host.plane("api.other").applied)
@@ -341,7 +342,7 @@ func TestServiceReconfigure(t *testing.T) {
 func TestServiceTurnedOnByAReload(t *testing.T) {
 	for _, self := range []bool{true, false} {
 		cfg := spreadOne()
-		cfg.Reloaded = true
+		cfg.reloaded = true
 		inBubble(t, cfg, func(t *testing.T, b *bench) {
 			b.member(12, true)
 			m := election.Member{Address: addr(12), Node: "n2", Spread: said(true), Fit: true, State: election.Backup}
@@ -376,7 +377,7 @@ func TestServiceTurnedOnByAReload(t *testing.T) {
 // have the holder is up to it: it may stand still for any time.
 func TestServiceHolderSendsNothingToAMemberThatLacksIt(t *testing.T) {
 	cfg := spreadOne()
-	cfg.Reloaded = true
+	cfg.reloaded = true
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		lacks := func(n byte, lacks bool) {
 			b.member(n, true)
@@ -442,7 +443,7 @@ func TestServiceSaysWhetherItLacksTheHolder(t *testing.T) {
 // With masquerade a node gives nothing back to a holder that spreads directly already, and none of it goes to members that lack a holder.
 func TestServiceMasqueradeLacksTheHolder(t *testing.T) {
 	cfg := spreadOne()
-	cfg.Masquerade = true
+	cfg.Spread.Via = config.ViaMasquerade
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.elector.set(election.Member{Address: addr(12), Speaks: true, State: election.Active, Spread: said(true), Fit: true})
 		b.begin()
@@ -491,7 +492,7 @@ func TestServiceEnd(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := spreadOne()
-			cfg.Stays = func() bool { return tt.stays }
+			cfg.stays = tt.stays
 			inBubble(t, cfg, func(t *testing.T, b *bench) {
 				b.begin()
 				time.Sleep(settle)
@@ -559,7 +560,7 @@ func TestServiceCallsDoNotWaitForTheKernel(t *testing.T) {
 		go func() {
 			defer close(ended)
 			b.service.Drain(time.Now().Add(time.Minute))
-			b.service.Reconfigure(spreadOne())
+			b.reconfigure(spreadOne())
 			b.service.HostChanged(instance.Place{})
 			b.service.End()
 			b.service.Begin(instance.Term{Elector: b.elector})

@@ -10,20 +10,17 @@ import (
 	"github.com/keepvip/keepvip/members/slots"
 )
 
-// udp is the protocol's number; the other one is that of TCP.
-const udp = 17
-
 // noLoose is why the second chance is not all that it should be.
 const noLoose = "net.netfilter.nf_conntrack_tcp_loose is 0: set it to 1, or clients of a member that dies are not told"
 
 // status is what an operator sees.
 func (v *server) status() *instance.SpreadStatus {
 	out := &instance.SpreadStatus{Via: instance.SpreadDirect, Problem: v.problem, Members: []instance.SpreadMember{}, Tables: []instance.SpreadTable{}}
-	if v.cfg.Masquerade {
+	if v.cfg.masquerades() {
 		out.Via = instance.SpreadMasquerade
 		out.Problem = cmp.Or(out.Problem, v.kernel.forwarding.problem)
 	}
-	if len(v.cfg.Ports) == 0 {
+	if len(v.cfg.ports) == 0 {
 		out.Via = instance.SpreadOff
 	}
 	out.Followers = v.followers.list()
@@ -46,7 +43,7 @@ func (v *server) status() *instance.SpreadStatus {
 		}
 		out.Tables = append(out.Tables, t.status())
 	}
-	if len(v.kernel.tables) > 0 && v.kernel.tables[0].applied != nil && !v.cfg.Masquerade {
+	if len(v.kernel.tables) > 0 && v.kernel.tables[0].applied != nil && !v.cfg.masquerades() {
 		a := v.kernel.tables[0].plane.Abilities()
 		out.SecondChance, out.Ingress = a.SecondChance, a.Ingress
 		if !a.SecondChance {
@@ -68,12 +65,12 @@ func withRoom(shown *instance.SpreadStatus, tracked, most int) *instance.SpreadS
 
 func (v *server) member(r row) instance.SpreadMember {
 	m := instance.SpreadMember{Address: r.Address, Self: r.Self, Holder: r.holder, Weight: r.Weight}
-	if v.cfg.Masquerade {
+	if v.cfg.masquerades() {
 		m.Connections = v.kernel.translated(r)
 	}
 	if r.Self {
 		m.Node = v.node
-		if v.cfg.Masquerade {
+		if v.cfg.masquerades() {
 			return m
 		}
 		for _, t := range v.kernel.tables {
@@ -83,7 +80,7 @@ func (v *server) member(r row) instance.SpreadMember {
 	}
 	if known := v.roster.find(r.Address, false); known != nil {
 		m.Node = known.node
-		if v.cfg.Masquerade || known.dead {
+		if v.cfg.masquerades() || known.dead {
 			return m
 		}
 		for _, p := range known.spread.Ports {
@@ -107,11 +104,7 @@ func conditionText(c slots.Condition) string {
 func (t *table) status() instance.SpreadTable {
 	out := instance.SpreadTable{Check: t.check, Ends: t.until, Ports: []instance.SpreadPort{}, Shares: []instance.SpreadShare{}}
 	for _, p := range t.ports {
-		name := "tcp"
-		if p.Protocol == udp {
-			name = "udp"
-		}
-		out.Ports = append(out.Ports, instance.SpreadPort{Protocol: name, Port: p.Port, Target: p.Target})
+		out.Ports = append(out.Ports, instance.SpreadPort{Protocol: string(p.Protocol), Port: p.Port, Target: p.Target})
 	}
 	var owned []int
 	if t.slots.slots != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/spreadtables"
 	"github.com/keepvip/keepvip/members/slots"
 )
@@ -16,17 +17,17 @@ import (
 type portSet struct {
 	name  string // of the table
 	check string // "": the node's fitness
-	ports []Port
+	ports []config.SpreadPort
 }
 
-// portSetsOf are those of a configuration, in the order of its ports. The first of a check is named for it alone, and has the ports of UDP, too: nobody
+// portSets are those of an entry, in the order of its ports. The first of a check is named for it alone, and has the ports of UDP, too: nobody
 // can look at these.
-func portSetsOf(c *Config) []portSet {
+func (e *entry) portSets() []portSet {
 	var out []portSet
-	for _, p := range c.Ports {
-		i := slices.IndexFunc(out, func(o portSet) bool { return o.check == p.Check && (p.Protocol == udp || o.takes(p.Target)) })
+	for _, p := range e.ports {
+		i := slices.IndexFunc(out, func(o portSet) bool { return o.check == p.Check && (!isTCP(p) || o.takes(p.Target)) })
 		if i < 0 {
-			name := c.Name
+			name := e.Name
 			if p.Check != "" {
 				name += "." + p.Check
 			}
@@ -42,14 +43,14 @@ func portSetsOf(c *Config) []portSet {
 
 // takes tells whether a port of TCP with that target belongs to the set.
 func (p portSet) takes(target uint16) bool {
-	i := slices.IndexFunc(p.ports, func(o Port) bool { return o.Protocol != udp })
+	i := slices.IndexFunc(p.ports, isTCP)
 	return i < 0 || p.ports[i].Target == target
 }
 
 // without are the ports of p that are not among these.
-func (p portSet) without(ports []Port) (out []Port) {
+func (p portSet) without(ports []config.SpreadPort) (out []config.SpreadPort) {
 	for _, have := range p.ports {
-		if !slices.ContainsFunc(ports, have.same) {
+		if !slices.ContainsFunc(ports, func(p config.SpreadPort) bool { return same(p, have) }) {
 			out = append(out, have)
 		}
 	}
@@ -57,11 +58,11 @@ func (p portSet) without(ports []Port) (out []Port) {
 }
 
 // same tells whether clients connect to the same.
-func (p Port) same(o Port) bool { return p.Protocol == o.Protocol && p.Port == o.Port }
+func same(a, b config.SpreadPort) bool { return a.Protocol == b.Protocol && a.Port == b.Port }
 
 // inKernel is the port as the kernel's tables have it.
-func (p Port) inKernel() spreadtables.Port {
-	return spreadtables.Port{Protocol: p.Protocol, Port: p.Port, Target: p.Target}
+func inKernel(p config.SpreadPort) spreadtables.Port {
+	return spreadtables.Port{Protocol: p.Protocol.Number(), Port: p.Port, Target: p.Target}
 }
 
 // table is a table of slots for a set of ports, and what of it is in the kernel. It belongs to the service's goroutine.

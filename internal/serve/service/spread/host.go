@@ -3,50 +3,14 @@ package spread
 import (
 	"context"
 	"errors"
-	"hash/fnv"
 	"net/netip"
-	"slices"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/spreadtables"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/members/subscription"
 )
-
-// Config describes what of an instance is spread.
-type Config struct {
-	Name      string // of the entry; it names the tables
-	Addresses []netip.Addr
-	Ports     []Port       // at least one for New; none for Reconfigure: nothing is spread any more
-	Weight    uint8        // this node's; 0: no new connections
-	Members   []netip.Addr // own addresses, in order; none: those that are heard, sorted
-	// Senders are own addresses of nodes that may receive packets for the addresses. With Members, one that is none of these has the weight 0.
-	Senders  []netip.Addr
-	Interval time.Duration
-	// Backends are servers without keepvip that connections go to in place of members, with Masquerade; none: members.
-	Backends []*Backend
-	// Masquerade has the holder translate, and the answers go back by it.
-	Masquerade bool
-	// Each tells that there is no holder: routers send packets for the addresses to each member that is active, and no host has them.
-	Each bool
-	// Stands is told whether the kernel goes on with the tables, also where that is as before; nil: nobody is. It does not wait.
-	Stands func(bool)
-	// Reloaded tells that the address was served until now, by its holder alone: connections to it are there.
-	Reloaded bool
-	// Followers are told of the members; nil: there can be none.
-	Followers Followers
-	// Keyed tells whether members prove by a key that they are members; nil: they do not.
-	Keyed func() bool
-	// Stays tells, at the end of the service, that another run is to go on with it.
-	Stays func() bool
-}
-
-// Port is one that is spread.
-type Port struct {
-	Protocol     uint8 // 6 (TCP) or 17 (UDP)
-	Port, Target uint16
-	Check        string // the check that says whether it is healthy; "": the node's fitness
-}
 
 // Followers are hosts that are no members and want to know who the members are. [subscription.Server] is what tells them.
 type Followers interface {
@@ -70,8 +34,18 @@ var (
 	ErrRefused = errors.New("refused")
 )
 
-// Host is this machine. Its methods are called from several goroutines.
+// Host is this machine, and the process. Its methods are called from several goroutines.
 type Host interface {
+	// Backends are servers without keepvip that connections to v go to in place of members; none: members.
+	Backends(v config.VIP) []*Backend
+	// Followers are told of the members; nil: there can be none.
+	Followers() Followers
+	// Keyed tells whether members prove by a key that they are members.
+	Keyed() bool
+	// Stays tells, at the end of the service, that another run is to go on with the entry of that name.
+	Stays(name string) bool
+	// Stands is told whether the kernel goes on with the tables, also where that is as before. It does not wait.
+	Stands(bool)
 	// Open takes charge of the tables of that name.
 	Open(name string) (Plane, error)
 	// Own are the own addresses at p, of each family of the virtual addresses one at most, that the services there listen on.
@@ -146,42 +120,3 @@ const (
 	// leastSettle is the least time after the start of a term in which members are only listened for.
 	leastSettle = 400 * time.Millisecond
 )
-
-// Tables are the names of the tables.
-func (c *Config) Tables() []string {
-	var out []string
-	for _, p := range portSetsOf(c) {
-		out = append(out, p.name)
-	}
-	return out
-}
-
-// seed is the same on all nodes.
-func (c *Config) seed() uint32 {
-	h := fnv.New32a()
-	h.Write(c.Addresses[0].AsSlice()) // a hash never returns an error
-	return h.Sum32()
-}
-
-// settle is how long it takes until all members have heard of each other.
-func (c *Config) settle() time.Duration { return max(4*c.Interval, leastSettle) }
-
-// translates tells whether this node translates connections to the other members: with masquerade the holder all of them, else each node those of
-// its own programs.
-func (c *Config) translates(me self) bool { return !c.Masquerade || me.holder }
-
-// asking is how the host of a member is asked whether it is there. Where the network answers ARP for everybody, or members are not on the link,
-// their services are: a host that lives takes the connection, or refuses it.
-func (c *Config) asking(host Host) func(ctx context.Context, p instance.Place, member netip.Addr) error {
-	i := slices.IndexFunc(c.Ports, func(p Port) bool { return p.Protocol != udp })
-	if !c.Masquerade || i < 0 {
-		return host.Ask
-	}
-	target := c.Ports[i].Target
-	return func(ctx context.Context, p instance.Place, member netip.Addr) error {
-		if member.Is6() && member.IsLinkLocalUnicast() {
-			member = member.WithZone(p.Name)
-		}
-		return host.Reach(ctx, p, netip.AddrPortFrom(member, target))
-	}
-}
