@@ -63,18 +63,11 @@ func spreadFence(s *address.Spread, now time.Time) fence.Spread {
 	if s == nil || s.Fenced {
 		return fence.Spread{}
 	}
-	out := fence.Spread{Until: now.Add(spreadFor)}
-	for _, p := range s.Ports {
-		out.Ports = append(out.Ports, fence.Port{Protocol: p.Protocol, Number: p.Number})
-	}
-	for _, p := range s.Ending {
-		out.Ports = append(out.Ports, fence.Port{Protocol: p.Protocol, Number: p.Number, Ends: p.Until})
-	}
-	return out
+	return fence.Spread{Ports: s.Ports, Until: now.Add(spreadFor)}
 }
 
 // tcpPorts are those of TCP.
-func tcpPorts(of []address.Port) (numbers []uint16) {
+func tcpPorts(of []fence.Port) (numbers []uint16) {
 	for _, p := range of {
 		if p.Protocol == unix.IPPROTO_TCP {
 			numbers = append(numbers, p.Number)

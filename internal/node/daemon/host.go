@@ -112,7 +112,7 @@ func (h *host) Connections(addresses []netip.Addr) (int, error) {
 }
 
 // Forward implements address.Host.
-func (h *host) Forward(p instance.Place, addresses []netip.Addr, spread []address.Port, to netip.Addr, first time.Duration) (address.Forwarding, error) {
+func (h *host) Forward(p instance.Place, addresses []netip.Addr, spread []fence.Port, to netip.Addr, first time.Duration) (address.Forwarding, error) {
 	f := &fence.Forwarding{Index: p.Index, Heard: p.Bearer.Index, Addresses: addresses, To: to, Except: tcpPorts(spread)}
 	return f, f.Begin(first)
 }

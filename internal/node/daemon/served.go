@@ -10,6 +10,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/kernel/fence"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/internal/serve/service/address"
 	"github.com/keepvip/keepvip/internal/serve/service/dhcplease"
@@ -71,11 +72,12 @@ func (s *servedAddresses) Reconfigure(in *instance.Config) {
 }
 
 // left has the ports of v left to the members that are spread; without any the holder serves everything.
-func (s *servedAddresses) left(v config.VIP, ending []address.Ending) *address.Spread {
-	out := &address.Spread{Until: s.until, Fenced: v.Spread.Via == config.ViaMasquerade, Ending: ending}
+func (s *servedAddresses) left(v config.VIP, ending []fence.Port) *address.Spread {
+	out := &address.Spread{Until: s.until, Fenced: v.Spread.Via == config.ViaMasquerade}
 	for _, p := range v.SpreadPorts() {
-		out.Ports = append(out.Ports, address.Port{Protocol: p.Protocol.Number(), Number: p.Port})
+		out.Ports = append(out.Ports, fence.Port{Protocol: p.Protocol.Number(), Number: p.Port})
 	}
+	out.Ports = append(out.Ports, ending...)
 	return out
 }
 
@@ -123,7 +125,7 @@ func (s *servedAddresses) tellSpread(ctx context.Context, d election.Decision) {
 }
 
 // ending are the ports that are spread until now, and not by v.
-func (s *servedAddresses) ending(v config.VIP, now time.Time) (out []address.Ending) {
+func (s *servedAddresses) ending(v config.VIP, now time.Time) (out []fence.Port) {
 	at := s.spread.Load()
 	if at == nil || at.Finished() {
 		return nil
@@ -132,7 +134,7 @@ func (s *servedAddresses) ending(v config.VIP, now time.Time) (out []address.End
 		if e.Until.IsZero() {
 			e.Until = now.Add(spread.EndsWithin)
 		}
-		out = append(out, address.Ending{Port: address.Port{Protocol: e.Protocol.Number(), Number: e.Port}, Until: e.Until})
+		out = append(out, fence.Port{Protocol: e.Protocol.Number(), Number: e.Port, Ends: e.Until})
 	}
 	return out
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/bubble"
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/kernel/fence"
 	"github.com/keepvip/keepvip/internal/kernel/spreadtables"
 	"github.com/keepvip/keepvip/internal/serve/instance"
-	"github.com/keepvip/keepvip/internal/serve/service/address"
 	"github.com/keepvip/keepvip/internal/serve/service/spread"
 )
 
@@ -87,8 +87,8 @@ func turnedOnAndOff(t *testing.T) {
 	busy, reset := j.Draining()
 	assert.Equal(t, []any{at, true, 3}, []any{plain.drained, busy, reset})
 	require.NoError(t, j.Announce())
-	udp := address.Ending{Port: address.Port{Protocol: 17, Number: 1}, Until: at.Add(spread.EndsWithin)}
-	assert.Equal(t, []address.Ending{udp}, j.ending(config.VIP{}, at))
+	udp := fence.Port{Protocol: 17, Number: 1, Ends: at.Add(spread.EndsWithin)}
+	assert.Equal(t, []fence.Port{udp}, j.ending(config.VIP{}, at))
 	assert.Empty(t, j.ending(v, at))
 	j.configure(config.VIP{}, true)
 	synctest.Wait()

@@ -18,6 +18,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/bubble"
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/kernel/fence"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
@@ -152,7 +153,7 @@ func (h *fakeHost) Connections([]netip.Addr) (int, error) {
 }
 
 // Forward makes a forwarding whose steps are printed.
-func (h *fakeHost) Forward(_ instance.Place, addresses []netip.Addr, spread []Port, to netip.Addr, first time.Duration) (Forwarding, error) {
+func (h *fakeHost) Forward(_ instance.Place, addresses []netip.Addr, spread []fence.Port, to netip.Addr, first time.Duration) (Forwarding, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	did := fmt.Sprintf("forward %d to %s", len(addresses), to)

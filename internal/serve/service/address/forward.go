@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/kernel/fence"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
@@ -42,7 +43,7 @@ func (f *forwarding) start(former netip.Addr) {
 	ctx, stop := context.WithCancel(context.Background())
 	before, begun, ended := f.last, make(chan struct{}), make(chan struct{})
 	f.to, f.next, f.stop, f.last = to, time.Now().Add(forwardEvery), stop, ended
-	what := forwarded{f.place, f.cfg.hosts(), f.cfg.spreadPorts()}
+	what := forwarded{f.place, f.cfg.hosts(), f.cfg.lastingPorts()}
 	f.tasks.Go(func() {
 		defer close(ended)
 		if before != nil {
@@ -57,7 +58,7 @@ func (f *forwarding) start(former netip.Addr) {
 type forwarded struct {
 	place     instance.Place
 	addresses []netip.Addr
-	spread    []Port // but for these
+	spread    []fence.Port // but for these
 }
 
 // forward forwards until ctx ends.

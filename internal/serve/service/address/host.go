@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/kernel/fence"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
@@ -28,7 +29,7 @@ type Host interface {
 	Connections(addresses []netip.Addr) (int, error)
 	// Forward begins to send on to the node of that own address, for the time given, what clients say on connections to the
 	// addresses that are not known here. Addresses of the other family than to's are left out, and so is what goes to a port that is spread.
-	Forward(p instance.Place, addresses []netip.Addr, spread []Port, to netip.Addr, first time.Duration) (Forwarding, error)
+	Forward(p instance.Place, addresses []netip.Addr, spread []fence.Port, to netip.Addr, first time.Duration) (Forwarding, error)
 	// ForgetEnded makes the kernel forget the connections to the addresses that have ended here: a client may use the port of one for a
 	// connection to another node, which is to be forwarded.
 	ForgetEnded(addresses []netip.Addr) error

@@ -1,45 +1,34 @@
 package address
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"github.com/keepvip/keepvip/internal/kernel/fence"
+)
 
 // Spread are ports that each member serves: a packet for one of them is translated to an own address of the node that gets it, and what that
 // answers is translated back. So a connection there is none of the addresses' own here: it is not reset when they go, and not forwarded to a
 // node that drains.
 type Spread struct {
-	Ports []Port
+	Ports []fence.Port // with an end: it is not spread any more, and its packets pass the fence until then
 	// Fenced: the holder alone translates them, so their packets are fenced as all others are.
 	Fenced bool
 	// Until tells until when the kernel translates if this process does nothing more; the zero Time: not known yet. Any goroutine may ask.
 	// The fence lets packets of the ports pass for as long.
 	Until func() time.Time
-	// Ending are ports that are not spread any more, whose packets pass the fence until their own end.
-	Ending []Ending
 }
 
-// Ending is a port that passes the fence until then.
-type Ending struct {
-	Port
-	Until time.Time
-}
-
-// Port is one of TCP (6) or UDP (17).
-type Port struct {
-	Protocol uint8
-	Number   uint16
-}
-
-func (p *Part) spreadPorts() []Port {
+func (p *Part) spreadPorts() []fence.Port {
 	if p.Spread == nil {
 		return nil
 	}
 	return p.Spread.Ports
 }
 
-func (p *Part) endingPorts() []Ending {
-	if p.Spread == nil {
-		return nil
-	}
-	return p.Spread.Ending
+// lastingPorts are those that go on to be spread.
+func (p *Part) lastingPorts() []fence.Port {
+	return slices.DeleteFunc(slices.Clone(p.spreadPorts()), func(p fence.Port) bool { return !p.Ends.IsZero() })
 }
 
 // spreadStep is by how much the end of translation has to have moved for the fence to follow: each time is a transaction.

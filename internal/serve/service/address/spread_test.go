@@ -2,6 +2,7 @@ package address
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,10 +11,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/kernel/fence"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
-var apiserver = []Port{{6, 6443}}
+var apiserver = []fence.Port{{Protocol: 6, Number: 6443}}
 
 // spread has a port spread whose translation lasts for so long after now, which the test may change.
 func spread(in *entry, left *time.Duration) {
@@ -65,7 +67,7 @@ func TestReloadThatChangesSpreadPortsChangesTheFence(t *testing.T) {
 		assert.Empty(t, reload(func(in *entry) { spread(in, &left) }))
 		assert.Equal(t, []string{"change to 290ms", "hold"}, reload(func(in *entry) {
 			spread(in, &left)
-			in.Spread.Ending = []Ending{{Port{6, 5000}, time.Now()}}
+			in.Spread.Ports = append(slices.Clone(apiserver), fence.Port{Protocol: 6, Number: 5000, Ends: time.Now()})
 		}), "a port that is not spread any more")
 		assert.NotEmpty(t, reload(func(in *entry) { spread(in, &left) }))
 		assert.Equal(t, []string{"change to 290ms", "hold"}, reload(func(*entry) {}))

@@ -160,7 +160,7 @@ func (t *termFence) change() {
 	t.retry = time.Time{}
 	t.fencer.followSpread(next.Spread)
 	if !refused && slices.Equal(t.fenced.Addresses, next.Addresses) && t.fenced.Lease == next.Lease && t.fenced.Valid() == next.Valid() &&
-		slices.Equal(t.fenced.spreadPorts(), next.spreadPorts()) && slices.Equal(t.fenced.endingPorts(), next.endingPorts()) {
+		slices.Equal(t.fenced.spreadPorts(), next.spreadPorts()) {
 		return
 	}
 	place := t.place // the worker may come to it later
