@@ -47,10 +47,11 @@ type linkFence struct {
 	kernel inKernel
 }
 
-// open puts a fence on the link that holds the addresses, in place of one that an earlier run left there. The link is a bridge or a bond itself,
-// never one of its ports. Packets with the mark end the leases; 0: none do. The groups in bound, by their IDs, are those whose addresses an earlier
-// run left on the link. They are held from the start, and at no time answer without a lease. It needs CAP_NET_ADMIN. The error wraps errNoNftables
-// or errGone where that is the cause.
+// open puts a fence on the link that holds the addresses, in place of one that an earlier run left there. The link is a
+// bridge or a bond itself, never one of its ports. Packets with the mark end the leases; 0: none do. The groups in
+// bound, by their IDs, are those whose addresses an earlier run left on the link. They are held from the start, and at
+// no time answer without a lease. It needs CAP_NET_ADMIN. The error wraps errNoNftables or errGone where that is the
+// cause.
 func open(index int, name string, mark Mark, groups []Group, bound ...uint32) (*linkFence, error) {
 	f := &linkFence{kernel: inKernel{tables: tablesFor(index, name, mark)}}
 	err := validate(groups)

@@ -15,12 +15,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Forwarding forwards to the node that had addresses before what clients still say on the connections to it: TCP packets that begin no
-// connection and belong to none that is known here. The other node answers the clients by itself.
+// Forwarding forwards to the node that had addresses before what clients still say on the connections to it: TCP
+// packets that begin no connection and belong to none that is known here. The other node answers the clients by itself.
 //
-// What is known here is found out by looking for the socket, as the kernel would; of a server that listens on the address itself, instead of
-// on all addresses, nothing is forwarded, and neither is what comes from the port of a connection that has ended here within the last minute
-// (TIME_WAIT): link.ForgetEnded ends that. A Forwarding that is not kept up by Keep ends by itself. Its fields are set before Begin.
+// What is known here is found out by looking for the socket, as the kernel would; of a server that listens on the
+// address itself, instead of on all addresses, nothing is forwarded, and neither is what comes from the port of a
+// connection that has ended here within the last minute (TIME_WAIT): link.ForgetEnded ends that. A Forwarding that is
+// not kept up by Keep ends by itself. Its fields are set before Begin.
 type Forwarding struct {
 	Index     int          // of the link
 	Heard     int          // of the one that has the addresses, where that is another one, on that link; 0: it is not

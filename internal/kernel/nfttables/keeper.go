@@ -47,10 +47,10 @@ func (w Wanted) ready(c *Conn) error {
 	return w.Ready(c)
 }
 
-// Keep takes charge of the tables of that name in these families, and changes nothing yet: those that an earlier run has
-// left go on until Apply replaces them, in one transaction, or until their time is over. There are so many forms of what
-// is wanted, and the first that the kernel can do is used. The watch tells of what others do; nil: only Mend and Renew
-// look.
+// Keep takes charge of the tables of that name in these families, and changes nothing yet: those that an earlier run
+// has left go on until Apply replaces them, in one transaction, or until their time is over. There are so many forms of
+// what is wanted, and the first that the kernel can do is used. The watch tells of what others do; nil: only Mend and
+// Renew look.
 func Keep(name string, families []byte, forms int, watch *Watch) (*Keeper, error) {
 	if name == "" || len(name) > unix.NFT_NAME_MAXLEN-1 {
 		return nil, fmt.Errorf("nfttables: table %q: want a name of 1 to %d bytes", name, unix.NFT_NAME_MAXLEN-1)

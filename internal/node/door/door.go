@@ -61,7 +61,8 @@ const (
 	leastWait, mostWait = 500 * time.Millisecond, 4 * time.Second
 )
 
-// New makes a door of that option that is not open. listen opens its listeners, and the code is for one that cannot be opened.
+// New makes a door of that option that is not open. listen opens its listeners, and the code is for one that cannot be
+// opened.
 func New(option string, of code.Code, listen func(address string) (Listener, error), log *slog.Logger) *Door {
 	return &Door{option: option, code: of, listen: listen, log: log, wake: make(chan struct{}, 1)}
 }

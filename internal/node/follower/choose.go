@@ -41,7 +41,8 @@ func own(virtual []netip.Addr, addresses ...netip.Addr) (out []netip.Addr) {
 	return out
 }
 
-// use gives the member connections at those of its addresses of which a probe says nothing against it. other is its address of the other family.
+// use gives the member connections at those of its addresses of which a probe says nothing against it. other is its
+// address of the other family.
 func (s *Share) use(e Entry, p port, other netip.Addr, good func(netip.AddrPort) bool, otherwise string) {
 	s.Why = "it has no address of the virtual address's family; link-local addresses do not count"
 	for _, a := range own(e.Addresses, s.Address, other) {

@@ -18,7 +18,8 @@ type Following struct {
 	Key     *auth.Key // nil: none
 }
 
-// same tells whether two have the same followed in the same way, wherever that is said, and whatever only a new process takes over.
+// same tells whether two have the same followed in the same way, wherever that is said, and whatever only a new process
+// takes over.
 func (f Following) same(o Following) bool {
 	a, b := f.Whole, o.Whole
 	return a.Port == b.Port && a.StateDir == b.StateDir && a.Follow.Listen == b.Follow.Listen && a.Follow.Connections == b.Follow.Connections &&

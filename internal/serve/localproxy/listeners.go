@@ -35,7 +35,8 @@ func addresses(at string) ([]netip.AddrPort, error) {
 	return out, nil
 }
 
-// Move has the proxy listen at host:port of loopback, and nowhere else. Connections go on. With an error nothing has changed.
+// Move has the proxy listen at host:port of loopback, and nowhere else. Connections go on. With an error nothing has
+// changed.
 func (p *Proxy) Move(at string) error {
 	to, err := addresses(at)
 	if err != nil {

@@ -37,14 +37,17 @@ type Stats struct {
 	Failed    uint64                 // for which no server could be connected to
 }
 
-// Proxy is a listener of this process. Its exported fields are set before Open. Its methods may be called from any goroutine.
+// Proxy is a listener of this process. Its exported fields are set before Open. Its methods may be called from any
+// goroutine.
 type Proxy struct {
-	// Connections is how many places there are at first. When all are taken the owner who has the most loses the oldest. 0: as many as this host has room for.
+	// Connections is how many places there are at first. When all are taken the owner who has the most loses the
+	// oldest. 0: as many as this host has room for.
 	Connections int
 	// Owner names the user at the other end of a connection; nil: all users are one.
 	Owner places.Asker
 	Log   *slog.Logger // nil: nothing is said
-	// Fallback are tried in this order when there is no healthy server, or none that can be connected to: the virtual address. See SetFallback.
+	// Fallback are tried in this order when there is no healthy server, or none that can be connected to: the virtual
+	// address. See SetFallback.
 	Fallback []netip.AddrPort
 	// From is the own address from which a server is connected to. nil, and no address: the kernel chooses.
 	From func(server netip.Addr) netip.Addr

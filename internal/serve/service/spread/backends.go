@@ -20,7 +20,8 @@ const reachLimit = 250 * time.Millisecond
 type Backend struct {
 	config.Backend
 	ID string // of all that is configured of it, and of what it is asked
-	// Watch asks it for its health until ctx ends, and reports what is found, and each change of it. Nil: it is always good.
+	// Watch asks it for its health until ctx ends, and reports what is found, and each change of it. Nil: it is always
+	// good.
 	Watch func(ctx context.Context, report func(Health))
 
 	// What follows belongs to the service's goroutine.

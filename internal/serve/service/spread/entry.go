@@ -11,7 +11,8 @@ import (
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
-// entry is what the configuration says of an entry. With spread.members a node that is none of these has the weight 0, if it is a candidate.
+// entry is what the configuration says of an entry. With spread.members a node that is none of these has the weight 0,
+// if it is a candidate.
 type entry struct {
 	config.VIP
 	addresses []netip.Addr
@@ -58,12 +59,12 @@ func (e *entry) seed() uint32 {
 // settle is how long it takes until all members have heard of each other.
 func (e *entry) settle() time.Duration { return max(4*e.VRRP.AdvertisementInterval, leastSettle) }
 
-// translates tells whether this node translates connections to the other members: with masquerade the holder all of them, else each node those of
-// its own programs.
+// translates tells whether this node translates connections to the other members: with masquerade the holder all of
+// them, else each node those of its own programs.
 func (e *entry) translates(me self) bool { return !e.masquerades() || me.holder }
 
-// asking is how the host of a member is asked whether it is there. Where the network answers ARP for everybody, or members are not on the link,
-// their services are: a host that lives takes the connection, or refuses it.
+// asking is how the host of a member is asked whether it is there. Where the network answers ARP for everybody, or
+// members are not on the link, their services are: a host that lives takes the connection, or refuses it.
 func (e *entry) asking(host Host) func(ctx context.Context, p instance.Place, member netip.Addr) error {
 	i := slices.IndexFunc(e.ports, isTCP)
 	if !e.masquerades() || i < 0 {

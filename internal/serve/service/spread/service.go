@@ -41,8 +41,8 @@ type answer struct {
 	err    error // as that of Host.Ask
 }
 
-// New makes a service of an entry that is spread, on host. reloaded tells that the address was served until now, by its holder alone: connections
-// to it are there.
+// New makes a service of an entry that is spread, on host. reloaded tells that the address was served until now, by its
+// holder alone: connections to it are there.
 func New(v config.VIP, reloaded bool, host Host, log *slog.Logger) *Service {
 	s := &Service{host: host, queue: newQueue(), ended: make(chan struct{})}
 	go s.run(newServer(v, reloaded, host, log, s))
@@ -146,8 +146,8 @@ func (s *Service) End() {
 	s.queue.add((*server).end)
 }
 
-// Reconfigure takes over another configuration of the same entry, which may be spread no more. False: the service has finished, and spreads nothing
-// ever again.
+// Reconfigure takes over another configuration of the same entry, which may be spread no more. False: the service has
+// finished, and spreads nothing ever again.
 func (s *Service) Reconfigure(vip config.VIP) bool {
 	return s.queue.add(func(v *server) { v.configure(vip) })
 }

@@ -20,8 +20,8 @@ type portSet struct {
 	ports []config.SpreadPort
 }
 
-// portSets are those of an entry, in the order of its ports. The first of a check is named for it alone, and has the ports of UDP, too: nobody
-// can look at these.
+// portSets are those of an entry, in the order of its ports. The first of a check is named for it alone, and has the
+// ports of UDP, too: nobody can look at these.
 func (e *entry) portSets() []portSet {
 	var out []portSet
 	for _, p := range e.ports {
