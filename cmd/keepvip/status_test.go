@@ -12,6 +12,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/check/health"
 	"github.com/keepvip/keepvip/internal/node/daemon"
 	"github.com/keepvip/keepvip/internal/node/door"
@@ -160,8 +161,8 @@ func TestStatusSaysWhichHookFailed(t *testing.T) {
 		VIPs: []instance.Status{{Name: "a"}, {Name: "b"}},
 		Hooks: &hook.Status{
 			Programs: []hook.ProgramStatus{
-				{VIP: "a", Command: []string{"/etc/n.sh", "x"}, Runs: 3, Failed: 2, State: hook.Master, Result: hook.TimedOut, Reason: "killed after 10s", Output: "no route", At: now.Add(-time.Minute)},
-				{VIP: "a", Command: []string{"/etc/ok.sh"}, Runs: 3, Failed: 2, State: hook.Master, Result: hook.OK, Reason: "exit status 0", At: now},
+				{VIP: "a", Command: []string{"/etc/n.sh", "x"}, Runs: 3, Failed: 2, State: config.HookMaster, Result: hook.TimedOut, Reason: "killed after 10s", Output: "no route", At: now.Add(-time.Minute)},
+				{VIP: "a", Command: []string{"/etc/ok.sh"}, Runs: 3, Failed: 2, State: config.HookMaster, Result: hook.OK, Reason: "exit status 0", At: now},
 			},
 			FIFO: &hook.FIFOStatus{Path: "/run/f", Written: 5, Dropped: 2},
 		},

@@ -8,7 +8,7 @@ type Hook struct {
 	User      string   // as that of a check of kind exec, or root
 	UID, GID  uint32   // of User, as found on this machine
 	States    []HookState
-	Type      hookType
+	Type      HookType
 	Arguments bool // type, name, state and priority follow those of Command
 	Timeout   time.Duration
 }
@@ -25,13 +25,13 @@ const (
 	HookDeleted HookState = "DELETED" // a reload has taken the entry away
 )
 
-// hookType is whose state a hook is told.
-type hookType string
+// HookType is whose state a hook is told.
+type HookType string
 
 // The types.
 const (
-	HookInstance hookType = "INSTANCE" // of the entry
-	HookGroup    hookType = "GROUP"    // of the group that the entry is in
+	HookInstance HookType = "INSTANCE" // of the entry
+	HookGroup    HookType = "GROUP"    // of the group that the entry is in
 )
 
 // FIFO is where every change of state is written as a line.
@@ -71,7 +71,7 @@ func hookOptions() []Option {
 		{
 			Key: at("type"), Default: string(HookInstance),
 			Help:    "Whose state it is about: INSTANCE, that of the entry; GROUP, that of its group, once for all of them",
-			binding: one(enum(HookInstance, HookGroup), func(t target) *hookType { return &t.hook.Type }),
+			binding: one(enum(HookInstance, HookGroup), func(t target) *HookType { return &t.hook.Type }),
 		},
 		{
 			Key: at("arguments"), Default: "true",

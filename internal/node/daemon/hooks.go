@@ -9,8 +9,8 @@ import (
 )
 
 // hookStates are the words of programs for what an instance reports.
-var hookStates = map[instance.Standing]hook.State{
-	instance.Holding: hook.Master, instance.Ready: hook.Backup, instance.Unable: hook.Fault, instance.Stopped: hook.Stop,
+var hookStates = map[instance.Standing]config.HookState{
+	instance.Holding: config.HookMaster, instance.Ready: config.HookBackup, instance.Unable: config.HookFault, instance.Stopped: config.HookStop,
 }
 
 // changeOf is what programs are told of v.
@@ -28,11 +28,8 @@ func hookEntries(cfg *config.Config) []hook.Entry {
 	for _, v := range cfg.VIPs {
 		e := hook.Entry{Name: v.Name, Told: v.KeepalivedName, Group: v.Group, GroupTold: v.KeepalivedGroupName}
 		for _, h := range v.Hooks {
-			p := hook.Program{Command: h.Command, UID: h.UID, GID: h.GID, Type: hook.Type(h.Type), Arguments: h.Arguments, Timeout: h.Timeout}
-			for _, s := range h.States {
-				p.States = append(p.States, hook.State(s))
-			}
-			e.Programs = append(e.Programs, p)
+			h.User = "" // a new name of the same user makes no new program
+			e.Programs = append(e.Programs, hook.Program{Hook: h})
 		}
 		out = append(out, e)
 	}
@@ -40,10 +37,10 @@ func hookEntries(cfg *config.Config) []hook.Entry {
 }
 
 // leaving are the entries that a reload ends, and what their end is called: nothing, where they begin anew.
-func leaving(done Reloaded) map[string]hook.State {
-	out := map[string]hook.State{}
+func leaving(done Reloaded) map[string]config.HookState {
+	out := map[string]config.HookState{}
 	for _, name := range done.Removed {
-		out[name] = hook.Deleted
+		out[name] = config.HookDeleted
 	}
 	for _, name := range done.Recreated {
 		out[name] = ""

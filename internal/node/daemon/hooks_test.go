@@ -17,33 +17,22 @@ import (
 func TestHookEntries(t *testing.T) {
 	cfg := &config.Config{VIPs: []config.VIP{
 		{Name: "a", KeepalivedName: "VI_1", Group: "g", KeepalivedGroupName: "VG_1", Hooks: []config.Hook{
-			{Command: []string{"/a", "b"}, UID: 1, GID: 2, States: []config.HookState{config.HookMaster, config.HookDeleted}, Type: config.HookGroup, Arguments: true, Timeout: time.Second},
+			{Command: []string{"/a", "b"}, User: "u", UID: 1, GID: 2, States: []config.HookState{config.HookMaster, config.HookDeleted}, Type: config.HookGroup, Arguments: true, Timeout: time.Second},
 		}},
 		{Name: "b"},
 	}}
 	assert.Equal(t, []hook.Entry{
 		{Name: "a", Told: "VI_1", Group: "g", GroupTold: "VG_1", Programs: []hook.Program{
-			{Command: []string{"/a", "b"}, UID: 1, GID: 2, States: []hook.State{hook.Master, hook.Deleted}, Type: hook.Group, Arguments: true, Timeout: time.Second},
+			{Hook: config.Hook{Command: []string{"/a", "b"}, UID: 1, GID: 2, States: []config.HookState{config.HookMaster, config.HookDeleted}, Type: config.HookGroup, Arguments: true, Timeout: time.Second}},
 		}},
 		{Name: "b"},
 	}, hookEntries(cfg))
 }
 
-// The words of the configuration, of the programs and of an instance are the same.
+// What an instance reports has a word of the configuration.
 func TestHookWords(t *testing.T) {
-	for _, pair := range [][2]string{
-		{string(config.HookMaster), string(hook.Master)},
-		{string(config.HookBackup), string(hook.Backup)},
-		{string(config.HookFault), string(hook.Fault)},
-		{string(config.HookStop), string(hook.Stop)},
-		{string(config.HookDeleted), string(hook.Deleted)},
-		{string(config.HookInstance), string(hook.Instance)},
-		{string(config.HookGroup), string(hook.Group)},
-	} {
-		assert.Equal(t, pair[0], pair[1])
-	}
-	for standing, want := range map[instance.Standing]hook.State{
-		0: "", instance.Holding: hook.Master, instance.Ready: hook.Backup, instance.Unable: hook.Fault, instance.Stopped: hook.Stop,
+	for standing, want := range map[instance.Standing]config.HookState{
+		0: "", instance.Holding: config.HookMaster, instance.Ready: config.HookBackup, instance.Unable: config.HookFault, instance.Stopped: config.HookStop,
 	} {
 		r := instance.Report{Standing: standing, Priority: 98, Reason: "r", Holder: netip.MustParseAddr("10.77.0.11"), Since: time.Unix(1, 0)}
 		want := hook.Change{State: want, Priority: 98, Reason: "r", Holder: r.Holder, Since: r.Since}
@@ -60,15 +49,15 @@ func TestHooksOverAReload(t *testing.T) {
 	defer r.hooks.Close()
 	r.hooks.Use(hookEntries(r.cfg), nil)
 	for _, name := range []string{"a", "b"} {
-		r.hooks.Report(name, hook.Change{State: hook.Master})
+		r.hooks.Report(name, hook.Change{State: config.HookMaster})
 	}
 	r.write(t, "notifyFIFO: {path: DIR/other}\n"+vip)
 	done, err := r.reload(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"notifyFIFO.path"}, done.Restart)
-	r.hooks.Report("b", hook.Change{State: hook.Stop})
+	r.hooks.Report("b", hook.Change{State: config.HookStop})
 	assert.Eventually(t, func() bool { return r.hooks.Status().FIFO.Written == 3 }, 5*time.Second, time.Millisecond, "MASTER, MASTER, DELETED")
-	assert.Equal(t, map[string]hook.State{"x": hook.Deleted, "y": ""}, leaving(Reloaded{Removed: []string{"x"}, Recreated: []string{"y"}}))
+	assert.Equal(t, map[string]config.HookState{"x": config.HookDeleted, "y": ""}, leaving(Reloaded{Removed: []string{"x"}, Recreated: []string{"y"}}))
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(hookCollector{r.hooks})
 	families, err := reg.Gather()

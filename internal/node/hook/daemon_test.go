@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // What a hook has begun as a daemon is on its own, as with keepalived: when the hook ends, and when it is killed because it hangs itself.
@@ -27,7 +29,7 @@ func TestHookThatBeginsADaemon(t *testing.T) {
 			p := b.program(tt.script)
 			p.Timeout = time.Second
 			b.use(p)
-			b.report(Master)
+			b.report(config.HookMaster)
 			require.Eventually(t, func() bool { return b.file("begun") != "" && strings.HasSuffix(b.file("pids"), "\n") }, patience, time.Millisecond)
 			pid, err := strconv.Atoi(strings.TrimSpace(b.file("pids")))
 			require.NoError(t, err)

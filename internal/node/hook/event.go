@@ -8,32 +8,12 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/program"
-)
-
-// State is what this node is to an entry or a group, in keepalived's words.
-type State string
-
-// The states. The zero State is one that is not known yet.
-const (
-	Master  State = "MASTER"  // it holds the addresses: they are bound and announced
-	Backup  State = "BACKUP"  // it would take them
-	Fault   State = "FAULT"   // it is not fit to take them, or takes no part
-	Stop    State = "STOP"    // keepvip ends
-	Deleted State = "DELETED" // a reload has taken the entry away
-)
-
-// Type is whose state it is.
-type Type string
-
-// The types.
-const (
-	Instance Type = "INSTANCE"
-	Group    Type = "GROUP"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // Change is what an entry has come to.
 type Change struct {
-	State    State
+	State    config.HookState
 	Priority uint8      // with the weights of its checks
 	Reason   string     // a short clause that an operator reads
 	Holder   netip.Addr // of the addresses, as far as known
@@ -43,16 +23,16 @@ type Change struct {
 // event is one thing to tell.
 type event struct {
 	Change
-	kind  Type
+	kind  config.HookType
 	told  string // the name that programs know
 	entry string // of the configuration; of a group, one of its entries
 	group string
-	old   State
+	old   config.HookState
 }
 
 // priority is what keepalived gives: 0 for a group.
 func (e event) priority() string {
-	if e.kind == Group {
+	if e.kind == config.HookGroup {
 		return "0"
 	}
 	return strconv.Itoa(int(e.Priority))
@@ -70,18 +50,18 @@ func (e event) line() string {
 
 // document is what a program can read on standard input. Its names are a contract with programs.
 type document struct {
-	APIVersion string     `json:"apiVersion"`
-	Kind       string     `json:"kind"`
-	Type       Type       `json:"type"`
-	Name       string     `json:"name"`            // as the arguments have it
-	VIP        string     `json:"vip"`             // the entry's name in the configuration
-	Group      string     `json:"group,omitempty"` // of the entry
-	State      State      `json:"state"`
-	OldState   State      `json:"oldState,omitempty"` // that programs were told before; absent the first time
-	Priority   uint8      `json:"priority"`
-	Reason     string     `json:"reason"`
-	Holder     string     `json:"holder,omitempty"` // the own address of the node that holds the addresses, as far as known
-	Since      *time.Time `json:"since,omitempty"`
+	APIVersion string           `json:"apiVersion"`
+	Kind       string           `json:"kind"`
+	Type       config.HookType  `json:"type"`
+	Name       string           `json:"name"`            // as the arguments have it
+	VIP        string           `json:"vip"`             // the entry's name in the configuration
+	Group      string           `json:"group,omitempty"` // of the entry
+	State      config.HookState `json:"state"`
+	OldState   config.HookState `json:"oldState,omitempty"` // that programs were told before; absent the first time
+	Priority   uint8            `json:"priority"`
+	Reason     string           `json:"reason"`
+	Holder     string           `json:"holder,omitempty"` // the own address of the node that holds the addresses, as far as known
+	Since      *time.Time       `json:"since,omitempty"`
 }
 
 // mostReason keeps the document far below what a program can be given.
@@ -124,15 +104,9 @@ func or(a, b string) string {
 	return a
 }
 
-// Program is one program to run.
+// Program is one program to run. Without states it is run for all of them.
 type Program struct {
-	Command   []string
-	UID, GID  uint32
-	States    []State // none: all of them
-	Type      Type
-	Arguments bool // those of the event follow
-	Timeout   time.Duration
-
+	config.Hook
 	entry string // that has it in the configuration
 }
 

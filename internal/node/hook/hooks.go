@@ -61,7 +61,7 @@ func (h *Hooks) Open(c config.FIFO) {
 
 // Use takes a configuration over. leaving are the entries that end with it: what their end is called, Deleted, or "" for one that begins
 // anew at once. A program that is new is told what was told of its entry last.
-func (h *Hooks) Use(entries []Entry, leaving map[string]State) {
+func (h *Hooks) Use(entries []Entry, leaving map[string]config.HookState) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	maps.DeleteFunc(h.lanes, func(_ string, l *lane) bool { return !l.busy }) // those of entries that are gone must not add up
@@ -110,9 +110,9 @@ func (h *Hooks) begin(l *lane, j job) {
 
 // lane is that of the entry or the group that an event is about. The caller holds the lock.
 func (h *Hooks) lane(e event) *lane {
-	key := string(Instance) + e.entry
-	if e.kind == Group {
-		key = string(Group) + e.group
+	key := string(config.HookInstance) + e.entry
+	if e.kind == config.HookGroup {
+		key = string(config.HookGroup) + e.group
 	}
 	if h.lanes[key] == nil {
 		h.lanes[key] = &lane{}

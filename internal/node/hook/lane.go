@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/program"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // job is an event with the programs that want it.
@@ -98,7 +99,7 @@ func (h *Hooks) run(p Program, e event) {
 
 // life is for how long programs of an event may run: those of the last one until keepvip ends, those of another until it begins to.
 func (h *Hooks) life(e event) context.Context {
-	if e.State == Stop {
+	if e.State == config.HookStop {
 		return h.last
 	}
 	return h.running

@@ -4,23 +4,25 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // ledger knows what was told of each entry and of each group, and makes of a change what is to be told now. It is pure.
 type ledger struct {
 	entries map[string]Entry
-	last    map[string]event // newest of each entry
-	groups  map[string]event // and of each group, by its name
-	leaving map[string]State // of entries that a reload ends: what their end is called; "" for nothing
+	last    map[string]event            // newest of each entry
+	groups  map[string]event            // and of each group, by its name
+	leaving map[string]config.HookState // of entries that a reload ends: what their end is called; "" for nothing
 }
 
 func newLedger() *ledger {
-	return &ledger{entries: map[string]Entry{}, last: map[string]event{}, groups: map[string]event{}, leaving: map[string]State{}}
+	return &ledger{entries: map[string]Entry{}, last: map[string]event{}, groups: map[string]event{}, leaving: map[string]config.HookState{}}
 }
 
 // use takes a configuration over. leaving are the entries that end with it, those that begin anew among them: what their end is called, ""
 // for nothing.
-func (l *ledger) use(entries []Entry, leaving map[string]State) {
+func (l *ledger) use(entries []Entry, leaving map[string]config.HookState) {
 	next, groups := map[string]Entry{}, map[string]bool{}
 	for name := range leaving {
 		if e, ok := l.entries[name]; ok {
@@ -36,8 +38,8 @@ func (l *ledger) use(entries []Entry, leaving map[string]State) {
 	}
 	l.entries, l.leaving = next, maps.Clone(leaving)
 	// What has ended and is there again begins anew.
-	maps.DeleteFunc(l.last, func(name string, e event) bool { _, ok := next[name]; return !ok || e.State == Deleted })
-	maps.DeleteFunc(l.groups, func(name string, e event) bool { return !groups[name] || e.State == Stop })
+	maps.DeleteFunc(l.last, func(name string, e event) bool { _, ok := next[name]; return !ok || e.State == config.HookDeleted })
+	maps.DeleteFunc(l.groups, func(name string, e event) bool { return !groups[name] || e.State == config.HookStop })
 }
 
 // change notes what an entry has come to, and returns what is to be told: nothing, the entry's event, or that and its group's.
@@ -46,7 +48,7 @@ func (l *ledger) change(name string, c Change) []event {
 	if !ok {
 		return nil
 	}
-	if called, ends := l.leaving[name]; ends && c.State == Stop {
+	if called, ends := l.leaving[name]; ends && c.State == config.HookStop {
 		delete(l.leaving, name)
 		if c.State = called; called == "" {
 			return nil
@@ -56,7 +58,7 @@ func (l *ledger) change(name string, c Change) []event {
 	if before.State == c.State || c.State == "" {
 		return nil
 	}
-	e := event{Change: c, kind: Instance, told: entry.told(), entry: name, group: entry.Group, old: before.State}
+	e := event{Change: c, kind: config.HookInstance, told: entry.told(), entry: name, group: entry.Group, old: before.State}
 	l.last[name] = e
 	if entry.Group == "" {
 		return []event{e}
@@ -72,7 +74,7 @@ func (l *ledger) groupOf(e event) []event {
 		return nil
 	}
 	g := e
-	g.kind, g.State, g.old, g.told, g.Priority = Group, state, before.State, l.groupTold(e.group), 0
+	g.kind, g.State, g.old, g.told, g.Priority = config.HookGroup, state, before.State, l.groupTold(e.group), 0
 	l.groups[e.group] = g
 	return []event{g}
 }
@@ -89,19 +91,19 @@ func (l *ledger) groupTold(group string) string {
 
 // groupState is FAULT while an entry is, else what all of them are, else what it was: they are on their way. A group whose last entry was
 // deleted has stopped: keepalived has no DELETED for a group.
-func (l *ledger) groupState(group string, was State) State {
-	var all []State
+func (l *ledger) groupState(group string, was config.HookState) config.HookState {
+	var all []config.HookState
 	for name, e := range l.entries {
-		if s := l.last[name].State; e.Group == group && s != Deleted {
+		if s := l.last[name].State; e.Group == group && s != config.HookDeleted {
 			all = append(all, s)
 		}
 	}
 	switch {
-	case slices.Contains(all, Fault):
-		return Fault
+	case slices.Contains(all, config.HookFault):
+		return config.HookFault
 	case len(all) == 0:
-		return Stop
-	case slices.ContainsFunc(all, func(s State) bool { return s != all[0] }) || all[0] == "":
+		return config.HookStop
+	case slices.ContainsFunc(all, func(s config.HookState) bool { return s != all[0] }) || all[0] == "":
 		return was
 	}
 	return all[0]
@@ -116,7 +118,7 @@ func (l *ledger) programs(e event) (out []Program) {
 			}
 		}
 	}
-	if e.kind == Instance {
+	if e.kind == config.HookInstance {
 		add(l.entries[e.entry])
 		return out
 	}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // told is what a sequence of "entry STATE" makes of the ledger, an event a line as the FIFO has it.
@@ -18,7 +20,7 @@ func told(t *testing.T, l *ledger, changes ...string) string {
 	for _, c := range changes {
 		name, state, ok := strings.Cut(c, " ")
 		require.True(t, ok)
-		for _, e := range l.change(name, Change{State: State(state), Priority: 100}) {
+		for _, e := range l.change(name, Change{State: config.HookState(state), Priority: 100}) {
 			out.WriteString(e.line())
 		}
 	}
@@ -81,16 +83,16 @@ func TestLedgerOverAReload(t *testing.T) {
 	l := newLedger()
 	l.use(entries("stays", "goes@g", "anew", "other@g"), nil)
 	told(t, l, "stays MASTER", "goes MASTER", "anew MASTER", "other MASTER")
-	l.use(entries("stays", "anew", "other@g"), map[string]State{"goes": Deleted, "anew": ""})
+	l.use(entries("stays", "anew", "other@g"), map[string]config.HookState{"goes": config.HookDeleted, "anew": ""})
 	assert.Empty(t, told(t, l, "stays MASTER"), "it is what it was")
 	assert.Equal(t, `INSTANCE "goes" DELETED 100`, told(t, l, "goes STOP"), "the group is what it was")
 	assert.Empty(t, told(t, l, "anew STOP"), "it begins anew at once")
 	assert.Empty(t, told(t, l, "anew MASTER"), "and is what it was")
 	assert.Equal(t, `INSTANCE "anew" STOP 100`, told(t, l, "anew STOP"), "later it ends like any other")
-	l.use(entries("stays", "anew"), map[string]State{"other": Deleted})
+	l.use(entries("stays", "anew"), map[string]config.HookState{"other": config.HookDeleted})
 	assert.Equal(t, `INSTANCE "other" DELETED 100; GROUP "g" STOP 0`, told(t, l, "other STOP"), "with its last entry the group is gone")
 	back := entries("stays", "anew", "other@g")
-	back[2].Programs = []Program{{Command: []string{"/a"}, Type: Instance}, {Command: []string{"/a"}, Type: Group}}
+	back[2].Programs = []Program{{Hook: config.Hook{Command: []string{"/a"}, Type: config.HookInstance}}, {Hook: config.Hook{Command: []string{"/a"}, Type: config.HookGroup}}}
 	before := l.entries
 	l.use(back, nil)
 	assert.Empty(t, l.late(before), "its end was told to others")
@@ -112,22 +114,22 @@ func TestLedgerFindsThePrograms(t *testing.T) {
 	l := newLedger()
 	l.use([]Entry{
 		{Name: "a", Group: "g", Programs: []Program{
-			{Command: []string{"/any"}, Type: Instance},
-			{Command: []string{"/master"}, Type: Instance, States: []State{Master}},
-			{Command: []string{"/down"}, Type: Instance, States: []State{Fault, Stop}},
-			{Command: []string{"/group"}, Type: Group},
+			{Hook: config.Hook{Command: []string{"/any"}, Type: config.HookInstance}},
+			{Hook: config.Hook{Command: []string{"/master"}, Type: config.HookInstance, States: []config.HookState{config.HookMaster}}},
+			{Hook: config.Hook{Command: []string{"/down"}, Type: config.HookInstance, States: []config.HookState{config.HookFault, config.HookStop}}},
+			{Hook: config.Hook{Command: []string{"/group"}, Type: config.HookGroup}},
 		}},
-		{Name: "b", Group: "g", Programs: []Program{{Command: []string{"/group-b"}, Type: Group, States: []State{Master}}}},
-		{Name: "c", Programs: []Program{{Command: []string{"/c"}, Type: Instance}}},
+		{Name: "b", Group: "g", Programs: []Program{{Hook: config.Hook{Command: []string{"/group-b"}, Type: config.HookGroup, States: []config.HookState{config.HookMaster}}}}},
+		{Name: "c", Programs: []Program{{Hook: config.Hook{Command: []string{"/c"}, Type: config.HookInstance}}}},
 	}, nil)
-	wanted := func(kind Type, state State) []string {
+	wanted := func(kind config.HookType, state config.HookState) []string {
 		return names(l.programs(event{Change: Change{State: state}, kind: kind, entry: "a", group: "g"}))
 	}
-	assert.Equal(t, []string{"/any", "/master"}, wanted(Instance, Master))
-	assert.Equal(t, []string{"/any"}, wanted(Instance, Backup))
-	assert.Equal(t, []string{"/any", "/down"}, wanted(Instance, Stop))
-	assert.Equal(t, []string{"/group", "/group-b"}, wanted(Group, Master))
-	assert.Equal(t, []string{"/group"}, wanted(Group, Fault))
+	assert.Equal(t, []string{"/any", "/master"}, wanted(config.HookInstance, config.HookMaster))
+	assert.Equal(t, []string{"/any"}, wanted(config.HookInstance, config.HookBackup))
+	assert.Equal(t, []string{"/any", "/down"}, wanted(config.HookInstance, config.HookStop))
+	assert.Equal(t, []string{"/group", "/group-b"}, wanted(config.HookGroup, config.HookMaster))
+	assert.Equal(t, []string{"/group"}, wanted(config.HookGroup, config.HookFault))
 }
 
 // A program that a reload adds is told what it has missed, and nobody else is told anything.
@@ -136,9 +138,9 @@ func TestLedgerTellsLateComers(t *testing.T) {
 		a, b := Entry{Name: "a", Group: "g"}, Entry{Name: "b", Group: "g"}
 		for _, p := range programs {
 			kind, command, _ := strings.Cut(p, " ")
-			a.Programs = append(a.Programs, Program{Command: []string{command}, Type: Type(kind)})
+			a.Programs = append(a.Programs, Program{Hook: config.Hook{Command: []string{command}, Type: config.HookType(kind)}})
 			if kind == "GROUP" {
-				b.Programs = append(b.Programs, Program{Command: []string{command + "-b"}, Type: Group})
+				b.Programs = append(b.Programs, Program{Hook: config.Hook{Command: []string{command + "-b"}, Type: config.HookGroup}})
 			}
 		}
 		return []Entry{a, b}
@@ -162,38 +164,38 @@ func TestLedgerTellsLateComers(t *testing.T) {
 func TestDocument(t *testing.T) {
 	at := time.Date(2026, 11, 23, 1, 2, 3, 0, time.UTC)
 	e := event{
-		Change: Change{State: Master, Priority: 98, Reason: `the Active is "silent"`, Holder: netip.MustParseAddr("10.77.0.11"), Since: at},
-		kind:   Instance, told: "VI_1", entry: "apiserver", group: "edge", old: Backup,
+		Change: Change{State: config.HookMaster, Priority: 98, Reason: `the Active is "silent"`, Holder: netip.MustParseAddr("10.77.0.11"), Since: at},
+		kind:   config.HookInstance, told: "VI_1", entry: "apiserver", group: "edge", old: config.HookBackup,
 	}
 	assert.Equal(t, `{"apiVersion":"keepvip/v1","kind":"StateChange","type":"INSTANCE","name":"VI_1","vip":"apiserver","group":"edge","state":"MASTER",`+
 		`"oldState":"BACKUP","priority":98,"reason":"the Active is \"silent\"","holder":"10.77.0.11","since":"2026-11-23T01:02:03Z"}`+"\n", string(e.document()))
 	assert.Equal(t, `{"apiVersion":"keepvip/v1","kind":"StateChange","type":"INSTANCE","name":"a","vip":"a","state":"STOP","priority":0,"reason":""}`+"\n",
-		string(event{Change: Change{State: Stop}, kind: Instance, told: "a", entry: "a"}.document()))
+		string(event{Change: Change{State: config.HookStop}, kind: config.HookInstance, told: "a", entry: "a"}.document()))
 	e.Reason = strings.Repeat("\x01", 1<<20)
 	assert.Less(t, len(e.document()), 4096, "it fits into a pipe that nobody reads")
 }
 
 func TestLaneTheNewestWins(t *testing.T) {
-	of := func(s State, programs ...string) job {
+	of := func(s config.HookState, programs ...string) job {
 		j := job{event: event{Change: Change{State: s}}}
 		for _, p := range programs {
-			j.programs = append(j.programs, Program{Command: []string{p}})
+			j.programs = append(j.programs, Program{Hook: config.Hook{Command: []string{p}}})
 		}
 		return j
 	}
 	var l lane
 	put := func(j job) string { b, s := l.put(j); return fmt.Sprint(b, s) }
-	assert.Equal(t, "false false", put(of(Backup)), "nothing to run")
-	assert.Equal(t, "true false", put(of(Backup, "/a")))
-	assert.Equal(t, "false false", put(of(Master, "/a")))
-	assert.Equal(t, "false true", put(of(Backup, "/a")), "of what waits only the newest is run")
-	assert.Equal(t, "false true", put(of(Master, "/a", "/m")))
-	assert.False(t, l.join(of(Master, "/late")))
+	assert.Equal(t, "false false", put(of(config.HookBackup)), "nothing to run")
+	assert.Equal(t, "true false", put(of(config.HookBackup, "/a")))
+	assert.Equal(t, "false false", put(of(config.HookMaster, "/a")))
+	assert.Equal(t, "false true", put(of(config.HookBackup, "/a")), "of what waits only the newest is run")
+	assert.Equal(t, "false true", put(of(config.HookMaster, "/a", "/m")))
+	assert.False(t, l.join(of(config.HookMaster, "/late")))
 	next, more := l.done()
-	assert.Equal(t, []any{true, Master, []string{"/a", "/m", "/late"}}, []any{more, next.State, names(next.programs)})
-	assert.Equal(t, "false false", put(of(Backup, "/a")))
-	assert.Equal(t, "false true", put(of(Fault)), "the state that nothing is run for is newer, too")
+	assert.Equal(t, []any{true, config.HookMaster, []string{"/a", "/m", "/late"}}, []any{more, next.State, names(next.programs)})
+	assert.Equal(t, "false false", put(of(config.HookBackup, "/a")))
+	assert.Equal(t, "false true", put(of(config.HookFault)), "the state that nothing is run for is newer, too")
 	_, more = l.done()
 	assert.False(t, more)
-	assert.True(t, l.join(of(Fault, "/late")))
+	assert.True(t, l.join(of(config.HookFault, "/late")))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/program"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // Result is how a run has ended, in a word.
@@ -48,15 +49,15 @@ type Status struct {
 
 // ProgramStatus is one program that has run.
 type ProgramStatus struct {
-	VIP     string    `json:"vip"`
-	Command []string  `json:"command"`
-	Runs    uint64    `json:"runs"`
-	Failed  uint64    `json:"failed"`
-	State   State     `json:"state"`  // that it was told last
-	Result  Result    `json:"result"` // of that run
-	Reason  string    `json:"reason"`
-	Output  string    `json:"output,omitempty"` // the first line that it printed, if it failed
-	At      time.Time `json:"at"`               // when it ended
+	VIP     string           `json:"vip"`
+	Command []string         `json:"command"`
+	Runs    uint64           `json:"runs"`
+	Failed  uint64           `json:"failed"`
+	State   config.HookState `json:"state"`  // that it was told last
+	Result  Result           `json:"result"` // of that run
+	Reason  string           `json:"reason"`
+	Output  string           `json:"output,omitempty"` // the first line that it printed, if it failed
+	At      time.Time        `json:"at"`               // when it ended
 }
 
 // results is what has become of runs: the newest of each program, and counts for each entry. The lock of Hooks guards it.

@@ -15,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // bench is Hooks with one entry, "a", and a directory that its programs may write.
@@ -93,7 +95,7 @@ func newBench(t *testing.T) *bench {
 }
 
 // program is a hook of a shell script, whose first argument is the directory.
-func (b *bench) program(script string, states ...State) Program {
+func (b *bench) program(script string, states ...config.HookState) Program {
 	b.t.Helper()
 	syscall.ForkLock.RLock() // a child of another test would have the file open, too, and nobody runs one that somebody may write
 	defer syscall.ForkLock.RUnlock()
@@ -103,7 +105,7 @@ func (b *bench) program(script string, states ...State) Program {
 	require.NoError(b.t, err)
 	require.NoError(b.t, file.Chmod(0o755))
 	require.NoError(b.t, file.Close())
-	p := Program{Command: []string{file.Name()}, Type: Instance, States: states, Arguments: true, Timeout: 20 * time.Second}
+	p := Program{Hook: config.Hook{Command: []string{file.Name()}, Type: config.HookInstance, States: states, Arguments: true, Timeout: 20 * time.Second}}
 	p.UID, p.GID = uint32(os.Getuid()), uint32(os.Getgid())
 	if p.UID == 0 {
 		p.UID, p.GID = 65534, 65534
@@ -113,7 +115,7 @@ func (b *bench) program(script string, states ...State) Program {
 
 func (b *bench) use(programs ...Program) { b.Use([]Entry{{Name: "a", Programs: programs}}, nil) }
 
-func (b *bench) report(states ...State) {
+func (b *bench) report(states ...config.HookState) {
 	for _, s := range states {
 		b.Report("a", Change{State: s, Priority: 100, Reason: "because", Since: time.Now()})
 	}
@@ -150,22 +152,22 @@ func TestHookIsToldLikeByKeepalived(t *testing.T) {
 	p.Command = append(p.Command, "own argument; $HOME")
 	t.Setenv("KEEPVIP_SECRET", "x")
 	b.use(p)
-	b.report(Backup)
+	b.report(config.HookBackup)
 	s := b.newest(1)
 	b.Close()
 	assert.Equal(t, "5 own argument; $HOME INSTANCE a BACKUP 100\n", b.file("args"))
 	assert.Contains(t, b.file("input"), `"type":"INSTANCE","name":"a","vip":"a","state":"BACKUP","priority":100,"reason":"because","since":"2`)
-	assert.Equal(t, []any{OK, Backup, "exit status 0", uint64(0)}, []any{s.Result, s.State, s.Reason, s.Failed})
+	assert.Equal(t, []any{OK, config.HookBackup, "exit status 0", uint64(0)}, []any{s.Result, s.State, s.Reason, s.Failed})
 	assert.Equal(t, map[string]map[Result]uint64{"a": {OK: 1}}, b.Counts())
 	assert.Empty(t, b.log.String())
 }
 
 func TestHookOfOneStateHasOnlyItsOwnArguments(t *testing.T) {
 	b := newBench(t)
-	p := b.program(`echo "$# $*" >> args`, Master)
+	p := b.program(`echo "$# $*" >> args`, config.HookMaster)
 	p.Arguments, p.Command = false, append(p.Command, "start")
 	b.use(p)
-	b.report(Backup, Master)
+	b.report(config.HookBackup, config.HookMaster)
 	b.newest(1)
 	b.Close()
 	assert.Equal(t, "1 start\n", b.file("args"))
@@ -196,7 +198,7 @@ func TestHookThatMisbehaves(t *testing.T) {
 			p := b.program(tt.script)
 			p.Timeout = time.Second
 			b.use(p)
-			b.report(Master)
+			b.report(config.HookMaster)
 			if tt.want == TimedOut {
 				require.Eventually(t, func() bool { return b.file("pids") != "" }, patience, time.Millisecond)
 				assert.Nil(t, b.Status(), "nobody has waited for it")
@@ -222,7 +224,7 @@ func TestHookThatCannotRun(t *testing.T) {
 	p := b.program("")
 	require.NoError(t, os.Remove(p.Command[0]))
 	b.use(p)
-	b.report(Master)
+	b.report(config.HookMaster)
 	s := b.newest(1)
 	b.Close()
 	assert.Equal(t, []any{NotStarted, "not started: " + p.Command[0] + ": no such file or directory"}, []any{s.Result, s.Reason})
@@ -232,12 +234,12 @@ func TestHookThatCannotRun(t *testing.T) {
 func TestHookTheNewestStateWins(t *testing.T) {
 	b := newBench(t)
 	b.use(b.program(`echo "begin $3" >> log; while [ ! -e go ]; do sleep 0.01; done; echo "end $3" >> log`))
-	b.report(Backup)
+	b.report(config.HookBackup)
 	require.Eventually(t, func() bool { return b.file("log") != "" }, patience, time.Millisecond)
 	for range 10_000 {
-		b.report(Master, Backup)
+		b.report(config.HookMaster, config.HookBackup)
 	}
-	b.report(Master) // the program waits for what comes only now: none of these changes has waited for it
+	b.report(config.HookMaster) // the program waits for what comes only now: none of these changes has waited for it
 	require.NoError(t, os.WriteFile(filepath.Join(b.dir, "go"), nil, 0o644))
 	b.newest(2)
 	b.Close()
@@ -248,8 +250,8 @@ func TestHookTheNewestStateWins(t *testing.T) {
 // The programs of the next state wait for those of the one before: a start must not overtake a stop.
 func TestHookStatesDoNotOvertakeEachOther(t *testing.T) {
 	b := newBench(t)
-	b.use(b.program("sleep 0.3; echo started >> log", Master), b.program("echo stopped >> log", Backup))
-	b.report(Master, Backup)
+	b.use(b.program("sleep 0.3; echo started >> log", config.HookMaster), b.program("echo stopped >> log", config.HookBackup))
+	b.report(config.HookMaster, config.HookBackup)
 	require.Eventually(t, func() bool { return strings.Count(b.file("log"), "\n") == 2 }, patience, time.Millisecond)
 	b.Close()
 	assert.Equal(t, "started\nstopped\n", b.file("log"))
@@ -270,10 +272,10 @@ func TestHookAtTheEnd(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			b := newBench(t)
-			b.use(b.program("echo >> master; "+tt.master, Master), b.program(tt.stop, Stop))
-			b.report(Master)
+			b.use(b.program("echo >> master; "+tt.master, config.HookMaster), b.program(tt.stop, config.HookStop))
+			b.report(config.HookMaster)
 			require.Eventually(t, func() bool { return b.file("master") != "" }, patience, time.Millisecond)
-			b.report(Stop)
+			b.report(config.HookStop)
 			closed := b.closes()
 			for _, d := range tt.comes {
 				if d == lastTime {
@@ -283,7 +285,7 @@ func TestHookAtTheEnd(t *testing.T) {
 			}
 			closed()
 			assert.Equal(t, tt.want, b.file("log"))
-			b.report(Master)
+			b.report(config.HookMaster)
 			assert.Empty(t, b.lanes["INSTANCEa"].next, "nobody is told anything any more")
 		})
 	}
@@ -306,17 +308,17 @@ func (b *bench) closes() (closed func()) {
 // Other entries' programs hang in every slot: what is to be run at the end comes to run nevertheless.
 func TestHookAtTheEndBehindThoseOfOthers(t *testing.T) {
 	b := newBench(t)
-	hangs, stop := b.program("sleep 3600", Master), b.program("echo stopped >> log", Stop)
+	hangs, stop := b.program("sleep 3600", config.HookMaster), b.program("echo stopped >> log", config.HookStop)
 	all := []Entry{{Name: "z", Programs: []Program{stop}}}
 	for i := range mostRuns {
 		all = append(all, Entry{Name: "e" + strconv.Itoa(i), Programs: []Program{hangs}})
 	}
 	b.Use(all, nil)
 	for _, e := range all[1:] {
-		b.Report(e.Name, Change{State: Master})
+		b.Report(e.Name, Change{State: config.HookMaster})
 	}
 	require.Eventually(t, func() bool { return len(b.slots) == mostRuns }, patience, time.Millisecond)
-	b.Report("z", Change{State: Stop})
+	b.Report("z", Change{State: config.HookStop})
 	closed := b.closes()
 	b.comes(yieldTime)
 	closed()
@@ -333,7 +335,7 @@ func TestHooksOfManyEntries(t *testing.T) {
 	}
 	b.Use(entries, nil)
 	for _, e := range entries {
-		b.Report(e.Name, Change{State: Master})
+		b.Report(e.Name, Change{State: config.HookMaster})
 	}
 	require.Eventually(t, func() bool { return strings.Count(b.file("count"), "\n") == 60 }, 20*time.Second, 10*time.Millisecond)
 	b.Close()
@@ -347,12 +349,12 @@ func TestHooksOfManyEntries(t *testing.T) {
 func TestHookThatAReloadAdds(t *testing.T) {
 	b := newBench(t)
 	b.use()
-	b.report(Master)
+	b.report(config.HookMaster)
 	p := b.program(`echo "$3" >> log`)
 	b.use(p)
 	b.newest(1)
 	b.use(p)
-	b.report(Backup)
+	b.report(config.HookBackup)
 	b.newest(2)
 	b.use()
 	assert.Nil(t, b.Status(), "what is configured no more is shown no more")
@@ -364,14 +366,14 @@ func TestHookThatAReloadAdds(t *testing.T) {
 func TestHookOfAGroup(t *testing.T) {
 	b := newBench(t)
 	p := b.program(`echo "$*" >> log`)
-	p.Type = Group
+	p.Type = config.HookGroup
 	b.Use([]Entry{{Name: "a", Group: "g", GroupTold: "VG_1", Programs: []Program{p}}, {Name: "b", Group: "g"}}, nil)
 	for _, name := range []string{"a", "b"} {
-		b.Report(name, Change{State: Master, Priority: 100})
+		b.Report(name, Change{State: config.HookMaster, Priority: 100})
 	}
 	s := b.newest(1)
 	assert.Equal(t, []any{"a", OK}, []any{s.VIP, s.Result})
-	b.Report("b", Change{State: Fault})
+	b.Report("b", Change{State: config.HookFault})
 	b.newest(2)
 	b.Close()
 	assert.Equal(t, "GROUP VG_1 MASTER 0\nGROUP VG_1 FAULT 0\n", b.file("log"))

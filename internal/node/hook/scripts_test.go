@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // inside tells a child of this test that it has a file system of its own.
@@ -80,17 +82,17 @@ func scripts(t *testing.T) {
 	calls := ownFiles(t)
 	b := newBench(t)
 	each := func(name string) Program {
-		return Program{Command: []string{"/run/" + name}, Type: Instance, Arguments: true, Timeout: 20 * time.Second}
+		return Program{Hook: config.Hook{Command: []string{"/run/" + name}, Type: config.HookInstance, Arguments: true, Timeout: 20 * time.Second}}
 	}
-	in := func(s State, command ...string) Program {
-		return Program{Command: command, Type: Instance, States: []State{s}, Timeout: 20 * time.Second}
+	in := func(s config.HookState, command ...string) Program {
+		return Program{Hook: config.Hook{Command: command, Type: config.HookInstance, States: []config.HookState{s}, Timeout: 20 * time.Second}}
 	}
 	b.Use([]Entry{{Name: "apiserver", Told: "VI_1", Programs: []Program{
 		each("service.sh"), each("state.sh"), each("log.sh"),
-		in(Master, "/run/mail.sh", "master"), in(Backup, "/run/mail.sh", "backup"), in(Fault, "/run/mail.sh", "fault"),
-		in(Master, "/run/route.sh", "add"), in(Backup, "/run/route.sh", "del"), in(Stop, "/run/route.sh", "del"),
+		in(config.HookMaster, "/run/mail.sh", "master"), in(config.HookBackup, "/run/mail.sh", "backup"), in(config.HookFault, "/run/mail.sh", "fault"),
+		in(config.HookMaster, "/run/route.sh", "add"), in(config.HookBackup, "/run/route.sh", "del"), in(config.HookStop, "/run/route.sh", "del"),
 	}}}, nil)
-	tell := func(s State, runs uint64) []string {
+	tell := func(s config.HookState, runs uint64) []string {
 		before := b.Counts()["apiserver"][OK]
 		b.Report("apiserver", Change{State: s, Priority: 101, Since: time.Now()})
 		require.Eventually(t, func() bool { return b.Counts()["apiserver"][OK] == before+runs }, 15*time.Second, time.Millisecond, "%s: %v\n%s", s, b.Counts(), b.log)
@@ -103,20 +105,20 @@ func scripts(t *testing.T) {
 		"systemctl <start> <haproxy>", "logger <-t> <keepalived-notify> <-p> <daemon.notice> <INSTANCE VI_1 (101): to master>",
 		"mail <-s> <cp-1 to be master: vip floating> <root@localhost>", "  vrrp transition, cp-1 changed to be master",
 		"ip <route> <replace> <192.0.2.0/24> <via> <10.77.0.1> <src> <10.77.0.100>", "ip <rule> <add> <from> <10.77.0.100> <lookup> <100>",
-	}, tell(Master, 5))
+	}, tell(config.HookMaster, 5))
 	assert.ElementsMatch(t, []string{
 		"systemctl <stop> <haproxy>", "logger <-t> <keepalived-notify> <-p> <daemon.notice> <INSTANCE VI_1 (101): to backup>",
 		"mail <-s> <cp-1 to be backup: vip floating> <root@localhost>", "  vrrp transition, cp-1 changed to be backup",
 		"ip <route> <del> <192.0.2.0/24>", "ip <rule> <del> <from> <10.77.0.100> <lookup> <100>",
-	}, tell(Backup, 5))
+	}, tell(config.HookBackup, 5))
 	assert.ElementsMatch(t, []string{
 		"systemctl <stop> <haproxy>", "logger <-t> <keepalived-notify> <-p> <daemon.warning> <INSTANCE VI_1 (101): to fault>",
 		"mail <-s> <cp-1 to be fault: vip floating> <root@localhost>", "  vrrp transition, cp-1 changed to be fault",
-	}, tell(Fault, 4))
+	}, tell(config.HookFault, 4))
 	assert.ElementsMatch(t, []string{
 		"systemctl <stop> <haproxy>", "logger <-t> <keepalived-notify> <-p> <daemon.err> <INSTANCE VI_1: unknown state STOP>",
 		"ip <route> <del> <192.0.2.0/24>", "ip <rule> <del> <from> <10.77.0.100> <lookup> <100>",
-	}, tell(Stop, 4))
+	}, tell(config.HookStop, 4))
 	b.Close()
 	assert.Empty(t, b.log.String())
 }
