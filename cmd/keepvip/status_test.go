@@ -12,8 +12,8 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
-	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/check/health"
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/node/daemon"
 	"github.com/keepvip/keepvip/internal/node/door"
 	"github.com/keepvip/keepvip/internal/node/hook"
