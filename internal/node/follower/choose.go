@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/members/slots"
 	"github.com/keepvip/keepvip/members/subscription"
 )
@@ -43,7 +44,7 @@ func own(virtual []netip.Addr, addresses ...netip.Addr) (out []netip.Addr) {
 
 // use gives the member connections at those of its addresses of which a probe says nothing against it. other is its
 // address of the other family.
-func (s *Share) use(e Entry, p port, other netip.Addr, good func(netip.AddrPort) bool, otherwise string) {
+func (s *Share) use(e Entry, p config.SpreadPort, other netip.Addr, good func(netip.AddrPort) bool, otherwise string) {
 	s.Why = "it has no address of the virtual address's family; link-local addresses do not count"
 	for _, a := range own(e.Addresses, s.Address, other) {
 		if s.Why = otherwise; good(netip.AddrPortFrom(a, p.Target)) {
@@ -57,7 +58,7 @@ func (s *Share) use(e Entry, p port, other netip.Addr, good func(netip.AddrPort)
 
 // choose says which members get connections to a port. What members say decides; a probe that has failed keeps one from getting any. While no
 // member says anything those get connections that a probe has reached: those known last, and those in known.
-func (e Entry) choose(p port, all []subscription.State, told bool, known []netip.Addr, probe func(netip.AddrPort) verdict) (out []Share) {
+func (e Entry) choose(p config.SpreadPort, all []subscription.State, told bool, known []netip.Addr, probe func(netip.AddrPort) verdict) (out []Share) {
 	reachedOnly := func(at netip.AddrPort) bool { return probe(at) == reached }
 	notFailed := func(at netip.AddrPort) bool { return probe(at) != failed }
 	const unreached, alone = "it is not reached from here", "no member says anything, and it is not reached from here"
@@ -68,11 +69,11 @@ func (e Entry) choose(p port, all []subscription.State, told bool, known []netip
 			c.Why = "its weight is 0"
 		case !told:
 			c.use(e, p, s.Other, reachedOnly, alone)
-		case s.Silent && s.On(p.Protocol, p.Port) == slots.Dead:
+		case s.Silent && s.On(p.Protocol.Number(), p.Port) == slots.Dead:
 			c.Why = "its host is dead"
 		case s.Silent:
 			c.Why = "its keepvip is silent"
-		case s.On(p.Protocol, p.Port) != slots.Fit:
+		case s.On(p.Protocol.Number(), p.Port) != slots.Fit:
 			c.Why = "it is not fit for new connections"
 		default:
 			c.use(e, p, s.Other, notFailed, unreached)

@@ -29,28 +29,19 @@ func (f Following) same(o Following) bool {
 // Entry is one virtual address, or several that move together.
 type Entry struct {
 	Name      string
-	Addresses []netip.Addr // the first one names it to members
-	Ports     []port
-	Members   []netip.Addr // own addresses of members, as far as they are configured: they are asked
+	Addresses []netip.Addr        // the first one names it to members
+	Ports     []config.SpreadPort // without their checks, of which the members tell the outcome
+	Members   []netip.Addr        // own addresses of members, as far as they are configured: they are asked
 	// Servers are those of them that may get connections of this entry while no member says anything.
 	Servers []netip.Addr
 }
 
 // firstTCP is the index of the first port of TCP, less than 0 if there is none.
 func (e Entry) firstTCP() int {
-	return slices.IndexFunc(e.Ports, func(p port) bool { return p.Protocol == tcp })
+	return slices.IndexFunc(e.Ports, isTCP)
 }
 
-// port is one that is spread.
-type port struct {
-	Protocol     uint8 // of IP
-	Port, Target uint16
-}
-
-const (
-	tcp = 6
-	udp = 17
-)
+func isTCP(p config.SpreadPort) bool { return p.Protocol != config.ProtocolUDP }
 
 // New looks for what is followed.
 func New(c *config.Config) (Following, error) {
@@ -65,7 +56,8 @@ func New(c *config.Config) (Following, error) {
 			e.Addresses = append(e.Addresses, a.Addr())
 		}
 		for _, p := range v.SpreadPorts() {
-			e.Ports = append(e.Ports, port{Protocol: p.Protocol.Number(), Port: p.Port, Target: p.Target})
+			p.Check = ""
+			e.Ports = append(e.Ports, p)
 		}
 		if len(e.Ports) > 0 {
 			out.Entries = append(out.Entries, e)

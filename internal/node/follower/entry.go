@@ -60,7 +60,7 @@ func (e *entry) services() (out []netip.AddrPort) {
 	add := func(addresses ...netip.Addr) {
 		for _, a := range own(e.Addresses, addresses...) {
 			for _, p := range e.Ports {
-				if to := netip.AddrPortFrom(a, p.Target); p.Protocol == tcp && !slices.Contains(out, to) {
+				if to := netip.AddrPortFrom(a, p.Target); isTCP(p) && !slices.Contains(out, to) {
 					out = append(out, to)
 				}
 			}
@@ -95,7 +95,7 @@ func (e *entry) step(now time.Time, probe func(netip.AddrPort) verdict) {
 		list := e.choose(p, e.states, e.told, e.others(), probe)
 		e.shares = append(e.shares, list)
 		for _, a := range e.Addresses {
-			targets = append(targets, intercept.Target{Address: a, Protocol: p.Protocol, Port: p.Port, Backends: backends(list, a, p.Target)})
+			targets = append(targets, intercept.Target{Address: a, Protocol: p.Protocol.Number(), Port: p.Port, Backends: backends(list, a, p.Target)})
 		}
 	}
 	if !e.waits(now) {

@@ -101,7 +101,7 @@ func (m *members) tell() {
 	for i, c := range m.expects {
 		s := subscription.Sighting{Heard: time.Now(), Member: subscription.Member{
 			Address: ownOf(i + 1), Node: "cp-" + string(rune('1'+i)), Self: i == 0, Weight: 1, Lifetime: 350 * time.Millisecond,
-			Ports: []subscription.Port{{Protocol: tcp, Port: 6443, Condition: c}},
+			Ports: []subscription.Port{{Protocol: 6, Port: 6443, Condition: c}},
 		}}
 		if m.other {
 			s.Other = other(i + 1)
@@ -274,7 +274,7 @@ type bench struct {
 }
 
 func entryOf() Entry {
-	return Entry{Name: "apiserver", Addresses: []netip.Addr{vip}, Ports: []port{{Protocol: tcp, Port: 6443, Target: 6443}}}
+	return Entry{Name: "apiserver", Addresses: []netip.Addr{vip}, Ports: []config.SpreadPort{{Protocol: config.ProtocolTCP, Port: 6443, Target: 6443}}}
 }
 
 func followingOf(dir, listen string, entries ...Entry) Following {
@@ -672,7 +672,7 @@ func TestChooseSendsNothingToLinkLocalAddresses(t *testing.T) {
 	e := entryOf()
 	e.Addresses = []netip.Addr{netip.MustParseAddr("fd77::100")}
 	p := e.Ports[0]
-	on := []subscription.Port{{Protocol: p.Protocol, Port: p.Port, Condition: slots.Fit}}
+	on := []subscription.Port{{Protocol: p.Protocol.Number(), Port: p.Port, Condition: slots.Fit}}
 	all := []subscription.State{
 		{Address: netip.MustParseAddr("fd77::11"), Weight: 1, Ports: on},
 		{Address: netip.MustParseAddr("fe80::12"), Weight: 1, Ports: on},

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/members/slots"
 )
 
@@ -58,7 +59,7 @@ func (e *entry) withoutNew() (out []netip.Addr) {
 		return nil
 	}
 	for _, s := range e.states {
-		keeps := func(p port) bool { return s.On(p.Protocol, p.Port) == slots.Keeps }
+		keeps := func(p config.SpreadPort) bool { return s.On(p.Protocol.Number(), p.Port) == slots.Keeps }
 		if !s.Silent && slices.ContainsFunc(e.Ports, keeps) {
 			out = append(out, s.Address)
 		}

@@ -89,10 +89,7 @@ func (e *entry) status(now time.Time) EntryStatus {
 		out.Refused[string(reason)] = n
 	}
 	for i, p := range e.Ports {
-		port := PortStatus{Protocol: "tcp", Port: p.Port, Target: p.Target, Wire: true, Members: []Share{}}
-		if p.Protocol == udp {
-			port.Protocol = "udp"
-		}
+		port := PortStatus{Protocol: string(p.Protocol), Port: p.Port, Target: p.Target, Wire: true, Members: []Share{}}
 		if i < len(e.shares) {
 			port.Members = append(port.Members, e.shares[i]...)
 			port.Wire = !slices.ContainsFunc(port.Members, func(s Share) bool { return s.Used })
