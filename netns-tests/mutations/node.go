@@ -24,7 +24,7 @@ func node() []Mutation {
 	return false, skipped`,
 		},
 		{
-			Name: "a follower sends connections to a member that is not fit", File: "internal/node/follower/choose.go", Test: "TestFollowerSendsConnectionsToFitMembers", Old: `case s.On(p.Protocol, p.Port) != slots.Fit:`, New: `case s.On(p.Protocol, p.Port) == slots.Dead:`,
+			Name: "a follower sends connections to a member that is not fit", File: "internal/node/follower/choose.go", Test: "TestFollowerSendsConnectionsToFitMembers", Old: `case s.On(p.Protocol.Number(), p.Port) != slots.Fit:`, New: `case s.On(p.Protocol.Number(), p.Port) == slots.Dead:`,
 		},
 		{
 			Name: "the file is worth more than flags", File: "internal/config/load.go", Test: "TestLoadPrecedence",

@@ -15,7 +15,9 @@ import (
 )
 
 const (
-	// renewEvery is well within the time for which the kernel goes on alone.
+	// lifetime is how long the kernel goes on alone. After that connections go to the virtual address on the wire.
+	lifetime = 6 * time.Second
+	// renewEvery is well within it.
 	renewEvery = 1500 * time.Millisecond
 	// retryAfter is how long is waited after the kernel has refused something, and endTries how often ending connections is tried.
 	retryAfter = time.Second
@@ -206,12 +208,12 @@ func (e *entry) carryOut(targets []intercept.Target, same bool) error {
 		e.plane = plane
 	}
 	if same {
-		return e.plane.Renew()
+		return e.plane.Renew(lifetime)
 	}
-	if err := e.plane.Apply(targets); err != nil {
+	if err := e.plane.Apply(intercept.Config{Targets: targets, Lifetime: lifetime}); err != nil {
 		return err
 	}
-	return e.plane.Renew()
+	return e.plane.Renew(lifetime)
 }
 
 // end ends connections to members whose hosts have died since.
@@ -231,8 +233,8 @@ func (e *entry) end(now time.Time) {
 		e.endAgain = now.Add(retryAfter)
 		return
 	}
-	sockets, err := e.plane.Destroy(news...)
-	e.ended += sockets
+	ended, err := e.plane.Destroy(news...)
+	e.ended += ended.Sockets
 	if e.endFailed++; err != nil && e.endFailed < endTries {
 		e.endAgain = now.Add(retryAfter)
 		return
@@ -242,7 +244,7 @@ func (e *entry) end(now time.Time) {
 		e.log.Warn("connections to a member whose host is dead may go on until they time out", "member", news, "error", err)
 		return
 	}
-	e.log.Info("the host of a member is dead: connections to it are ended", "member", news, "connections", n+sockets)
+	e.log.Info("the host of a member is dead: connections to it are ended", "member", news, "connections", n+ended.Sockets)
 }
 
 // note logs when members begin and cease to say who they are.

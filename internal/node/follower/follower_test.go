@@ -23,6 +23,7 @@ import (
 	"github.com/keepvip/keepvip/internal/base/bubble"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/intercept"
+	"github.com/keepvip/keepvip/internal/kernel/localconn"
 	"github.com/keepvip/keepvip/internal/serve/localproxy"
 	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/members/slots"
@@ -167,32 +168,32 @@ func (k *kernel) Cleanup(keep ...string) ([]string, error) {
 	return nil, nil
 }
 
-func (k *kernel) Apply(t []intercept.Target) error {
+func (k *kernel) Apply(c intercept.Config) error {
 	k.Lock()
 	defer k.Unlock()
 	if k.fails == nil {
-		k.targets = t
+		k.targets = c.Targets
 		k.applied++
 	}
 	return k.fails
 }
 
-func (k *kernel) Renew() error {
+func (k *kernel) Renew(time.Duration) error {
 	k.Lock()
 	defer k.Unlock()
 	k.renewed = time.Now()
 	return k.fails
 }
 
-func (k *kernel) Destroy(dead ...netip.Addr) (int, error) {
+func (k *kernel) Destroy(dead ...netip.Addr) (localconn.Ended, error) {
 	k.Lock()
 	defer k.Unlock()
 	k.tries++
 	if k.destroys != nil {
-		return 0, k.destroys
+		return localconn.Ended{}, k.destroys
 	}
 	k.dead = append(k.dead, dead...)
-	return 1, nil
+	return localconn.Ended{Sockets: 1}, nil
 }
 
 func (k *kernel) Connections() (map[netip.Addr]int, error) {

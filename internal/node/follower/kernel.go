@@ -6,16 +6,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"time"
 
 	"github.com/keepvip/keepvip/internal/kernel/intercept"
 	"github.com/keepvip/keepvip/internal/kernel/link"
 	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 	"github.com/keepvip/keepvip/internal/serve/localproxy"
 )
-
-// lifetime is how long the kernel goes on alone. After that connections go to the virtual address on the wire.
-const lifetime = 6 * time.Second
 
 // Kernel is the host by its kernel. Watch tells of what others do to its tables; nil: nobody does.
 type Kernel struct {
@@ -27,9 +23,9 @@ type Kernel struct {
 func (k Kernel) Open(name string) (plane, error) {
 	t, err := intercept.Open(name, k.Watch)
 	if err != nil {
-		return nil, err
+		return nil, err // no nil pointer in an interface
 	}
-	return table{t}, nil
+	return t, nil
 }
 
 // Cleanup implements Host.
@@ -46,23 +42,6 @@ func (k Kernel) Listen(at string, fallback []netip.AddrPort) (localproxy.Listene
 		return nil, errors.Join(fmt.Errorf("%s: %w", at, err), out.owners.Close())
 	}
 	return out, nil
-}
-
-// table is a Plane by nftables.
-type table struct{ *intercept.Table }
-
-// Apply implements Plane.
-func (t table) Apply(all []intercept.Target) error {
-	return t.Table.Apply(intercept.Config{Targets: all, Lifetime: lifetime})
-}
-
-// Renew implements Plane.
-func (t table) Renew() error { return t.Table.Renew(lifetime) }
-
-// Destroy implements Plane.
-func (t table) Destroy(dead ...netip.Addr) (int, error) {
-	ended, err := t.Table.Destroy(dead...)
-	return ended.Sockets, err
 }
 
 // listener is a Proxy that knows the users of this host.

@@ -2,8 +2,10 @@ package follower
 
 import (
 	"net/netip"
+	"time"
 
 	"github.com/keepvip/keepvip/internal/kernel/intercept"
+	"github.com/keepvip/keepvip/internal/kernel/localconn"
 	"github.com/keepvip/keepvip/internal/serve/localproxy"
 )
 
@@ -17,14 +19,14 @@ type Host interface {
 	Cleanup(keep ...string) ([]string, error)
 }
 
-// plane is what the kernel does for one entry.
+// plane is what the kernel does for one entry. [intercept.Table] is one.
 type plane interface {
-	// Apply makes it so in one step; connections that go on are not touched. The same again changes nothing. It lasts for a while; see Renew.
-	Apply([]intercept.Target) error
-	// Renew has it last for the same while from now.
-	Renew() error
-	// Destroy ends connections of this host to backends that are dead, and returns how many sockets that were.
-	Destroy(dead ...netip.Addr) (int, error)
+	// Apply makes it so in one step; connections that go on are not touched. The same again changes nothing.
+	Apply(intercept.Config) error
+	// Renew has it last for that long from now.
+	Renew(lifetime time.Duration) error
+	// Destroy ends connections of this host to backends that are dead, and returns how many those were.
+	Destroy(dead ...netip.Addr) (localconn.Ended, error)
 	// Forget has the kernel forget connections that these have reset: it would give the next one from the same port to them, too.
 	Forget(gone ...netip.AddrPort) error
 	// Connections counts those of this host, by the backend's address.
