@@ -21,10 +21,10 @@ func (b *builder) backends(v config.VIP) []*spread.Backend {
 		all.note(i, !asked)
 		if asked {
 			log := b.log.With("vip", v.Name, "backend", server.Addresses[0])
-			one.Watch = func(ctx context.Context, report func(spread.Health)) {
+			one.Watch = func(ctx context.Context, report func(health.Verdict)) {
 				c, err := checkerOf(v, h, nil, b.probings, log)
 				if err != nil {
-					report(spread.Health{Why: err.Error()})
+					report(health.Verdict{State: health.Unhealthy, Reason: err.Error()})
 					return
 				}
 				c.Alone(all.alone(i))
@@ -32,7 +32,7 @@ func (b *builder) backends(v config.VIP) []*spread.Backend {
 				c.Run(ctx, func(verdict health.Verdict) {
 					all.note(i, verdict.State == health.Healthy)
 					if verdict.State != health.Unknown {
-						report(healthOf(verdict))
+						report(verdict)
 					}
 				})
 			}
@@ -40,10 +40,6 @@ func (b *builder) backends(v config.VIP) []*spread.Backend {
 		out = append(out, one)
 	}
 	return out
-}
-
-func healthOf(v health.Verdict) spread.Health {
-	return spread.Health{Good: v.State == health.Healthy, Why: v.Reason}
 }
 
 // anyBackend takes a look at backends until one is good: at the one that was good last, and at all others, too, when that one has had half of the

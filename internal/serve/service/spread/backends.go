@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/check/health"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/spreadtables"
 	"github.com/keepvip/keepvip/internal/serve/instance"
@@ -22,22 +23,15 @@ type Backend struct {
 	ID string // of all that is configured of it, and of what it is asked
 	// Watch asks it for its health until ctx ends, and reports what is found, and each change of it. Nil: it is always
 	// good.
-	Watch func(ctx context.Context, report func(Health))
+	Watch func(ctx context.Context, report func(health.Verdict))
 
 	// What follows belongs to the service's goroutine.
-	health  Health
-	known   bool // it was asked once
+	verdict health.Verdict // unknown: it was not asked yet
 	cancel  context.CancelFunc
 	asking  bool
 	askNext time.Time // when its host is asked again
 	missed  int       // questions in a row that its host left without an answer
 	dead    bool      // until it is healthy, or answers
-}
-
-// Health is what was found out about a backend.
-type Health struct {
-	Good bool
-	Why  string // it is not
 }
 
 // backends are the servers of a configuration, and what can be expected of each. It belongs to the service's goroutine; each backend that is checked has
@@ -62,7 +56,7 @@ func (s *backends) configure(list []*Backend) {
 		}
 		s.watch(b)
 		if i := slices.IndexFunc(before, b.same); i >= 0 && b.Watch != nil {
-			b.known, b.health, b.dead = before[i].known, before[i].health, before[i].dead
+			b.verdict, b.dead = before[i].verdict, before[i].dead
 		}
 		s.all = append(s.all, b)
 	}
@@ -75,18 +69,23 @@ func (s *backends) watch(b *Backend) {
 	var ctx context.Context
 	ctx, b.cancel = context.WithCancel(s.jobs.ctx)
 	if b.Watch == nil {
-		b.known, b.health.Good = true, true
+		b.verdict.State = health.Healthy
 		return
 	}
 	s.jobs.Go(func() {
-		b.Watch(ctx, func(h Health) { send(ctx, s.reports, func(time.Time) { b.judged(h) }) })
+		b.Watch(ctx, func(is health.Verdict) { send(ctx, s.reports, func(time.Time) { b.judged(is) }) })
 	})
 }
 
-// judged takes in the health of a backend.
-func (b *Backend) judged(h Health) {
-	b.known, b.health = true, h
-	if h.Good {
+// known tells whether the backend was asked once.
+func (b *Backend) known() bool { return b.verdict.State != health.Unknown }
+
+func (b *Backend) good() bool { return b.verdict.State == health.Healthy }
+
+// judged takes in what was found out about a backend.
+func (b *Backend) judged(is health.Verdict) {
+	b.verdict = is
+	if b.good() {
 		b.missed, b.dead = 0, false
 	}
 }
@@ -99,7 +98,7 @@ func (b *Backend) answered(now time.Time, err error) {
 		b.missed, b.dead, b.askNext = 0, false, now.Add(askLater)
 	case errors.Is(err, ErrSilent):
 		b.missed++
-		b.dead = b.dead || b.missed >= unanswered && !b.health.Good
+		b.dead = b.dead || b.missed >= unanswered && !b.good()
 	}
 }
 
@@ -107,7 +106,7 @@ func (b *Backend) answered(now time.Time, err error) {
 func (s *backends) reach(now time.Time, p instance.Place, ports []config.SpreadPort) {
 	for _, b := range s.all {
 		port := b.target(ports)
-		if !b.known || b.health.Good || b.asking || b.dead || port == 0 || now.Before(b.askNext) {
+		if !b.known() || b.good() || b.asking || b.dead || port == 0 || now.Before(b.askNext) {
 			continue
 		}
 		b.asking, b.askNext = true, now.Add(reachLimit) // also where the question fails at once, as on a link that is down
@@ -133,7 +132,7 @@ var errNoBackend = errors.New("no backend is healthy")
 
 // none is an error where there is nobody for new connections, and each backend was asked.
 func (s *backends) none(rows []row) error {
-	unknown := slices.ContainsFunc(s.all, func(b *Backend) bool { return !b.known })
+	unknown := slices.ContainsFunc(s.all, func(b *Backend) bool { return !b.known() })
 	takes := slices.ContainsFunc(rows, func(r row) bool { return r.Condition == slots.Fit && r.Weight > 0 })
 	if takes || unknown {
 		return nil
@@ -164,12 +163,12 @@ func (b *Backend) row() row {
 		at: spreadtables.MemberAt{Addresses: b.Addresses, Target: b.Port},
 	}
 	switch {
-	case !b.known:
+	case !b.known():
 		out.Condition, out.Why = slots.Keeps, "it was not asked yet"
 	case b.dead:
 		out.Condition, out.Why = slots.Dead, "its host does not answer"
-	case !b.health.Good:
-		out.Condition, out.Why = slots.Keeps, b.health.Why
+	case !b.good():
+		out.Condition, out.Why = slots.Keeps, b.verdict.Reason
 	case b.Weight == 0:
 		out.Why = "its weight is 0"
 	}

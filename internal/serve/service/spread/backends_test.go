@@ -10,17 +10,18 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/keepvip/keepvip/internal/base/bubble"
+	"github.com/keepvip/keepvip/internal/check/health"
 	"github.com/keepvip/keepvip/internal/config"
 )
 
 // asked are backends whose health a test says.
-type asked map[byte]chan Health
+type asked map[byte]chan health.Verdict
 
 func (a asked) backend(n byte, weight uint8) *Backend {
-	a[n] = make(chan Health)
+	a[n] = make(chan health.Verdict)
 	return &Backend{
 		ID: strconv.Itoa(int(n)), Backend: config.Backend{Addresses: []netip.Addr{addr(n)}, Weight: weight, Port: uint16(n)},
-		Watch: func(ctx context.Context, report func(Health)) {
+		Watch: func(ctx context.Context, report func(health.Verdict)) {
 			for {
 				select {
 				case h := <-a[n]:
@@ -44,7 +45,7 @@ func TestBackendsAreServedByTheirHealth(t *testing.T) {
 		assert.Empty(t, b.service.Status().Spread.Problem, "nobody knows yet")
 		for n := range a {
 			b.host.set(addr(n), true)
-			a[n] <- Health{Good: true}
+			a[n] <- health.Verdict{State: health.Healthy}
 		}
 		time.Sleep(tick)
 		assert.Equal(t, map[string]int{"10.77.0.21 fit": 60, "10.77.0.22 fit": 60, "10.77.0.23 fit": 0}, b.shares())
@@ -54,7 +55,7 @@ func TestBackendsAreServedByTheirHealth(t *testing.T) {
 		assert.Nil(t, b.elector.own(), "there are no members to tell")
 		assert.Zero(t, b.host.questions())
 
-		a[22] <- Health{Why: "503"}
+		a[22] <- health.Verdict{State: health.Unhealthy, Reason: "503"}
 		time.Sleep(2 * time.Second)
 		assert.Equal(t, map[string]int{"10.77.0.21 fit": 120, "10.77.0.22 keeps": 0, "10.77.0.23 fit": 0}, b.shares())
 		assert.Equal(t, "503", b.service.Status().Spread.Tables[0].Shares[1].Why)
@@ -66,10 +67,10 @@ func TestBackendsAreServedByTheirHealth(t *testing.T) {
 		assert.Equal(t, map[string]int{"10.77.0.21 fit": 120, "10.77.0.22 dead": 0, "10.77.0.23 fit": 0}, b.shares())
 		assert.Equal(t, [][]netip.Addr{nil, {addr(22)}}, b.host.plane("api").ended)
 
-		a[21] <- Health{Why: "refused"}
+		a[21] <- health.Verdict{State: health.Unhealthy, Reason: "refused"}
 		time.Sleep(tick)
 		assert.Equal(t, errNoBackend.Error(), b.service.Status().Spread.Problem)
-		a[22] <- Health{Good: true}
+		a[22] <- health.Verdict{State: health.Healthy}
 		time.Sleep(tick)
 		assert.Equal(t, map[string]int{"10.77.0.21 keeps": 0, "10.77.0.22 fit": 120, "10.77.0.23 fit": 0}, b.shares())
 		assert.Empty(t, b.service.Status().Spread.Problem)
@@ -106,9 +107,9 @@ func TestBackendIsNotDeadWhileThisHostCannotAsk(t *testing.T) {
 		b.begin()
 		time.Sleep(settle)
 		b.host.set(addr(22), true)
-		a[21] <- Health{Good: true}
+		a[21] <- health.Verdict{State: health.Healthy}
 		b.onHost(func(h *fakeHost) { h.down = assert.AnError })
-		a[22] <- Health{Why: "timeout"}
+		a[22] <- health.Verdict{State: health.Unhealthy, Reason: "timeout"}
 		time.Sleep(2*reachLimit - tick)
 		assert.Equal(t, map[string]int{"10.77.0.21 fit": 120, "10.77.0.22 keeps": 0}, b.shares())
 		assert.LessOrEqual(t, b.host.questions(), 2)
@@ -132,8 +133,8 @@ func TestBackendsThatStayGoOnOverAReload(t *testing.T) {
 		b := newBench(t, cfg)
 		b.begin()
 		time.Sleep(settle)
-		a[21] <- Health{Good: true}
-		a[22] <- Health{Good: true}
+		a[21] <- health.Verdict{State: health.Healthy}
+		a[22] <- health.Verdict{State: health.Healthy}
 		next := cfg
 		next.backends = []*Backend{cfg.backends[0], {ID: "new", Backend: config.Backend{Addresses: []netip.Addr{addr(24)}, Weight: 1}}}
 		b.reconfigure(next)
@@ -151,9 +152,9 @@ func TestBackendsThatAreAskedOtherwiseStayWhatTheyAre(t *testing.T) {
 		b := newBench(t, cfg)
 		b.begin()
 		time.Sleep(settle)
-		a[21] <- Health{Good: true}
-		a[22] <- Health{Good: true}
-		a[23] <- Health{Why: "503"}
+		a[21] <- health.Verdict{State: health.Healthy}
+		a[22] <- health.Verdict{State: health.Healthy}
+		a[23] <- health.Verdict{State: health.Unhealthy, Reason: "503"}
 		b.host.set(addr(23), false)
 		time.Sleep(2 * time.Second)
 		before := map[string]int{"10.77.0.21 fit": 60, "10.77.0.22 fit": 60, "10.77.0.23 dead": 0}
@@ -168,8 +169,8 @@ func TestBackendsThatAreAskedOtherwiseStayWhatTheyAre(t *testing.T) {
 		b.reconfigure(next)
 		time.Sleep(tick)
 		assert.Equal(t, before, b.shares())
-		otherwise[22] <- Health{Why: "404"}
-		otherwise[23] <- Health{Good: true}
+		otherwise[22] <- health.Verdict{State: health.Unhealthy, Reason: "404"}
+		otherwise[23] <- health.Verdict{State: health.Healthy}
 		time.Sleep(tick)
 		assert.Equal(t, map[string]int{"10.77.0.21 fit": 60, "10.77.0.22 keeps": 0, "10.77.0.23 fit": 60}, b.shares())
 	})

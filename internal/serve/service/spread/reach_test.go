@@ -11,6 +11,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/bubble"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/check/health"
 	"github.com/keepvip/keepvip/internal/config"
 )
 
@@ -135,7 +136,7 @@ func TestBackendThatFailsOnePortKeepsTheOthers(t *testing.T) {
 		b.elector.set(election.Member{Address: addr(11), Self: true, State: election.Active})
 		b.begin()
 		for n := range a {
-			a[n] <- Health{Good: true}
+			a[n] <- health.Verdict{State: health.Healthy}
 		}
 		b.host.connect(22, 9345, ErrRefused)
 		time.Sleep(settle + onceSeen)
