@@ -29,7 +29,7 @@ func TestHookEntries(t *testing.T) {
 	}, hookEntries(cfg))
 }
 
-// What an instance reports has a word of the configuration.
+// Each standing of an instance has a word of the configuration.
 func TestHookWords(t *testing.T) {
 	for standing, want := range map[instance.Standing]config.HookState{
 		0: "", instance.Holding: config.HookMaster, instance.Ready: config.HookBackup, instance.Unable: config.HookFault, instance.Stopped: config.HookStop,

@@ -6,8 +6,8 @@
 // in step with the lease (termFence, fencer), and drains or forwards connections that another node began (drain, forwarding). In every
 // term, serving or not, it looks for hosts that claim the addresses and take no part in the election (detector); that may block it.
 //
-// The service reaches the kernel and the wire through the small interfaces of host.go. What it imports of them are plain values, such as the
-// schedule of announcements and the ports that pass the fence.
+// The service reaches the kernel and the wire through the small interfaces of host.go. It imports plain values of theirs
+// alone, such as the schedule of announcements and the ports that pass the fence.
 //
 // # Goroutines
 //

@@ -25,7 +25,7 @@ type Backend struct {
 	// good.
 	Watch func(ctx context.Context, report func(health.Verdict))
 
-	// What follows belongs to the service's goroutine.
+	// The rest belongs to the service's goroutine.
 	verdict health.Verdict // unknown: it was not asked yet
 	cancel  context.CancelFunc
 	asking  bool
@@ -80,6 +80,7 @@ func (s *backends) watch(b *Backend) {
 // known tells whether the backend was asked once.
 func (b *Backend) known() bool { return b.verdict.State != health.Unknown }
 
+// good tells whether its newest verdict is.
 func (b *Backend) good() bool { return b.verdict.State == health.Healthy }
 
 // judged takes in what was found out about a backend.

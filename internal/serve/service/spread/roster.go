@@ -36,7 +36,7 @@ const (
 // roster is the members beside this node, and what can be expected of each. It is pure: what happens it is told, with the time.
 type roster struct {
 	pace
-	each   bool       // there is no holder: routers send packets for the addresses to each member that is active, and no host has them
+	each   bool       // there is no holder: routers send packets to each member that is active
 	self   netip.Addr // which is none of them
 	listed []netip.Addr
 	begun  time.Time // until then members may still be about to say that they spread
