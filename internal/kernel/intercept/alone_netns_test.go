@@ -24,7 +24,7 @@ func (l *lab) routed() (tables [2]*Table) {
 	l.t.Helper()
 	for i := range tables {
 		c := three()
-		c.Incoming, c.Alone = true, true
+		c.Incoming = true
 		for j := range c.Targets {
 			c.Targets[j].Backends = c.Targets[j].Backends[i : i+1]
 		}
@@ -159,7 +159,7 @@ func TestConnectionThatIsKnownGoesOn(t *testing.T) {
 		})
 	}
 	withdrawn := three()
-	withdrawn.Incoming, withdrawn.Alone = true, true
+	withdrawn.Incoming = true
 	withdrawn.Targets[0].Backends, withdrawn.Targets[1].Backends = nil, nil
 	l.servers[1].In(func() {
 		l.servers[1].IP("route del 10.1.0.100/32")
@@ -173,7 +173,7 @@ func TestConnectionThatIsKnownGoesOn(t *testing.T) {
 		assert.Equal(t, holder, l.dial(l.host, vip).server, "%s: new ones go on by the network", name)
 		l.servers[1].In(func() {
 			c := three()
-			c.Incoming, c.Alone = true, true
+			c.Incoming = true
 			for i := range c.Targets {
 				c.Targets[i].Backends = c.Targets[i].Backends[1:2]
 			}

@@ -12,15 +12,10 @@ import (
 type Config struct {
 	// Targets are what clients connect to.
 	Targets []Target
-	// Self are this host's own addresses, at most one of each family, where this host may hold the addresses of Targets itself: there the
-	// kernel gives connections to an address that same address as their source, to which no other host could answer. Other hosts need none.
-	Self []netip.Addr
-	// Incoming: not only what this host itself connects to (the kubelet, kube-proxy, what has hostNetwork), also what comes in from any link,
-	// as from pods and, where routers send packets for the addresses here, from clients.
+	// Incoming: not only what this host itself connects to (the kubelet, kube-proxy, what has hostNetwork), also what comes in from any link, as where
+	// routers send packets for the addresses here. That is for this host, and for no other one behind it. A packet of a TCP connection that this host
+	// does not know is then given to a backend, too, whose kernel answers that there is no such connection.
 	Incoming bool
-	// Alone: what comes in for the addresses is for this host, and for no other one behind it, as where routers send packets for them here. A packet of a
-	// TCP connection that this host does not know is then given to a backend, too, whose kernel answers that there is no such connection.
-	Alone bool
 	// Lifetime is how long the tables do something without being renewed. At least a second.
 	Lifetime time.Duration
 }

@@ -41,8 +41,7 @@ func TestTablesAreListedByNft(t *testing.T) {
 	require.NoError(t, err)
 	table.start = 0
 	c := three()
-	c.Self = []netip.Addr{netip.MustParseAddr("10.1.0.9"), netip.MustParseAddr("fd01::9")}
-	c.Incoming, c.Alone = true, true
+	c.Incoming = true
 	c.Targets[0].Backends[0].Weight = 2
 	c.Targets = append(c.Targets, Target{netip.MustParseAddr("10.1.0.100"), unix.IPPROTO_UDP, 53, c.Targets[0].Backends[1:]})
 	require.NoError(t, table.Apply(c))
@@ -155,25 +154,6 @@ func TestOthersAreLeftAlone(t *testing.T) {
 		assert.Equal(t, holder, server)
 	})
 	assert.Equal(t, holder, l.dial(l.servers[0], both["IPv4"]).server)
-}
-
-// TestHolderItself gives what it connects to the address its own source, and takes its own turn, too.
-func TestHolderItself(t *testing.T) {
-	l := newLab(t)
-	l.host.Has("eth0", "10.1.0.100/32", "fd01::100/128")
-	l.host.Enter()
-	listen(t, 9, target)
-	l.cfg.Self = []netip.Addr{netip.MustParseAddr("10.1.0.9"), netip.MustParseAddr("fd01::9")}
-	l.cfg.Targets[0].Backends = append(l.cfg.Targets[0].Backends, Backend{netip.AddrPortFrom(l.cfg.Self[0], target), 1})
-	l.cfg.Targets[1].Backends = append(l.cfg.Targets[1].Backends, Backend{netip.AddrPortFrom(l.cfg.Self[1], target), 1})
-	l.apply()
-	for name, vip := range both {
-		for range 8 {
-			c := l.dial(l.host, vip)
-			assert.Contains(t, l.cfg.Self, netip.MustParseAddr(c.from), "%s: from %s at %d", name, c.from, c.server)
-			c.goesOn(name)
-		}
-	}
 }
 
 // TestIncoming connects from a namespace behind the host, which routes: only by option.

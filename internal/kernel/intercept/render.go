@@ -17,15 +17,13 @@ import (
 // The sets and maps, and the chains beside those at hooks: one for each target, which gives each connection to the next backend by the map of the same name,
 // and one for each backend.
 //
-//	set addresses   those of the targets
 //	map targets     address . protocol . port -> chain of the target; timed: without it no rule does anything
-//	set ports       the keys of targets, with Alone; timed as well
-//	set strays      address . protocol . port of clients whose packets belong to no connection, with Alone; rules put them there
+//	set ports       the keys of targets, with Incoming; timed as well
+//	set strays      address . protocol . port of clients whose packets belong to no connection, with Incoming; rules put them there
 const (
-	setAddresses = "addresses"
-	mapTargets   = "targets"
-	setPorts     = "ports"
-	setStrays    = "strays"
+	mapTargets = "targets"
+	setPorts   = "ports"
+	setStrays  = "strays"
 )
 
 // The forms of the tables. Before Linux 5.9 the kernel cannot answer by a reset before it has routed a packet.
@@ -35,12 +33,11 @@ const (
 	forms
 )
 
-// Priorities. Connections are known from -200 on. What spreads the load translates at -110 and 90, and kube-proxy at -100 and 100: the first
-// that translates a connection is the only one.
+// Priorities. Connections are known from -200 on. What spreads the load translates at -110, and kube-proxy at -100: the first that translates a
+// connection is the only one.
 const (
-	strayPriority  = -150
-	destPriority   = -115
-	sourcePriority = 85
+	strayPriority = -150
+	destPriority  = -115
 )
 
 // layout is what differs between IPv4 and IPv6.
@@ -70,12 +67,10 @@ func (c Config) render(start uint32, form int) []nfttables.Table {
 }
 
 func (c Config) table(l layout, targets []Target, start uint32, form int) nfttables.Table {
-	addresses := nfttables.Set{Name: setAddresses, Key: l.address}
 	places := nfttables.Set{Name: mapTargets, Key: l.key, Data: nfttables.TypeVerdict, Timed: true}
 	var choices []nfttables.Set
 	var backends, chains []nfttables.Chain
 	for _, t := range targets {
-		addresses.Elements = append(addresses.Elements, nfttables.Element{Key: string(t.Address.AsSlice())})
 		order := turns(t.usual(), start)
 		if len(order) == 0 {
 			continue
@@ -91,16 +86,14 @@ func (c Config) table(l layout, targets []Target, start uint32, form int) nfttab
 	}
 	slices.SortFunc(backends, byName)
 	backends = slices.CompactFunc(backends, func(a, b nfttables.Chain) bool { return a.Name == b.Name })
-	slices.SortFunc(addresses.Elements, func(a, b nfttables.Element) int { return strings.Compare(a.Key, b.Key) })
-	addresses.Elements = slices.Compact(addresses.Elements)
-	sets := []nfttables.Set{addresses, places}
-	if c.Alone {
+	sets := []nfttables.Set{places}
+	if c.Incoming {
 		ports := nfttables.Set{Name: setPorts, Key: l.key, Timed: true}
 		for _, e := range places.Elements {
 			ports.Elements = append(ports.Elements, nfttables.Element{Key: e.Key})
 		}
 		sets = append(sets, ports)
-		if c.Incoming && form == answering {
+		if form == answering {
 			sets = append(sets, nfttables.Set{Name: setStrays, Key: l.key, Timed: true, Dynamic: true, Size: mostStrays})
 		}
 	}
@@ -130,14 +123,13 @@ func (t Target) key() string {
 	return string(append(binary.BigEndian.AppendUint16(b, t.Port), 0, 0))
 }
 
-// hooks are the chains that the kernel calls for the first packet of each connection. They are the same as long as targets, links and own addresses are.
+// hooks are the chains that the kernel calls for the first packet of each connection. They do not depend on targets.
 func (c Config) hooks(l layout, form int) []nfttables.Chain {
 	hook := func(name string, number uint32, priority int32, rules ...nfttables.Match) nfttables.Chain {
 		return nfttables.Chain{Name: name, Kind: "nat", Hook: number, Priority: priority, Rules: rules}
 	}
 	hooks := []nfttables.Chain{hook("output", unix.NF_INET_LOCAL_OUT, destPriority, tracked(), inItsMidst(), l.toTarget())}
-	switch {
-	case c.Incoming && c.Alone:
+	if c.Incoming {
 		stray := []nfttables.Match{l.stray()}
 		if form == answering {
 			stray = []nfttables.Match{l.strayAgain(), l.stray()}
@@ -145,11 +137,6 @@ func (c Config) hooks(l layout, form int) []nfttables.Chain {
 		hooks = append(hooks, hook("incoming", unix.NF_INET_PRE_ROUTING, destPriority, l.toTarget()), nfttables.Chain{
 			Name: "stray", Kind: "filter", Hook: unix.NF_INET_PRE_ROUTING, Priority: strayPriority, Rules: stray,
 		})
-	case c.Incoming:
-		hooks = append(hooks, hook("incoming", unix.NF_INET_PRE_ROUTING, destPriority, inItsMidst(), l.toTarget()))
-	}
-	if i := slices.IndexFunc(c.Self, l.has); i >= 0 {
-		hooks = append(hooks, hook("source", unix.NF_INET_POST_ROUTING, sourcePriority, l.ownSource(c.Self[i])))
 	}
 	return hooks
 }
@@ -245,20 +232,6 @@ func isInvalid() nfttables.Match {
 
 func isProtocol(p byte) nfttables.Match {
 	return nfttables.Run(&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: register}, &expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: []byte{p}})
-}
-
-// ownSource gives a connection that has the address itself as its source, and that was translated, one of this host's own.
-func (l layout) ownSource(own netip.Addr) nfttables.Match {
-	const translated = 1 << 5 // IPS_DST_NAT
-	return nfttables.Run(
-		load(expr.PayloadBaseNetworkHeader, l.source, l.address.Length, register),
-		&expr.Lookup{SourceRegister: register, SetName: setAddresses},
-		&expr.Ct{Key: expr.CtKeySTATUS, Register: register},
-		&expr.Bitwise{SourceRegister: register, DestRegister: register, Len: 4, Mask: native(translated), Xor: make([]byte, 4)},
-		&expr.Cmp{Op: expr.CmpOpNeq, Register: register, Data: native(0)},
-		&expr.Immediate{Register: register, Data: own.AsSlice()},
-		&expr.NAT{Type: expr.NATTypeSourceNAT, Family: uint32(l.family), RegAddrMin: register},
-	)
 }
 
 // rule gives the connection to the backend whose turn it is.

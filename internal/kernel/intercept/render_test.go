@@ -76,10 +76,10 @@ func TestRenderOfTwoFamilies(t *testing.T) {
 	assert.Equal(t, []byte{unix.NFPROTO_IPV4, unix.NFPROTO_IPV6}, []byte{tables[0].Family, tables[1].Family})
 	chains, sets := named(tables[0])
 	assert.Equal(t, []string{"to-10.1.0.5-port-6443", "to-10.1.0.6-port-6443", "to-10.1.0.7-port-6443", "for-10.1.0.100-tcp-9443", "output"}, chains)
-	assert.Equal(t, map[string]int{"addresses": 1, "targets": 1, "for-10.1.0.100-tcp-9443": 3}, sets)
+	assert.Equal(t, map[string]int{"targets": 1, "for-10.1.0.100-tcp-9443": 3}, sets)
 	chains, _ = named(tables[1])
 	assert.Equal(t, "to-fd01--5-port-6443", chains[0])
-	turns := three().render(2, answering)[0].Sets[2].Elements
+	turns := three().render(2, answering)[0].Sets[1].Elements
 	assert.Equal(t, []string{"to-10.1.0.6-port-6443", "to-10.1.0.7-port-6443", "to-10.1.0.5-port-6443"}, []string{turns[0].To, turns[1].To, turns[2].To})
 }
 
@@ -91,7 +91,7 @@ func TestRenderOfATargetWithoutBackends(t *testing.T) {
 	for _, table := range c.render(0, answering) {
 		chains, sets := named(table)
 		assert.Equal(t, []string{"output"}, chains)
-		assert.Equal(t, map[string]int{"addresses": 1, "targets": 0}, sets, "the address is still translated back")
+		assert.Equal(t, map[string]int{"targets": 0}, sets)
 		assert.Equal(t, []nfttables.Match{tracked(), inItsMidst(), layoutOf(table.Family).toTarget()}, table.Chains[0].Rules, "connections stay tracked")
 	}
 }
@@ -102,14 +102,7 @@ func layoutOf(family byte) layout {
 
 func TestRenderOfHooks(t *testing.T) {
 	c := three()
-	c.Self = []netip.Addr{netip.MustParseAddr("fd01::9")}
 	c.Incoming = true
-	tables := c.render(0, answering)
-	four, _ := named(tables[0])
-	six, _ := named(tables[1])
-	assert.Equal(t, []string{"output", "incoming"}, four[4:])
-	assert.Equal(t, []string{"output", "incoming", "source"}, six[4:])
-	c.Alone = true
 	four, sets := named(c.render(0, answering)[0])
 	assert.Equal(t, []string{"output", "incoming", "stray"}, four[4:])
 	assert.Equal(t, 1, sets["ports"])

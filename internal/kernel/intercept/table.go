@@ -107,7 +107,7 @@ func (t *Table) wrap(what string, err error) error {
 
 // clone is the same configuration, apart from what the caller goes on with.
 func (c Config) clone() *Config {
-	c.Self, c.Targets = slices.Clone(c.Self), slices.Clone(c.Targets)
+	c.Targets = slices.Clone(c.Targets)
 	for i := range c.Targets {
 		c.Targets[i].Backends = slices.Clone(c.Targets[i].Backends)
 	}

@@ -63,7 +63,7 @@ func (s *Service) translate(on bool) error {
 	if len(s.ports) == 0 {
 		return nil
 	}
-	cfg := intercept.Config{Incoming: true, Alone: true, Lifetime: lifetime}
+	cfg := intercept.Config{Incoming: true, Lifetime: lifetime}
 	own := s.host.Own(s.term.Place, s.addresses)
 	for _, a := range s.addresses {
 		i := slices.IndexFunc(own, func(o netip.Addr) bool { return o.Is4() == a.Is4() })
