@@ -10,7 +10,7 @@ import (
 // The loop of a caller that has just bound its addresses: it announces whenever that is due, and sleeps in between.
 func ExampleSchedule() {
 	bound := time.Now()
-	s := arp.NewSchedule(arp.ScheduleConfig{})
+	s := arp.NewSchedule(nil, 0, 0)
 	s.Restart(bound)
 	for range 7 {
 		next, _ := s.Next() // sleep until then

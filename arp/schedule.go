@@ -1,6 +1,7 @@
 package arp
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -12,13 +13,6 @@ var DefaultBurst = []time.Duration{0, 20 * time.Millisecond, 100 * time.Millisec
 
 // DefaultRefresh is the time between two announcements in quiet times: often enough to heal a neighbour that missed the burst.
 const DefaultRefresh = 60 * time.Second
-
-// ScheduleConfig says when an address is announced again.
-type ScheduleConfig struct {
-	Burst   []time.Duration // offsets from Restart, ascending; nil is DefaultBurst
-	Refresh time.Duration   // the longest time without an announcement, also within a burst; 0 is DefaultRefresh, less than 0 is never
-	Repeat  int             // announcements of each refresh, close together; 0 is 1
-}
 
 // gap is the time between announcements that are only to make up for a lost frame.
 const gap = 20 * time.Millisecond
@@ -40,7 +34,9 @@ func Burst(repeat int, delay time.Duration) []time.Duration {
 
 // Schedule says when to announce the addresses of one interface. It is pure: it reads no clock and sends nothing. A new one is stopped.
 type Schedule struct {
-	cfg     ScheduleConfig
+	burst   []time.Duration // offsets from Restart, ascending
+	refresh time.Duration   // the longest time without an announcement, also within a burst; less than 0 is never
+	repeat  int             // announcements of each refresh, close together
 	started time.Time
 	sent    int // announcements of the burst that are over
 	again   int // and of a refresh
@@ -48,16 +44,14 @@ type Schedule struct {
 	running bool
 }
 
-// NewSchedule returns a stopped Schedule.
-func NewSchedule(cfg ScheduleConfig) *Schedule {
-	if cfg.Burst == nil {
-		cfg.Burst = DefaultBurst
+// NewSchedule returns a stopped Schedule. Announcements leave at the offsets of the burst, which ascend from Restart; nil is DefaultBurst. The
+// refresh is the longest time without an announcement; 0 is DefaultRefresh, and less than 0 is never. The announcements of each refresh are so many,
+// close together; a repeat of 0 is 1.
+func NewSchedule(burst []time.Duration, refresh time.Duration, repeat int) *Schedule {
+	if burst == nil {
+		burst = DefaultBurst
 	}
-	if cfg.Refresh == 0 {
-		cfg.Refresh = DefaultRefresh
-	}
-	cfg.Burst = slices.Clone(cfg.Burst)
-	return &Schedule{cfg: cfg}
+	return &Schedule{burst: slices.Clone(burst), refresh: cmp.Or(refresh, DefaultRefresh), repeat: max(repeat, 1)}
 }
 
 // Restart begins the burst, again if it is running: after binding, when the link comes up, when a rival was heard.
@@ -78,7 +72,7 @@ func (s *Schedule) Due(now time.Time) bool {
 	if !s.running || now.Before(s.next) {
 		return false
 	}
-	for s.sent < len(s.cfg.Burst) && !now.Before(s.started.Add(s.cfg.Burst[s.sent])) {
+	for s.sent < len(s.burst) && !now.Before(s.started.Add(s.burst[s.sent])) {
 		s.sent++
 	}
 	s.plan(now)
@@ -87,12 +81,12 @@ func (s *Schedule) Due(now time.Time) bool {
 
 // plan sets the next announcement after the one at now.
 func (s *Schedule) plan(now time.Time) {
-	next, again, more := now.Add(s.cfg.Refresh), max(s.cfg.Repeat, 1)-1, s.cfg.Refresh > 0
+	next, again, more := now.Add(s.refresh), s.repeat-1, s.refresh > 0
 	if s.again > 0 {
 		next, again, more = now.Add(gap), s.again-1, true
 	}
-	if s.sent < len(s.cfg.Burst) {
-		if at := s.started.Add(s.cfg.Burst[s.sent]); !more || !at.After(next) {
+	if s.sent < len(s.burst) {
+		if at := s.started.Add(s.burst[s.sent]); !more || !at.After(next) {
 			next, again, more = at, s.again, true
 		}
 	}

@@ -28,26 +28,28 @@ func TestScheduleBurstThenRefresh(t *testing.T) {
 	start := time.Unix(1000, 0)
 	ms := time.Millisecond
 	tests := []struct {
-		name string
-		give ScheduleConfig
-		want []time.Duration
+		name    string
+		burst   []time.Duration
+		refresh time.Duration
+		repeat  int
+		want    []time.Duration
 	}{
 		{name: "defaults", want: []time.Duration{0, 20 * ms, 100 * ms, 300 * ms, 700 * ms, 1500 * ms, 61500 * ms, 121500 * ms}},
-		{name: "own times", give: ScheduleConfig{Burst: []time.Duration{5 * ms, 10 * ms}, Refresh: 100 * ms}, want: []time.Duration{5 * ms, 10 * ms, 110 * ms, 210 * ms, 310 * ms, 410 * ms, 510 * ms, 610 * ms}},
-		{name: "no refresh", give: ScheduleConfig{Burst: []time.Duration{0, 10 * ms}, Refresh: -1}, want: []time.Duration{0, 10 * ms}},
-		{name: "no burst", give: ScheduleConfig{Burst: []time.Duration{}, Refresh: 2000 * ms}, want: []time.Duration{2000 * ms, 4000 * ms, 6000 * ms, 8000 * ms, 10000 * ms, 12000 * ms, 14000 * ms, 16000 * ms}},
-		{name: "three", give: ScheduleConfig{Burst: Burst(3, 0), Refresh: -1}, want: []time.Duration{0, 20 * ms, 100 * ms}},
-		{name: "eight", give: ScheduleConfig{Burst: Burst(8, 0), Refresh: -1}, want: []time.Duration{0, 20 * ms, 50 * ms, 70 * ms, 100 * ms, 300 * ms, 700 * ms, 1500 * ms}},
-		{name: "two, and again", give: ScheduleConfig{Burst: Burst(2, 5000*ms), Refresh: -1}, want: []time.Duration{0, 20 * ms, 5000 * ms, 5020 * ms}},
-		{name: "again within the burst", give: ScheduleConfig{Burst: Burst(3, 50*ms), Refresh: -1}, want: []time.Duration{0, 20 * ms, 50 * ms, 70 * ms, 100 * ms, 150 * ms}},
-		{name: "three at each refresh", give: ScheduleConfig{Burst: Burst(0, 0), Refresh: 1000 * ms, Repeat: 3}, want: []time.Duration{0, 1000 * ms, 1020 * ms, 1040 * ms, 2040 * ms, 2060 * ms, 2080 * ms, 3080 * ms}},
-		{name: "refreshed before again", give: ScheduleConfig{Burst: Burst(2, 5000*ms), Refresh: 2000 * ms}, want: []time.Duration{0, 20 * ms, 2020 * ms, 4020 * ms, 5000 * ms, 5020 * ms, 7020 * ms, 9020 * ms}},
-		{name: "three at each refresh before again", give: ScheduleConfig{Burst: Burst(1, 3010*ms), Refresh: 1000 * ms, Repeat: 3}, want: []time.Duration{0, 1000 * ms, 1020 * ms, 1040 * ms, 2040 * ms, 2060 * ms, 2080 * ms, 3010 * ms}},
-		{name: "nothing", give: ScheduleConfig{Burst: []time.Duration{}, Refresh: -1}},
+		{name: "own times", burst: []time.Duration{5 * ms, 10 * ms}, refresh: 100 * ms, want: []time.Duration{5 * ms, 10 * ms, 110 * ms, 210 * ms, 310 * ms, 410 * ms, 510 * ms, 610 * ms}},
+		{name: "no refresh", burst: []time.Duration{0, 10 * ms}, refresh: -1, want: []time.Duration{0, 10 * ms}},
+		{name: "no burst", burst: []time.Duration{}, refresh: 2000 * ms, want: []time.Duration{2000 * ms, 4000 * ms, 6000 * ms, 8000 * ms, 10000 * ms, 12000 * ms, 14000 * ms, 16000 * ms}},
+		{name: "three", burst: Burst(3, 0), refresh: -1, want: []time.Duration{0, 20 * ms, 100 * ms}},
+		{name: "eight", burst: Burst(8, 0), refresh: -1, want: []time.Duration{0, 20 * ms, 50 * ms, 70 * ms, 100 * ms, 300 * ms, 700 * ms, 1500 * ms}},
+		{name: "two, and again", burst: Burst(2, 5000*ms), refresh: -1, want: []time.Duration{0, 20 * ms, 5000 * ms, 5020 * ms}},
+		{name: "again within the burst", burst: Burst(3, 50*ms), refresh: -1, want: []time.Duration{0, 20 * ms, 50 * ms, 70 * ms, 100 * ms, 150 * ms}},
+		{name: "three at each refresh", burst: Burst(0, 0), refresh: 1000 * ms, repeat: 3, want: []time.Duration{0, 1000 * ms, 1020 * ms, 1040 * ms, 2040 * ms, 2060 * ms, 2080 * ms, 3080 * ms}},
+		{name: "refreshed before again", burst: Burst(2, 5000*ms), refresh: 2000 * ms, want: []time.Duration{0, 20 * ms, 2020 * ms, 4020 * ms, 5000 * ms, 5020 * ms, 7020 * ms, 9020 * ms}},
+		{name: "three at each refresh before again", burst: Burst(1, 3010*ms), refresh: 1000 * ms, repeat: 3, want: []time.Duration{0, 1000 * ms, 1020 * ms, 1040 * ms, 2040 * ms, 2060 * ms, 2080 * ms, 3010 * ms}},
+		{name: "nothing", burst: []time.Duration{}, refresh: -1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := NewSchedule(tt.give)
+			s := NewSchedule(tt.burst, tt.refresh, tt.repeat)
 			s.Restart(start)
 			assert.Equal(t, tt.want, wake(t, s, start, 8))
 		})
@@ -62,7 +64,7 @@ func TestScheduleDefaultBurstLastsOverASecond(t *testing.T) {
 
 func TestScheduleStoppedIsNeverDue(t *testing.T) {
 	now := time.Unix(1000, 0)
-	s := NewSchedule(ScheduleConfig{})
+	s := NewSchedule(nil, 0, 0)
 	_, ok := s.Next()
 	assert.False(t, ok, "a new schedule is stopped")
 	assert.False(t, s.Due(now))
@@ -75,7 +77,7 @@ func TestScheduleStoppedIsNeverDue(t *testing.T) {
 
 func TestScheduleLateCallerAnnouncesOnce(t *testing.T) {
 	start := time.Unix(1000, 0)
-	s := NewSchedule(ScheduleConfig{})
+	s := NewSchedule(nil, 0, 0)
 	s.Restart(start)
 	late := start.Add(400 * time.Millisecond)
 	assert.True(t, s.Due(late), "0, 20, 100 and 300 ms are one")
@@ -91,7 +93,7 @@ func TestScheduleLateCallerAnnouncesOnce(t *testing.T) {
 
 func TestScheduleRestartBeginsTheBurstAgain(t *testing.T) {
 	start := time.Unix(1000, 0)
-	s := NewSchedule(ScheduleConfig{})
+	s := NewSchedule(nil, 0, 0)
 	s.Restart(start)
 	wake(t, s, start, 7)
 	again := start.Add(90 * time.Second)

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"log/slog"
 	"net/netip"
 	"time"
@@ -177,7 +178,7 @@ func (b *builder) addressPart(in *instance.Config, kept kernelLease, v config.VI
 		Paced:      kept.paced,
 		ProbeFirst: v.ProbeBeforeBind,
 		Yield:      v.OnConflict == config.Yield,
-		Schedule:   arp.NewSchedule(scheduleOf(v.Announce)),
+		Schedule:   scheduleOf(v.Announce),
 		Crowd:      crowdOf(in.Whole),
 		Reset:      resetConnections,
 		Spread:     spread,
@@ -217,12 +218,8 @@ func keptByVRRP(v config.VIP) kernelLease {
 }
 
 // scheduleOf translates the option's 0, never, into the schedule's.
-func scheduleOf(a config.Announce) arp.ScheduleConfig {
-	s := arp.ScheduleConfig{Burst: arp.Burst(a.Repeat, a.Delay), Refresh: a.Refresh, Repeat: a.RefreshRepeat}
-	if s.Refresh == 0 {
-		s.Refresh = -1
-	}
-	return s
+func scheduleOf(a config.Announce) *arp.Schedule {
+	return arp.NewSchedule(arp.Burst(a.Repeat, a.Delay), cmp.Or(a.Refresh, -1), a.RefreshRepeat)
 }
 
 const (
