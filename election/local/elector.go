@@ -13,16 +13,6 @@ import (
 	"github.com/keepvip/keepvip/internal/base/code"
 )
 
-// Config is what an Elector is made of.
-type Config struct {
-	Source   netip.Addr // own address, for the status
-	Priority uint8      // the configured one, for the status: nobody compares it
-	// Talk tells the other members how this node is, and hears how they are; it holds nothing. nil: nobody is heard.
-	Talk Talk
-	// Stay has an unhealthy node that was fit before serve while no fit member is heard, by Talk. Otherwise it does not serve.
-	Stay bool
-}
-
 // Talk is an elector that holds nothing, by which members know each other.
 type Talk interface {
 	election.Elector
@@ -31,8 +21,11 @@ type Talk interface {
 
 // Elector serves while this node is fit.
 type Elector struct {
-	cfg    Config
-	nudged chan struct{} // capacity 1
+	source   netip.Addr    // own address, for the status
+	priority uint8         // the configured one, for the status: nobody compares it
+	talk     Talk          // nil: nobody is heard
+	stay     bool          // an unhealthy node that was fit before serves while no fit member is heard
+	nudged   chan struct{} // capacity 1
 
 	leased atomic.Bool // it serves, or is about to
 
@@ -46,12 +39,13 @@ type Elector struct {
 
 var _ election.Elector = (*Elector)(nil)
 
-// New makes an elector that has not begun.
-func New(cfg Config) *Elector {
+// New makes an elector that has not begun. source and priority are for the status. By talk the other members are told how this node is, and heard
+// how they are; nil: nobody is heard. stay has an unhealthy node that was fit before serve while no fit member is heard; otherwise it does not serve.
+func New(source netip.Addr, priority uint8, talk Talk, stay bool) *Elector {
 	return &Elector{
-		cfg: cfg, nudged: make(chan struct{}, 1), changed: make(chan struct{}),
+		source: source, priority: priority, talk: talk, stay: stay, nudged: make(chan struct{}, 1), changed: make(chan struct{}),
 		fitness: election.Fitness{Out: true, Reason: "not started"},
-		status:  election.Status{Reason: "not started", Priority: cfg.Priority},
+		status:  election.Status{Reason: "not started", Priority: priority},
 	}
 }
 
@@ -69,8 +63,8 @@ func (e *Elector) SetFitness(f election.Fitness) {
 	e.mu.Lock()
 	e.fitness = f
 	e.mu.Unlock()
-	if e.cfg.Talk != nil {
-		e.cfg.Talk.SetFitness(f)
+	if e.talk != nil {
+		e.talk.SetFitness(f)
 	}
 	select {
 	case e.nudged <- struct{}{}:
@@ -96,7 +90,7 @@ func (e *Elector) Status() election.Status {
 	s := e.status
 	s.Fitness = e.fitness
 	self, others := e.heard()
-	s.Members = []election.Member{{Address: e.cfg.Source, Node: self.Node, Self: true, Priority: e.cfg.Priority, State: s.State, Fit: fit(e.fitness), Spread: self.Spread}}
+	s.Members = []election.Member{{Address: e.source, Node: self.Node, Self: true, Priority: e.priority, State: s.State, Fit: fit(e.fitness), Spread: self.Spread}}
 	for _, m := range others {
 		if m.Fit && !m.Silent {
 			m.State = election.Active // each fit node serves
@@ -109,10 +103,10 @@ func (e *Elector) Status() election.Status {
 // heard are this node as the others hear it, and the other members that talk. Talk holds nothing, so it says of a node with good checks that it is
 // no candidate, and of another one what is wrong.
 func (e *Elector) heard() (self election.Member, others []election.Member) {
-	if e.cfg.Talk == nil {
+	if e.talk == nil {
 		return self, nil
 	}
-	for _, m := range e.cfg.Talk.Members() {
+	for _, m := range e.talk.Members() {
 		switch {
 		case m.Self:
 			self = m
@@ -131,10 +125,10 @@ func (e *Elector) heard() (self election.Member, others []election.Member) {
 
 // Run implements election.Elector.
 func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) error {
-	if e.cfg.Talk != nil {
+	if e.talk != nil {
 		var talk sync.WaitGroup
 		defer talk.Wait()
-		talk.Go(func() { _ = e.cfg.Talk.Run(ctx, func(election.Decision) error { return nil }) }) // holds nothing
+		talk.Go(func() { _ = e.talk.Run(ctx, func(election.Decision) error { return nil }) }) // holds nothing
 	}
 	retry := time.NewTimer(time.Hour)
 	defer retry.Stop()
@@ -163,7 +157,7 @@ func (e *Elector) follow(apply func(election.Decision) error) (again time.Durati
 	e.ever = e.ever || fit(f)
 	reason, c := "this node is fit, and each fit node serves", code.ServesFit
 	if !fit(f) {
-		if e.cfg.Stay && e.ever && unwell(f) {
+		if e.stay && e.ever && unwell(f) {
 			again = listenEvery
 		}
 		if _, others := e.heard(); again == 0 || slices.ContainsFunc(others, fits) {
@@ -198,7 +192,7 @@ func (e *Elector) become(role election.Role, reason string, c code.Code, apply f
 	now := time.Now()
 	d := election.Decision{Role: role, Reason: reason, Code: c, At: now}
 	if role == election.Serve {
-		d.Holder = e.cfg.Source
+		d.Holder = e.source
 	}
 	e.leased.Store(role == election.Serve) // before the instance looks for it
 	if err := apply(d); err != nil {

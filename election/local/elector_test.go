@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,11 +26,11 @@ type node struct {
 	stop    func()
 }
 
-func begin(t *testing.T) *node { return beginWith(t, Config{Priority: 100}) }
+func begin(t *testing.T) *node { return beginWith(t, nil, false) }
 
-func beginWith(t *testing.T, cfg Config) *node {
+func beginWith(t *testing.T, by Talk, stay bool) *node {
 	t.Helper()
-	n := &node{Elector: New(cfg)}
+	n := &node{Elector: New(netip.Addr{}, 100, by, stay)}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
@@ -187,7 +188,7 @@ func (f *talk) hear(fit bool) {
 func TestUnhealthyNodeStaysWhereNoneIsFit(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		others := &talk{}
-		n := beginWith(t, Config{Talk: others, Stay: true})
+		n := beginWith(t, others, true)
 		look := func() (election.State, string) {
 			time.Sleep(listenEvery)
 			synctest.Wait()
@@ -228,7 +229,7 @@ func TestOperatorsWordCountsMoreThanThatNoneIsFit(t *testing.T) {
 		{Out: true, Less: 255, Reason: "blocked", Code: code.NoTranslation},
 	} {
 		bubble.Test(t, func(t *testing.T) {
-			n := beginWith(t, Config{Talk: &talk{}, Stay: true})
+			n := beginWith(t, &talk{}, true)
 			n.SetFitness(election.Fitness{})
 			synctest.Wait()
 			n.SetFitness(f)
@@ -244,7 +245,7 @@ func TestOperatorsWordCountsMoreThanThatNoneIsFit(t *testing.T) {
 func TestUnhealthyNodeWithdrawsThatOnlyTalks(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		others := &talk{}
-		n := beginWith(t, Config{Talk: others})
+		n := beginWith(t, others, false)
 		n.SetFitness(election.Fitness{})
 		synctest.Wait()
 		others.hear(false)
@@ -265,7 +266,7 @@ func TestUnhealthyNodeWithdrawsThatOnlyTalks(t *testing.T) {
 
 // TestNobodyIsToldWithoutTalk of how this node spreads.
 func TestNobodyIsToldWithoutTalk(t *testing.T) {
-	e := New(Config{})
+	e := New(netip.Addr{}, 100, nil, false)
 	e.SetSpread(&election.Spread{})
 	assert.Nil(t, e.MembersChanged())
 	assert.Len(t, e.Members(), 1)

@@ -6,8 +6,8 @@ var _ election.Spreader = (*Elector)(nil)
 
 // SetSpread implements election.Spreader. Without Talk nobody hears of it.
 func (e *Elector) SetSpread(s *election.Spread) {
-	if e.cfg.Talk != nil {
-		e.cfg.Talk.SetSpread(s)
+	if e.talk != nil {
+		e.talk.SetSpread(s)
 	}
 }
 
@@ -16,8 +16,8 @@ func (e *Elector) Members() []election.Member { return e.Status().Members }
 
 // MembersChanged implements election.Spreader.
 func (e *Elector) MembersChanged() <-chan struct{} {
-	if e.cfg.Talk == nil {
+	if e.talk == nil {
 		return nil
 	}
-	return e.cfg.Talk.MembersChanged()
+	return e.talk.MembersChanged()
 }

@@ -21,16 +21,14 @@ import (
 // tell each other how they are.
 func (b *builder) electLocally(in *instance.Config, p instance.Place) (election.Elector, func(), error) {
 	v := in.VIP
-	cfg := local.Config{Source: p.Source, Priority: topPriority(v)}
 	if !v.LocalTalk() || b.memberSockets == nil || b.memberSockets.port == 0 {
-		return local.New(cfg), func() {}, nil
+		return local.New(p.Source, topPriority(v), nil, false), func() {}, nil
 	}
 	talk, giveBack, err := b.talk(v, p, len(in.Whole.VIPs), spreadEvery(in.Whole))
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg.Talk, cfg.Stay = talk, v.Check.WhenAllUnhealthy == config.Hold
-	return local.New(cfg), giveBack, nil
+	return local.New(p.Source, topPriority(v), talk, v.Check.WhenAllUnhealthy == config.Hold), giveBack, nil
 }
 
 // noLease is that of an election that is none: nobody waits for the end of a lease.

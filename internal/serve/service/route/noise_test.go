@@ -3,6 +3,7 @@ package route
 import (
 	"context"
 	"math/rand/v2"
+	"net/netip"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,7 +27,7 @@ func TestNoisyCheckWithdrawsNoOftenerThanItsGate(t *testing.T) {
 		bubble.Test(t, func(t *testing.T) {
 			f := newFake()
 			s := begin(f, instance.Readiness{})
-			e := local.New(local.Config{Priority: 100})
+			e := local.New(netip.Addr{}, 100, nil, false)
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error)
 			go func() { ended <- e.Run(ctx, func(d election.Decision) error { return s.Apply(ctx, d) }) }()
