@@ -112,10 +112,10 @@ func (a *addresses) reluctance() time.Duration {
 func (a *addresses) join(e *Elector) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	s := a.byName[e.cfg.Name]
+	s := a.byName[e.name]
 	if s == nil {
 		s = &addressFitness{since: time.Now()}
-		a.byName[e.cfg.Name] = s
+		a.byName[e.name] = s
 	}
 	s.elector, s.seen = e, true
 	a.look.send()
@@ -124,7 +124,7 @@ func (a *addresses) join(e *Elector) {
 func (a *addresses) leave(e *Elector) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if s := a.byName[e.cfg.Name]; s != nil && s.elector == e {
+	if s := a.byName[e.name]; s != nil && s.elector == e {
 		s.elector = nil
 	}
 	a.freed.send()

@@ -177,7 +177,7 @@ func (h *host) boot() {
 	h.lan.mu.Unlock()
 	n.Expect([]string{"vip"})
 	h.cancel, h.stopped = cancel, make(chan struct{})
-	h.elector = n.NewElector(ElectorConfig{Name: "vip", Group: group, Priority: 100, Log: h.cfg.Log})
+	h.elector = n.NewElector("vip", group, 100, h.cfg.Log)
 	h.elector.SetFitness(h.fitness)
 	elector, stopped := h.elector, h.stopped
 	h.lan.wg.Go(func() {

@@ -12,19 +12,12 @@ import (
 	"github.com/keepvip/keepvip/internal/base/code"
 )
 
-// ElectorConfig describes what one virtual address wants of the cluster.
-type ElectorConfig struct {
-	Name     string     // of the virtual address
-	Group    netip.Addr // the first of the addresses, by which the members know them where they spread them; the zero Addr: they do not
-	Priority uint8      // 1 to 254, as long as the node is fit
-	Log      *slog.Logger
-}
-
 // Elector elects for one virtual address: it is Active while this node leads, its lease is valid, and it is not out.
 type Elector struct {
-	node *Node
-	cfg  ElectorConfig
-	log  *slog.Logger
+	node  *Node
+	name  string     // of the virtual address
+	group netip.Addr // as in NewElector
+	log   *slog.Logger
 
 	apply   func(election.Decision) error
 	backoff election.BindBackoff
@@ -63,11 +56,12 @@ var (
 	_ election.Visitor  = (*Elector)(nil)
 )
 
-// NewElector makes an elector of the node.
-func (n *Node) NewElector(cfg ElectorConfig) *Elector {
+// NewElector makes an elector of the node for the virtual address of that name. group is the first of the addresses, by which the members know them
+// where they spread them; the zero Addr: they do not. priority, 1 to 254, holds as long as the node is fit.
+func (n *Node) NewElector(name string, group netip.Addr, priority uint8, log *slog.Logger) *Elector {
 	return &Elector{
-		node: n, cfg: cfg, log: cfg.Log, own: own{base: cfg.Priority}, timer: time.NewTimer(0), nudged: newSignal(), longer: newSignal(), stirred: newSignal(), stills: make(chan still),
-		shown: shown{status: election.Status{Reason: "not started", Priority: cfg.Priority}}, moves: moves{node: n},
+		node: n, name: name, group: group, log: log, own: own{base: priority}, timer: time.NewTimer(0), nudged: newSignal(), longer: newSignal(), stirred: newSignal(), stills: make(chan still),
+		shown: shown{status: election.Status{Reason: "not started", Priority: priority}}, moves: moves{node: n},
 	}
 }
 

@@ -46,7 +46,7 @@ func (e *Elector) SetUnreached(u election.Unreached) {
 func (e *Elector) visited() (u unreached, ok bool) {
 	e.own.mu.Lock()
 	defer e.own.mu.Unlock()
-	return unreached{nameOf(e.cfg.Name), election.Unreached{Holder: e.apart.Holder.WithZone(""), Never: e.apart.Never}}, e.apart.Holder.IsValid()
+	return unreached{nameOf(e.name), election.Unreached{Holder: e.apart.Holder.WithZone(""), Never: e.apart.Never}}, e.apart.Holder.IsValid()
 }
 
 // unreached are the entries of which this node says so, by name.
@@ -70,7 +70,7 @@ func (e *Elector) outsiders(holder netip.Addr) (out []election.Outsider) {
 	}
 	for _, m := range e.node.Members() {
 		for _, u := range m.unreached {
-			if !m.Self && !m.silent && u.Name == nameOf(e.cfg.Name) && u.Holder == holder {
+			if !m.Self && !m.silent && u.Name == nameOf(e.name) && u.Holder == holder {
 				out = append(out, election.Outsider{Node: election.Node{Address: m.Address, Name: m.Node}, Never: u.Never})
 			}
 		}

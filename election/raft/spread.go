@@ -122,7 +122,7 @@ func (e *Elector) MembersChanged() <-chan struct{} { return e.stirred }
 func (e *Elector) Members() (out []election.Member) {
 	now, own := time.Now(), e.said()
 	for _, m := range e.node.Members() {
-		out = append(out, m.spreading(e.cfg.Group, own, now))
+		out = append(out, m.spreading(e.group, own, now))
 	}
 	return out
 }
@@ -131,7 +131,7 @@ func (e *Elector) Members() (out []election.Member) {
 func (e *Elector) said() *election.Spread {
 	e.own.mu.Lock()
 	defer e.own.mu.Unlock()
-	if e.spread == nil || !e.cfg.Group.IsValid() {
+	if e.spread == nil || !e.group.IsValid() {
 		return nil
 	}
 	s, f := *e.spread, e.fitness
@@ -163,7 +163,7 @@ func (m Member) spreading(group netip.Addr, own *election.Spread, now time.Time)
 func (a *addresses) spreads(now time.Time) (list []spread) {
 	for _, e := range a.electors() {
 		if s := e.said(); s != nil {
-			list = append(list, spread{e.cfg.Group, *s})
+			list = append(list, spread{e.group, *s})
 		}
 	}
 	slices.SortFunc(list, func(a, b spread) int { return a.Group.Compare(b.Group) })

@@ -248,7 +248,7 @@ func (b *builder) electByRaft(in *instance.Config, _ instance.Place) (election.E
 		return nil, nil, err
 	}
 	v := in.VIP
-	return byRaft{n.NewElector(raft.ElectorConfig{Name: v.Name, Group: v.First(), Priority: topPriority(v), Log: b.log.With("vip", v.Name)})}, func() {}, nil
+	return byRaft{n.NewElector(v.Name, v.First(), topPriority(v), b.log.With("vip", v.Name))}, func() {}, nil
 }
 
 func leaseByRaft(_ config.VIP, whole *config.Config) (time.Duration, instance.Outages) {
