@@ -44,9 +44,9 @@ type Schedule struct {
 	running bool
 }
 
-// NewSchedule returns a stopped Schedule. Announcements leave at the offsets of the burst, which ascend from Restart; nil is DefaultBurst. The
-// refresh is the longest time without an announcement; 0 is DefaultRefresh, and less than 0 is never. The announcements of each refresh are so many,
-// close together; a repeat of 0 is 1.
+// NewSchedule returns a stopped Schedule. burst are the offsets from Restart, ascending; nil is DefaultBurst. refresh is
+// the longest time without an announcement; 0 is DefaultRefresh, less than 0 is never. repeat is how many announcements
+// each refresh has; 0 is 1.
 func NewSchedule(burst []time.Duration, refresh time.Duration, repeat int) *Schedule {
 	if burst == nil {
 		burst = DefaultBurst

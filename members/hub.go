@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -23,20 +24,14 @@ type Socket interface {
 	Close() error
 }
 
-// HubConfig describes a Hub.
-type HubConfig struct {
-	Source netip.Addr // own address
-	Link   string     // tells links apart on which the same address may send; fit for an IPv6 zone
-	Auth   *Auth
-	// Heard is told of each message that is believed: whose it is, of which session, and whether that leaves. It must not wait. nil: nobody is.
-	Heard func(source netip.Addr, session uint64, leaves bool)
-}
-
 // Hub reads one socket for all groups of a node on an interface and family. Safe for concurrent use.
 type Hub struct {
-	cfg  HubConfig
-	sock Socket
-	done chan struct{}
+	source netip.Addr // own address
+	link   string     // tells links apart on which the same address may send
+	auth   *Auth
+	heard  func(source netip.Addr, session uint64, leaves bool)
+	sock   Socket
+	done   chan struct{}
 
 	noticed time.Time // when a group was told last of a message that names none; the reader's
 
@@ -49,9 +44,14 @@ type Hub struct {
 	buf     []byte
 }
 
-// NewHub starts to read sock, which it owns from now on. Close ends that.
-func NewHub(cfg HubConfig, sock Socket) *Hub {
-	h := &Hub{cfg: cfg, sock: sock, done: make(chan struct{}), rejected: map[Reason]uint64{}}
+// NewHub starts to read sock, which it owns from now on. Close ends that. at says where the socket is: its Source and
+// Interface are used. heard is told of each message that is believed: whose it is, of which session, and whether that
+// leaves. heard must not wait; nil: nobody is told.
+func NewHub(sock Socket, at ConnConfig, auth *Auth, heard func(source netip.Addr, session uint64, leaves bool)) *Hub {
+	h := &Hub{
+		source: at.Source.WithZone(""), link: strconv.Itoa(at.Interface.Index), auth: auth, heard: heard,
+		sock: sock, done: make(chan struct{}), rejected: map[Reason]uint64{},
+	}
 	go h.read()
 	return h
 }
@@ -91,7 +91,7 @@ func (h *Hub) deliver(b []byte, a Arrival) {
 		h.deliverPulse(b, a)
 		return
 	}
-	m, by, err := h.cfg.Auth.verify(b, source.WithZone(h.cfg.Link), time.Now())
+	m, by, err := h.auth.verify(b, source.WithZone(h.link), time.Now())
 	var packet *envelope.PacketError
 	if errors.As(err, &packet) {
 		h.reject(packet.Reason)
@@ -99,7 +99,7 @@ func (h *Hub) deliver(b []byte, a Arrival) {
 		return
 	}
 	listed := h.hearing(source, m.Peer.Group)
-	wires := slices.DeleteFunc(slices.Clone(listed), func(w *Wire) bool { return a.ttl() < w.cfg.leastTTL() })
+	wires := slices.DeleteFunc(slices.Clone(listed), func(w *Wire) bool { return a.ttl() < w.leastTTL })
 	switch {
 	case len(wires) > 0:
 	case len(listed) > 0:
@@ -109,8 +109,8 @@ func (h *Hub) deliver(b []byte, a Arrival) {
 		h.reject(envelope.RejectGroup)
 		h.name(b, a, RejectPeer) // another group listens to the sender
 	}
-	if len(wires) > 0 && h.cfg.Heard != nil {
-		h.cfg.Heard(source, m.Session, m.Peer.Lifetime <= 0)
+	if len(wires) > 0 && h.heard != nil {
+		h.heard(source, m.Session, m.Peer.Lifetime <= 0)
 	}
 	if len(wires) > 0 {
 		h.meet(source, &m.Peer)
@@ -165,7 +165,7 @@ func (h *Hub) unheard(source netip.Addr, ttl int) Reason {
 	for _, w := range h.wires {
 		switch {
 		case !w.hears(source):
-		case ttl < w.cfg.leastTTL():
+		case ttl < w.leastTTL:
 			why = RejectTTL
 		default:
 			return ""
@@ -182,7 +182,7 @@ func (h *Hub) name(b []byte, a Arrival, why Reason) {
 		return
 	}
 	h.mu.Lock()
-	wires := slices.DeleteFunc(slices.Clone(h.wires), func(w *Wire) bool { return w.cfg.Group != m.Peer.Group })
+	wires := slices.DeleteFunc(slices.Clone(h.wires), func(w *Wire) bool { return w.group != m.Peer.Group })
 	h.mu.Unlock()
 	for _, w := range wires {
 		if a.At.Sub(w.named) >= noticeEvery {
@@ -200,7 +200,7 @@ func (h *Hub) hearing(source, group netip.Addr) (out []*Wire) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, w := range h.wires {
-		if w.hears(source) && (!group.IsValid() || w.cfg.Group == group) {
+		if w.hears(source) && (!group.IsValid() || w.group == group) {
 			out = append(out, w)
 		}
 	}
@@ -213,28 +213,15 @@ func (h *Hub) reject(r Reason) {
 	h.rejected[r]++
 }
 
-// WireConfig describes one group's share of a Hub.
-type WireConfig struct {
-	Group netip.Addr // the first of the addresses, by which the group is known
-	// Peers are whom the group's messages go to and who is heard, in any order; the own address may be among them. None:
-	// everybody on the link, by the group of VRRP.
-	Peers []netip.Addr
-	// MinTTL is the least TTL or hop limit of what peers say; 0: 255.
-	MinTTL uint8
-}
-
-func (c WireConfig) leastTTL() int { return cmp.Or(int(c.MinTTL), hopLimit) }
-
 // Join adds a group. Its wire has to be closed. While entries exchange their addresses there may be two of one group for
-// a moment: both hear it.
-func (h *Hub) Join(cfg WireConfig) *Wire {
+// a moment: both hear it. minTTL is the least TTL or hop limit of what peers say; 0: 255.
+func (h *Hub) Join(group netip.Addr, peers []netip.Addr, minTTL uint8) *Wire {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	w := &Wire{hub: h, cfg: cfg, arrived: make(chan struct{}, 1)}
-	w.cfg.Peers = nil
-	for _, p := range cfg.Peers {
-		w.cfg.Peers = append(w.cfg.Peers, p.WithZone(""))
-		if p.WithZone("") != h.cfg.Source {
+	w := &Wire{hub: h, group: group, leastTTL: cmp.Or(int(minTTL), hopLimit), arrived: make(chan struct{}, 1)}
+	for _, p := range peers {
+		w.peers = append(w.peers, p.WithZone(""))
+		if p.WithZone("") != h.source {
 			w.to = append(w.to, p.WithZone(""))
 		}
 	}
@@ -254,12 +241,16 @@ const maxWaiting = 256
 
 // Wire is one group's share of a Hub.
 type Wire struct {
-	hub     *Hub
-	cfg     WireConfig
-	to      []netip.Addr  // the peers without this node
-	arrived chan struct{} // capacity 1: a level
-	noticed time.Time     // when the group was told last that a message was refused; the reader's
-	named   time.Time     // when the group was told last of a sender that it does not listen to; the reader's
+	hub   *Hub
+	group netip.Addr // the first of the addresses, by which the group is known
+	// peers are whom the group's messages go to and who is heard, in any order; the own address may be among them. None:
+	// everybody on the link, by the group of VRRP.
+	peers    []netip.Addr
+	to       []netip.Addr  // the peers without this node
+	leastTTL int           // or hop limit, of what peers say
+	arrived  chan struct{} // capacity 1: a level
+	noticed  time.Time     // when the group was told last that a message was refused; the reader's
+	named    time.Time     // when the group was told last of a sender that it does not listen to; the reader's
 
 	mu       sync.Mutex // guards what follows
 	waiting  []Received
@@ -273,12 +264,12 @@ var queues spare.Slices[Received]
 func (w *Wire) Rename(group netip.Addr) {
 	w.hub.mu.Lock()
 	defer w.hub.mu.Unlock()
-	w.cfg.Group = group
+	w.group = group
 }
 
 // hears tells whether what source says is for this group.
 func (w *Wire) hears(source netip.Addr) bool {
-	return len(w.cfg.Peers) == 0 || slices.Contains(w.cfg.Peers, source)
+	return len(w.peers) == 0 || slices.Contains(w.peers, source)
 }
 
 // put keeps a message until it is taken. Of what comes in faster than it is taken the newest is dropped.
@@ -315,12 +306,12 @@ func (w *Wire) Take(dst []Received) []Received {
 // Send sends a message to all members.
 func (w *Wire) Send(m Message) error {
 	h := w.hub
-	if len(w.cfg.Peers) > 0 && len(w.to) == 0 {
+	if len(w.peers) > 0 && len(w.to) == 0 {
 		return nil // nobody but this node
 	}
 	h.sending.Lock()
 	defer h.sending.Unlock()
-	b, err := h.cfg.Auth.sign(h.buf[:0], m, h.cfg.Source, time.Now())
+	b, err := h.auth.sign(h.buf[:0], m, h.source, time.Now())
 	if err != nil {
 		return err
 	}

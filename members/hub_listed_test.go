@@ -19,9 +19,9 @@ func TestHubNamesWhomTheConfigurationKeepsOut(t *testing.T) {
 		ttl := 255
 		s := newWireSocket()
 		s.ttl = &ttl
-		h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now())}, s)
+		h := NewHub(s, ConnConfig{Source: nodeB}, newAuth(t, time.Now()), nil)
 		defer h.Close()
-		w := h.Join(WireConfig{Group: group, Peers: []netip.Addr{nodeA, nodeB}})
+		w := h.Join(group, []netip.Addr{nodeA, nodeB}, 0)
 		m := full()
 		say := func(m Message, from netip.Addr) []Received {
 			b, err := m.Append(nil, 1)
@@ -47,7 +47,7 @@ func TestHubNamesWhomTheConfigurationKeepsOut(t *testing.T) {
 		assert.Equal(t, map[Reason]uint64{RejectPeer: 2, RejectTTL: 1}, w.Rejected())
 
 		w.Close()
-		w = h.Join(WireConfig{Group: group, Peers: []netip.Addr{nodeA, nodeB}, MinTTL: 254})
+		w = h.Join(group, []netip.Addr{nodeA, nodeB}, 254)
 		got = say(m, nodeA)
 		require.Len(t, got, 1)
 		assert.Empty(t, got[0].Refused, "vrrp.minTTL counts for members' messages, too")

@@ -61,8 +61,8 @@ func TestHubDeliversToItsGroup(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		key := testKey(t, 1)
 		s := newWireSocket()
-		h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now(), key)}, s)
-		w := h.Join(WireConfig{Group: group})
+		h := NewHub(s, ConnConfig{Source: nodeB}, newAuth(t, time.Now(), key), nil)
+		w := h.Join(group, nil, 0)
 
 		sign := func(m Message) []byte {
 			b, err := m.AppendSigned(nil, uint64(time.Now().UnixNano()), &key, nodeA)
@@ -103,8 +103,8 @@ func TestHubPassesDoubtsOn(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s, a := newWireSocket(), newAuth(t, time.Now())
 		require.NoError(t, a.Set(auth.Config{Keys: []auth.Key{testKey(t, 1)}, Mode: auth.Permissive, Window: window}))
-		h := NewHub(HubConfig{Source: nodeB, Auth: a}, s)
-		w := h.Join(WireConfig{Group: group})
+		h := NewHub(s, ConnConfig{Source: nodeB}, a, nil)
+		w := h.Join(group, nil, 0)
 		b, err := full().Append(nil, 1)
 		require.NoError(t, err)
 		s.in <- received1{b: b, source: nodeA}
@@ -119,9 +119,9 @@ func TestHubPassesDoubtsOn(t *testing.T) {
 func TestHubTellsEachGroupThatAMessageWasRefused(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newWireSocket()
-		h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now(), testKey(t, 1))}, s)
+		h := NewHub(s, ConnConfig{Source: nodeB}, newAuth(t, time.Now(), testKey(t, 1)), nil)
 		other := netip.MustParseAddr("10.77.0.200")
-		first, second := h.Join(WireConfig{Group: group}), h.Join(WireConfig{Group: other})
+		first, second := h.Join(group, nil, 0), h.Join(other, nil, 0)
 		say := func(group netip.Addr) {
 			m := full()
 			m.Peer.Group = group
@@ -162,10 +162,10 @@ func TestHubTellsFewGroupsOfAMessageWithoutOne(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				s := newWireSocket()
-				h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now())}, s)
+				h := NewHub(s, ConnConfig{Source: nodeB}, newAuth(t, time.Now()), nil)
 				var wires []*Wire
 				for i := range tt.groups {
-					wires = append(wires, h.Join(WireConfig{Group: netip.AddrFrom4([4]byte{10, 77, 1, byte(i)})}))
+					wires = append(wires, h.Join(netip.AddrFrom4([4]byte{10, 77, 1, byte(i)}), nil, 0))
 				}
 				b, err := full().Append(nil, 1)
 				require.NoError(t, err)
@@ -196,8 +196,8 @@ func TestHubTellsFewGroupsOfAMessageWithoutOne(t *testing.T) {
 func TestHubDatesMessagesByTheKernel(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newWireSocket()
-		h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now())}, s)
-		w := h.Join(WireConfig{Group: group})
+		h := NewHub(s, ConnConfig{Source: nodeB}, newAuth(t, time.Now()), nil)
+		w := h.Join(group, nil, 0)
 		b, err := full().Append(nil, 1)
 		require.NoError(t, err)
 		s.in <- received1{b: b, source: nodeA, waited: 700 * time.Millisecond}
@@ -211,11 +211,11 @@ func TestHubDatesMessagesByTheKernel(t *testing.T) {
 func TestHubWiresWithDifferentPeers(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newWireSocket()
-		h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now())}, s)
+		h := NewHub(s, ConnConfig{Source: nodeB}, newAuth(t, time.Now()), nil)
 		other := full()
 		other.Peer.Group = netip.MustParseAddr("10.77.0.200")
-		first := h.Join(WireConfig{Group: group, Peers: []netip.Addr{nodeA, nodeB}})
-		second := h.Join(WireConfig{Group: other.Peer.Group, Peers: []netip.Addr{nodeC, nodeB}})
+		first := h.Join(group, []netip.Addr{nodeA, nodeB}, 0)
+		second := h.Join(other.Peer.Group, []netip.Addr{nodeC, nodeB}, 0)
 		for _, from := range []netip.Addr{nodeA, nodeC, netip.MustParseAddr("10.77.0.99")} {
 			for _, m := range []Message{full(), other} {
 				b, err := m.Append(nil, 1)
@@ -239,7 +239,7 @@ func TestHubWiresWithDifferentPeers(t *testing.T) {
 		assert.Equal(t, []netip.Addr{nodeC}, s.to)
 		first.Close()
 		second.Close()
-		alone := h.Join(WireConfig{Group: group, Peers: []netip.Addr{nodeB}})
+		alone := h.Join(group, []netip.Addr{nodeB}, 0)
 		require.NoError(t, alone.Send(full()))
 		assert.Empty(t, s.out, "nobody is there to be told")
 		require.NoError(t, h.Close())
@@ -250,9 +250,9 @@ func TestHubWiresWithDifferentPeers(t *testing.T) {
 func TestWiresExchangeTheirGroups(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newWireSocket()
-		h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now())}, s)
+		h := NewHub(s, ConnConfig{Source: nodeB}, newAuth(t, time.Now()), nil)
 		other := netip.MustParseAddr("10.77.0.200")
-		first, second := h.Join(WireConfig{Group: group}), h.Join(WireConfig{Group: other})
+		first, second := h.Join(group, nil, 0), h.Join(other, nil, 0)
 		say := func() {
 			b, err := full().Append(nil, 1)
 			require.NoError(t, err)
@@ -286,7 +286,7 @@ func TestWireIsBounded(t *testing.T) {
 func TestHubKnowsWhoIsHeardWithoutAListOfGroups(t *testing.T) {
 	h := &Hub{}
 	for range 255 {
-		h.wires = append(h.wires, &Wire{cfg: WireConfig{Peers: []netip.Addr{nodeA}}})
+		h.wires = append(h.wires, &Wire{peers: []netip.Addr{nodeA}})
 	}
 	assert.True(t, (h.unheard(nodeA, 255) == ""))
 	assert.False(t, (h.unheard(nodeB, 255) == ""))

@@ -23,8 +23,8 @@ func TestLateOpensWhenItCan(t *testing.T) {
 			}
 			return s, nil
 		})
-		h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now())}, late)
-		w := h.Join(WireConfig{Group: group})
+		h := NewHub(late, ConnConfig{Source: nodeB}, newAuth(t, time.Now()), nil)
+		w := h.Join(group, nil, 0)
 		require.ErrorIs(t, w.Send(full()), errNotOpen)
 		time.Sleep(3 * lateEvery)
 		synctest.Wait()
@@ -41,7 +41,7 @@ func TestLateOpensWhenItCan(t *testing.T) {
 func TestLateClosedBeforeItIsOpen(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		late := NewLate(func() (Socket, error) { return nil, errors.New("address already in use") })
-		h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now())}, late)
+		h := NewHub(late, ConnConfig{Source: nodeB}, newAuth(t, time.Now()), nil)
 		time.Sleep(2500 * time.Millisecond)
 		require.NoError(t, h.Close())
 		_, err := late.Receive(nil)

@@ -39,7 +39,7 @@ func (h *Hub) deliverPulse(b []byte, a Arrival) {
 	if p == nil {
 		return
 	}
-	m, err := h.cfg.Auth.verifyPulse(b, a.Source.WithZone(h.cfg.Link), time.Now())
+	m, err := h.auth.verifyPulse(b, a.Source.WithZone(h.link), time.Now())
 	var packet *envelope.PacketError
 	if errors.As(err, &packet) {
 		h.reject(packet.Reason)
@@ -56,7 +56,7 @@ func (h *Hub) SendPulse(m pulse.Message) error {
 	}
 	h.sending.Lock()
 	defer h.sending.Unlock()
-	h.buf = h.cfg.Auth.signPulse(h.buf[:0], m, h.cfg.Source, time.Now())
+	h.buf = h.auth.signPulse(h.buf[:0], m, h.source, time.Now())
 	return h.sock.Send(h.buf, to...)
 }
 
@@ -65,7 +65,7 @@ func (h *Hub) everybody() (to []netip.Addr, somebody bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, w := range h.wires {
-		if len(w.cfg.Peers) == 0 {
+		if len(w.peers) == 0 {
 			return nil, true
 		}
 		to = append(to, w.to...)

@@ -65,8 +65,8 @@ type watcher struct {
 
 func newWatcher(t *testing.T) *watcher {
 	w := &watcher{t: t, key: testKey(t, 1), sock: newWireSocket(), echoes: &hostEchoes{}}
-	w.hub = NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now(), w.key)}, w.sock)
-	w.wire = w.hub.Join(WireConfig{Group: group})
+	w.hub = NewHub(w.sock, ConnConfig{Source: nodeB}, newAuth(t, time.Now(), w.key), nil)
+	w.wire = w.hub.Join(group, nil, 0)
 	w.felt = pulse.Open(pulse.Config{
 		Source: nodeB, Session: 2, Send: w.hub.SendPulse, Behind: w.hub.Behind, Gone: w.hub.Gone, Log: slog.New(slog.DiscardHandler),
 	}, w.echoes)
@@ -149,7 +149,7 @@ func TestNodeThatLeavesOneGroupIsWatchedForTheOthers(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		w := newWatcher(t)
 		another := netip.MustParseAddr("10.77.0.101")
-		other := w.hub.Join(WireConfig{Group: another})
+		other := w.hub.Join(another, nil, 0)
 		speak := func(of netip.Addr, lifetime time.Duration) {
 			time.Sleep(time.Millisecond) // no message is older than the one before
 			m := full()
@@ -232,12 +232,12 @@ func TestRepeatedBeatShowsNoLife(t *testing.T) {
 func TestBeatsGoToThePeersOfAllGroups(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newWireSocket()
-		h := NewHub(HubConfig{Source: nodeB, Auth: newAuth(t, time.Now())}, s)
+		h := NewHub(s, ConnConfig{Source: nodeB}, newAuth(t, time.Now()), nil)
 		beat := pulse.Message{Type: pulse.Beat, Session: 1, Number: 1, Every: pulse.Every}
 		require.NoError(t, h.SendPulse(beat))
 		assert.Empty(t, s.out, "there is nobody")
-		h.Join(WireConfig{Group: group, Peers: []netip.Addr{nodeA, nodeB}})
-		h.Join(WireConfig{Group: nodeC, Peers: []netip.Addr{nodeC, nodeB, nodeA}})
+		h.Join(group, []netip.Addr{nodeA, nodeB}, 0)
+		h.Join(nodeC, []netip.Addr{nodeC, nodeB, nodeA}, 0)
 		require.NoError(t, h.SendPulse(beat))
 		assert.Equal(t, []netip.Addr{nodeA, nodeC}, s.to, "each once, and not to itself")
 		require.NoError(t, h.Close())

@@ -39,8 +39,9 @@ type Elector struct {
 
 var _ election.Elector = (*Elector)(nil)
 
-// New makes an elector that has not begun. source and priority are for the status. By talk the other members are told how this node is, and heard
-// how they are; nil: nobody is heard. stay has an unhealthy node that was fit before serve while no fit member is heard; otherwise it does not serve.
+// New makes an elector that has not begun. source and priority are for the status. talk tells the other members how this
+// node is, and hears how they are; nil: nobody is heard. stay is for an unhealthy node that was fit before: it serves
+// while no fit member is heard. Without stay it does not serve.
 func New(source netip.Addr, priority uint8, talk Talk, stay bool) *Elector {
 	return &Elector{
 		source: source, priority: priority, talk: talk, stay: stay, nudged: make(chan struct{}, 1), changed: make(chan struct{}),

@@ -56,8 +56,8 @@ var (
 	_ election.Visitor  = (*Elector)(nil)
 )
 
-// NewElector makes an elector of the node for the virtual address of that name. group is the first of the addresses, by which the members know them
-// where they spread them; the zero Addr: they do not. priority, 1 to 254, holds as long as the node is fit.
+// NewElector makes an elector of the node for the virtual address of that name. group is the first of the addresses, by
+// which members that spread them know them; the zero Addr: none does. priority, 1 to 254, holds while the node is fit.
 func (n *Node) NewElector(name string, group netip.Addr, priority uint8, log *slog.Logger) *Elector {
 	return &Elector{
 		node: n, name: name, group: group, log: log, own: own{base: priority}, timer: time.NewTimer(0), nudged: newSignal(), longer: newSignal(), stirred: newSignal(), stills: make(chan still),

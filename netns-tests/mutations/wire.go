@@ -34,7 +34,7 @@ func wire() []Mutation {
 		},
 		{
 			Name: "unicast: minTTL is not the peers' own", File: "members/hub.go", Test: "TestHubNamesWhomTheConfigurationKeepsOut",
-			Old: `func (c WireConfig) leastTTL() int { return cmp.Or(int(c.MinTTL), hopLimit) }`, New: `func (c WireConfig) leastTTL() int { return cmp.Or(0, 1) }`,
+			Old: `leastTTL: cmp.Or(int(minTTL), hopLimit)`, New: `leastTTL: cmp.Or(0, 1)`,
 		},
 		{
 			Name: "a HELLO is read without a look at the length of its rank", File: "members/fields.go", Test: "TestParseRefuses",
@@ -70,7 +70,7 @@ func wire() []Mutation {
 		},
 		{
 			Name: "the burst of announcements ends after the first", File: "arp/schedule.go", Test: "TestScheduleBurstThenRefresh",
-			Old: `	if s.sent < len(s.cfg.Burst) {
+			Old: `	if s.sent < len(s.burst) {
 		if at :=`, New: `	if s.sent < 1 {
 		if at :=`,
 		},

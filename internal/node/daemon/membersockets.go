@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -92,7 +91,7 @@ func (s *memberSockets) join(v config.VIP, p instance.Place, many int, spreadEve
 	group := v.First()
 	session := newSession()
 	silent := hub.speak(session)
-	wire := hub.Join(members.WireConfig{Group: group, Peers: v.VRRP.Peers, MinTTL: v.VRRP.MinTTL})
+	wire := hub.Join(group, v.VRRP.Peers, v.VRRP.MinTTL)
 	known := &virtualrouter.MembersConfig{Wire: wire, Machine: members.Config{
 		Group: group, Node: s.node, Software: s.version, Session: session, RecoverHold: members.DefaultRecoverHold,
 		Every: max(members.DefaultEvery, time.Duration(many)*helloShare), SpreadEvery: spreadEvery, MTU: mtuOf(p.Index),
@@ -111,20 +110,19 @@ func mtuOf(index int) uint16 {
 }
 
 func (s *memberSockets) open(key socketKey, p instance.Place) (*memberHub, error) {
-	sock, err := s.openSocket(members.ConnConfig{
+	at := members.ConnConfig{
 		Interface: net.Interface{Index: key.index, Name: p.Name}, Source: key.source, Port: s.port, Unicast: key.unicast,
 		Other: s.asked(key),
-	})
+	}
+	sock, err := s.openSocket(at)
 	if err != nil {
 		return nil, err
 	}
-	cfg := members.HubConfig{Source: key.source, Link: strconv.Itoa(key.index), Auth: s.auth}
 	lines, giveBack := s.lines.at(p)
 	if lines == nil {
-		return &memberHub{Hub: members.NewHub(cfg, sock), leave: giveBack}, nil
+		return &memberHub{Hub: members.NewHub(sock, at, s.auth, nil), leave: giveBack}, nil
 	}
-	cfg.Heard = lines.Heard
-	hub := members.NewHub(cfg, sock)
+	hub := members.NewHub(sock, at, s.auth, lines.Heard)
 	deaf := lines.Follow(hub.LineEnded)
 	return &memberHub{Hub: hub, lines: lines, leave: func() { deaf(); giveBack() }}, nil
 }
