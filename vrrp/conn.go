@@ -101,6 +101,7 @@ func Open(cfg ConnConfig) (*Conn, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	cfg.Source = cfg.Source.WithZone("")
 	c := &Conn{
 		ifindex: cfg.Interface.Index,
 		group:   cfg.group(),
@@ -109,17 +110,16 @@ func Open(cfg ConnConfig) (*Conn, error) {
 		filter:  newFilter(cfg),
 		batch:   newBatch(cfg.Source.Is4()),
 	}
-	s := options{cfg: cfg, source: c.filter.source}
 	var err error
-	if c.send, err = s.openSender(); err != nil {
+	if c.send, err = cfg.openSender(); err != nil {
 		return nil, fmt.Errorf("vrrp: open the send socket on %s: %w", cfg.Interface.Name, err)
 	}
-	if c.recv, err = s.openReceive(c.filter); err != nil {
+	if c.recv, err = cfg.openReceive(c.filter); err != nil {
 		return nil, errors.Join(fmt.Errorf("vrrp: open the receive socket on %s: %w", cfg.Interface.Name, err), c.send.Close())
 	}
 	c.emptied = time.Now()
 	if len(cfg.Peers) > 0 || len(cfg.MAC) > 0 {
-		if c.link, err = s.openLink(); err != nil {
+		if c.link, err = cfg.openLink(); err != nil {
 			return nil, errors.Join(fmt.Errorf("vrrp: open the link's socket on %s: %w", cfg.Interface.Name, err), c.Close())
 		}
 	}

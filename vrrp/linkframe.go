@@ -22,18 +22,18 @@ const (
 )
 
 // openLink opens the socket for WriteLink. It receives nothing, and what it sends waits behind no more than advertisements do.
-func (s options) openLink() (*os.File, error) { return s.openPacket(unix.SOCK_DGRAM) }
+func (c ConnConfig) openLink() (*os.File, error) { return c.openPacket(unix.SOCK_DGRAM) }
 
 // openPacket opens a packet socket that receives nothing: of SOCK_DGRAM the kernel makes the frame's header, of SOCK_RAW its user.
-func (s options) openPacket(kind int) (*os.File, error) {
+func (c ConnConfig) openPacket(kind int) (*os.File, error) {
 	fd, err := unix.Socket(unix.AF_PACKET, kind|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("packet socket (needs CAP_NET_RAW): %w", err)
 	}
-	if err := set(fd, []option{s.priority(), s.sendBuffer()}); err != nil {
+	if err := set(fd, []option{controlPriority, largeSendBuffer}); err != nil {
 		return nil, errors.Join(err, unix.Close(fd))
 	}
-	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: s.cfg.Interface.Index}); err != nil {
+	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: c.Interface.Index}); err != nil {
 		return nil, errors.Join(fmt.Errorf("bind the packet socket: %w", err), unix.Close(fd))
 	}
 	return os.NewFile(uintptr(fd), "vrrp-link"), nil
@@ -103,11 +103,11 @@ const (
 )
 
 // openSender opens the socket that sends advertisements: that of the interface, or with a MAC a packet socket.
-func (s options) openSender() (*os.File, error) {
-	if len(s.cfg.MAC) == 0 {
-		return s.openSend()
+func (c ConnConfig) openSender() (*os.File, error) {
+	if len(c.MAC) == 0 {
+		return c.openSend()
 	}
-	return s.openPacket(unix.SOCK_RAW)
+	return c.openPacket(unix.SOCK_RAW)
 }
 
 // sendFrame puts one packet to the group on the link, in a frame from the virtual MAC, or that of the interface while this node does not have it. No packet filter of the node's output sees it.

@@ -5,7 +5,6 @@ package vrrp
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 
 	"golang.org/x/net/bpf"
@@ -23,12 +22,6 @@ const (
 	ipv6MultiAll    = 29      // IPV6_MULTICAST_ALL (linux/in6.h), which x/sys does not name
 )
 
-// options opens the two sockets of a Conn.
-type options struct {
-	cfg    ConnConfig
-	source netip.Addr // without a zone
-}
-
 // option is one socket option with an integer value.
 type option struct {
 	name         string
@@ -38,38 +31,38 @@ type option struct {
 }
 
 // openSend opens the socket that only sends, bound to the source address.
-func (s options) openSend() (*os.File, error) {
+func (c ConnConfig) openSend() (*os.File, error) {
 	drop, err := dropAll()
 	if err != nil {
 		return nil, err
 	}
-	return s.open("send", drop, func(fd int) error {
-		if err := set(fd, append(s.sendOptions(), s.priority(), s.sendBuffer())); err != nil {
+	return c.open("send", drop, func(fd int) error {
+		if err := set(fd, append(c.sendOptions(), controlPriority, largeSendBuffer)); err != nil {
 			return err
 		}
-		if err := s.multicastInterface(fd); err != nil {
+		if err := c.multicastInterface(fd); err != nil {
 			return fmt.Errorf("choose the multicast interface: %w", err)
 		}
-		if err := unix.Bind(fd, sockaddr.Of(s.source, 0, s.cfg.Interface.Index)); err != nil {
-			return fmt.Errorf("bind to %v (is it on %s, and usable?): %w", s.source, s.cfg.Interface.Name, err)
+		if err := unix.Bind(fd, sockaddr.Of(c.Source, 0, c.Interface.Index)); err != nil {
+			return fmt.Errorf("bind to %v (is it on %s, and usable?): %w", c.Source, c.Interface.Name, err)
 		}
 		return nil
 	})
 }
 
 // openReceive opens the socket that only receives. The real filter comes last, behind one that drops everything.
-func (s options) openReceive(f filter) (*os.File, error) {
+func (c ConnConfig) openReceive(f filter) (*os.File, error) {
 	drop, err := dropAll()
 	if err != nil {
 		return nil, err
 	}
-	return s.open("receive", drop, func(fd int) error {
-		if err := set(fd, s.receiveOptions()); err != nil {
+	return c.open("receive", drop, func(fd int) error {
+		if err := set(fd, c.receiveOptions()); err != nil {
 			return err
 		}
-		if len(s.cfg.Peers) == 0 {
-			if err := s.join(fd); err != nil {
-				return fmt.Errorf("join %v: %w", s.cfg.group(), err)
+		if len(c.Peers) == 0 {
+			if err := c.join(fd); err != nil {
+				return fmt.Errorf("join %v: %w", c.group(), err)
 			}
 		}
 		discard(fd)
@@ -79,9 +72,9 @@ func (s options) openReceive(f filter) (*os.File, error) {
 
 // open makes a raw socket on the interface with a first filter. It is not for the Go netpoller (see waiter); every call
 // says for itself that it does not block.
-func (s options) open(name string, first []bpf.RawInstruction, setup func(fd int) error) (*os.File, error) {
+func (c ConnConfig) open(name string, first []bpf.RawInstruction, setup func(fd int) error) (*os.File, error) {
 	domain := unix.AF_INET
-	if s.source.Is6() {
+	if c.Source.Is6() {
 		domain = unix.AF_INET6
 	}
 	fd, err := unix.Socket(domain, unix.SOCK_RAW|unix.SOCK_CLOEXEC, protocolNumber)
@@ -90,7 +83,7 @@ func (s options) open(name string, first []bpf.RawInstruction, setup func(fd int
 	}
 	err = attachRaw(fd, first)
 	if err == nil {
-		if err = unix.BindToDevice(fd, s.cfg.Interface.Name); err != nil {
+		if err = unix.BindToDevice(fd, c.Interface.Name); err != nil {
 			err = fmt.Errorf("bind to device: %w", err)
 		}
 	}
@@ -100,11 +93,11 @@ func (s options) open(name string, first []bpf.RawInstruction, setup func(fd int
 	if err != nil {
 		return nil, errors.Join(err, unix.Close(fd))
 	}
-	return os.NewFile(uintptr(fd), "vrrp-"+name+"-"+s.cfg.Interface.Name), nil
+	return os.NewFile(uintptr(fd), "vrrp-"+name+"-"+c.Interface.Name), nil
 }
 
-func (s options) sendOptions() []option {
-	if s.source.Is4() {
+func (c ConnConfig) sendOptions() []option {
+	if c.Source.Is4() {
 		return []option{
 			{name: "IP_TTL", level: unix.IPPROTO_IP, opt: unix.IP_TTL, value: 255},
 			{name: "IP_MULTICAST_TTL", level: unix.IPPROTO_IP, opt: unix.IP_MULTICAST_TTL, value: 255},
@@ -122,23 +115,20 @@ func (s options) sendOptions() []option {
 	}
 }
 
-// priority comes after IP_TOS, which sets it too.
-func (s options) priority() option {
-	return option{
+var (
+	// controlPriority comes after IP_TOS, which sets it too.
+	controlPriority = option{
 		name: "SO_PRIORITY", level: unix.SOL_SOCKET, opt: unix.SO_PRIORITY, value: priorityControl,
 		unprivileged: &option{name: "SO_PRIORITY", level: unix.SOL_SOCKET, opt: unix.SO_PRIORITY, value: priorityUser},
 	}
-}
-
-// sendBuffer is such that what waits for one peer leaves room for the others.
-func (s options) sendBuffer() option {
-	return option{
+	// largeSendBuffer is such that what waits for one peer leaves room for the others.
+	largeSendBuffer = option{
 		name: "SO_SNDBUFFORCE", level: unix.SOL_SOCKET, opt: unix.SO_SNDBUFFORCE, value: sendBuffer,
 		unprivileged: &option{name: "SO_SNDBUF", level: unix.SOL_SOCKET, opt: unix.SO_SNDBUF, value: sendBuffer},
 	}
-}
+)
 
-func (s options) receiveOptions() []option {
+func (c ConnConfig) receiveOptions() []option {
 	common := []option{
 		{
 			name: "SO_RCVBUFFORCE", level: unix.SOL_SOCKET, opt: unix.SO_RCVBUFFORCE, value: receiveBuffer,
@@ -146,7 +136,7 @@ func (s options) receiveOptions() []option {
 		},
 		{name: "SO_TIMESTAMPNS", level: unix.SOL_SOCKET, opt: unix.SO_TIMESTAMPNS, value: 1},
 	}
-	if s.source.Is4() {
+	if c.Source.Is4() {
 		return append(common, option{name: "IP_MULTICAST_ALL", level: unix.IPPROTO_IP, opt: unix.IP_MULTICAST_ALL, value: 0})
 	}
 	return append(
@@ -171,21 +161,21 @@ func set(fd int, opts []option) error {
 	return nil
 }
 
-func (s options) multicastInterface(fd int) error {
-	index := s.cfg.Interface.Index
-	if s.source.Is4() {
+func (c ConnConfig) multicastInterface(fd int) error {
+	index := c.Interface.Index
+	if c.Source.Is4() {
 		return unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_MULTICAST_IF, &unix.IPMreqn{Ifindex: int32(index)})
 	}
 	return unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_IF, index)
 }
 
-func (s options) join(fd int) error {
-	index := s.cfg.Interface.Index
-	if s.source.Is4() {
-		m := &unix.IPMreqn{Multiaddr: s.cfg.group().As4(), Ifindex: int32(index)}
+func (c ConnConfig) join(fd int) error {
+	index := c.Interface.Index
+	if c.Source.Is4() {
+		m := &unix.IPMreqn{Multiaddr: c.group().As4(), Ifindex: int32(index)}
 		return unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP, m)
 	}
-	m := &unix.IPv6Mreq{Multiaddr: s.cfg.group().As16(), Interface: uint32(index)}
+	m := &unix.IPv6Mreq{Multiaddr: c.group().As16(), Interface: uint32(index)}
 	return unix.SetsockoptIPv6Mreq(fd, unix.IPPROTO_IPV6, unix.IPV6_JOIN_GROUP, m)
 }
 
