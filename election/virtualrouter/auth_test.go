@@ -65,8 +65,8 @@ func TestHubAuthenticates(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				clock := auth.NewClock(time.Now(), nil)
 				s := newFakeSocket()
-				h := NewHub(HubConfig{Source: nodeA, Log: quiet, Auth: newAuth(t, tt.mode, clock, tt.mine...)}, s)
-				w, err := h.Join(wireConfig())
+				h := NewHub(s, vrrp.ConnConfig{Source: nodeA}, newAuth(t, tt.mode, clock, tt.mine...), quiet)
+				w, err := h.Join(wireConfig(), quiet)
 				require.NoError(t, err)
 				b := bytesFrom(t, newAuth(t, auth.Enforce, clock, tt.theirs...), nodeB, tt.list)
 				s.raw(vrrp.Datagram{Source: nodeB, Destination: s.group, TTL: 255, Payload: b})
@@ -87,8 +87,8 @@ func TestHubRefusesReplays(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		clock := auth.NewClock(time.Now(), nil)
 		s := newFakeSocket()
-		h := NewHub(HubConfig{Source: nodeA, Log: quiet, Auth: newAuth(t, auth.Enforce, clock, key(1, 1))}, s)
-		w, err := h.Join(wireConfig())
+		h := NewHub(s, vrrp.ConnConfig{Source: nodeA}, newAuth(t, auth.Enforce, clock, key(1, 1)), quiet)
+		w, err := h.Join(wireConfig(), quiet)
 		require.NoError(t, err)
 		sender := newAuth(t, auth.Enforce, clock, key(1, 1))
 		first := bytesFrom(t, sender, nodeB, vip)

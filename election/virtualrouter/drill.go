@@ -39,8 +39,8 @@ func (e *Elector) StandStill(ctx context.Context) error {
 
 func (e *Elector) standStill(ctx context.Context, probes *probes, s still) {
 	defer close(s.over)
-	if felt := e.cfg.pulse(); felt != nil {
-		felt.Tell(false, netip.Addr{}) // it is another goroutine's, and goes on
+	if e.cfg.Pulse != nil {
+		e.cfg.Pulse.Tell(false, netip.Addr{}) // it is another goroutine's, and goes on
 	}
 	select {
 	case <-s.end:

@@ -191,7 +191,7 @@ func TestTakeBackTakesNothingFromAMemberThatDoesNotAnswer(t *testing.T) {
 
 // What an operator reads about an address that stays where it went must not be that nobody could take it.
 func TestTakeBackByPlainVRRPSaysWhyThereIsNone(t *testing.T) {
-	for name, cfg := range map[string]Config{"port 0": {}, "a group": {Members: &MembersConfig{}, GroupMember: &GroupMember{}}} {
+	for name, cfg := range map[string]Config{"port 0": {}, "a group": {Members: &messageWire{}, GroupMember: &GroupMember{}}} {
 		t.Run(name, func(t *testing.T) {
 			assert.EqualError(t, (&Elector{cfg: cfg}).TakeBack(t.Context()), "with port 0 and in a group it moves by plain VRRP, which has no way back")
 		})

@@ -42,7 +42,7 @@ func New(cfg Config, wire Wire, log *slog.Logger) (*Elector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("election: %w", err)
 	}
-	if cfg.pulse() != nil && cfg.Lifeline == nil {
+	if cfg.Pulse != nil && cfg.Answers == nil {
 		return nil, errUnasked
 	}
 	return &Elector{
@@ -191,7 +191,7 @@ func (e *Elector) carryOut(probes *probes, a action) event {
 		e.mu.Unlock()
 		probes.start(a.ID, e.newestProbe(), told)
 	case rename:
-		e.cfg.Members.Wire.Rename(a.Group)
+		e.cfg.Members.Rename(a.Group)
 	case answer:
 		a.done <- a.err
 	case line:

@@ -1,6 +1,7 @@
 package virtualrouter
 
 import (
+	"net/netip"
 	"slices"
 	"time"
 
@@ -18,7 +19,7 @@ func (e *Elector) Status() election.Status {
 	s.TimerLag = e.timer.late(now)
 	s.Detector = e.detector(&s)
 	e.out.addUnsent(&s)
-	addLifelines(e.cfg.Lifeline, s.Members)
+	addLifelines(e.cfg.Held, s.Members)
 	s.Counters.Rejected, s.Rejected = rejections.Counts(), append(rejections.List(), e.in.refused.List()...)
 	s.Counters.MembersRejected = e.in.membersRejected()
 	nameOwn(s.Rejected, s.Members)
@@ -41,13 +42,13 @@ func nameOwn(list []election.Rejection, all []election.Member) {
 }
 
 // addLifelines shows whose end is heard in the moment in which it comes.
-func addLifelines(line Lifeline, list []election.Member) {
-	if line == nil {
+func addLifelines(held func() []netip.Addr, list []election.Member) {
+	if held == nil {
 		return
 	}
-	held := line.Held()
+	those := held()
 	for i := range list {
-		list[i].Lifeline = slices.Contains(held, list[i].Address.WithZone(""))
+		list[i].Lifeline = slices.Contains(those, list[i].Address.WithZone(""))
 	}
 }
 

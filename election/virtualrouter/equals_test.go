@@ -60,10 +60,8 @@ func TestEqualsAreMembersOfOnePriority(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			m, err := newMachine(Config{
-				Router: vrrp.Config{Version: 3, VRID: 51, Priority: 100, Interval: interval, Source: nodeB, Addresses: []netip.Addr{vip}},
-				Members: &MembersConfig{Machine: members.Config{
-					Node: "b", Session: 1, RecoverHold: members.DefaultRecoverHold,
-				}},
+				Router:  vrrp.Config{Version: 3, VRID: 51, Priority: 100, Interval: interval, Source: nodeB, Addresses: []netip.Addr{vip}},
+				Members: &messageWire{}, AsMember: members.Config{Node: "b", Session: 1, RecoverHold: members.DefaultRecoverHold},
 			})
 			require.NoError(t, err)
 			m.roster.list = []members.Member{said(nodeA), said(nodeC)}

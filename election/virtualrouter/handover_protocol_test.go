@@ -29,14 +29,15 @@ type messageWire struct {
 	deaf    members.Type       // of this type nothing is heard; 0 for none
 }
 
-func (l *lan) meet(self netip.Addr) *MembersConfig {
+// meet makes the node of that configuration a member.
+func (l *lan) meet(self netip.Addr, c *Config) {
 	w := &messageWire{lan: l, self: self, group: vip, arrived: make(chan struct{}, 1)}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.mail = append(l.mail, w)
-	return &MembersConfig{Wire: w, Machine: members.Config{
+	c.Members, c.AsMember = w, members.Config{
 		Group: vip, Node: "node-" + self.String(), Session: uint64(len(l.mail)), RecoverHold: members.DefaultRecoverHold,
-	}}
+	}
 }
 
 func (w *messageWire) Send(m members.Message) error {

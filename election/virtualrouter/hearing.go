@@ -57,7 +57,7 @@ func (h *hearing) pace() members.Pace {
 	interval := m.router.Snapshot().ActiveAdverInterval
 	p := members.Pace{Settle: 5 * interval, Meet: interval * 3 / 2}
 	switch {
-	case m.state == election.Active && m.cfg.pulse() != nil:
+	case m.state == election.Active && m.cfg.Pulse != nil:
 		p.Quiet, p.Usual, p.Gap = max(quietBeating, interval), true, beatingGap
 	case m.state == election.Active:
 		p.Quiet, p.Usual = max(quietHolder, interval), true

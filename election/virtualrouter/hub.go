@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,20 +28,14 @@ type Socket interface {
 	Close() error
 }
 
-// HubConfig describes a Hub.
-type HubConfig struct {
-	Source netip.Addr // own address; its family is the hub's
-	Link   string     // tells links apart on which the same address may send; fit for an IPv6 zone
-	Auth   *vrrp.Auth // nil: no authentication
-	Log    *slog.Logger
-}
-
 // Hub reads one socket for all Virtual Routers of an interface and family, and hands each
 // advertisement to those that it concerns. Safe for concurrent use.
 //
 // A reader that is busy with a flood holds none of what sending needs.
 type Hub struct {
-	cfg      HubConfig
+	source   netip.Addr // own address
+	link     string     // tells links apart on which the same address may send
+	auth     *vrrp.Auth // nil: no authentication
 	sock     Socket
 	done     chan struct{}
 	closed   atomic.Bool
@@ -57,11 +52,12 @@ type Hub struct {
 	joining sync.Mutex // one change of routes at a time
 }
 
-// NewHub starts to read sock, which it owns from now on. Close ends that.
-func NewHub(cfg HubConfig, sock Socket) *Hub {
+// NewHub starts to read sock, which it owns from now on. Close ends that. at says where the socket is: its Source and
+// Interface are used. auth may be nil: no authentication.
+func NewHub(sock Socket, at vrrp.ConnConfig, auth *vrrp.Auth, log *slog.Logger) *Hub {
 	h := &Hub{
-		cfg: cfg, sock: sock, done: make(chan struct{}),
-		rejected: newRejections(cfg.Log), buf: make([]byte, 0, 1500),
+		source: at.Source.WithZone(""), link: strconv.Itoa(at.Interface.Index), auth: auth, sock: sock, done: make(chan struct{}),
+		rejected: newRejections(log), buf: make([]byte, 0, 1500),
 	}
 	h.routes.Store(&map[uint8][]*hubWire{})
 	go h.read()
@@ -121,7 +117,7 @@ func (h *Hub) deliver(d vrrp.Datagram) {
 		return
 	}
 	at := time.Now().Add(-d.Age)
-	adv, doubt, err := h.cfg.Auth.Parse(d.Payload, d.Source.WithZone(h.cfg.Link), d.Destination, at)
+	adv, doubt, err := h.auth.Parse(d.Payload, d.Source.WithZone(h.link), d.Destination, at)
 	if err != nil {
 		h.refuse(d, reasonOf(err), err)
 		return
@@ -163,30 +159,16 @@ func (h *Hub) unreadable(err error) {
 	}
 }
 
-// WireConfig says which advertisements are a Virtual Router's own, and where it sends to.
-type WireConfig struct {
-	Version   uint8
-	VRID      uint8
-	Addresses []netip.Addr // an advertisement that shares none of these belongs to another cluster
-	// AnyAddresses takes advertisements with any list of addresses for this cluster's, as RFC 9568 has it.
-	AnyAddresses bool
-	Peers        []netip.Addr // unicast: where to send, and who is listened to; empty: the multicast group
-	// Framed says that advertisements leave in frames of the socket's own making. How the kernel sees such a frame on its way out depends on the
-	// kind of the link: what renews the lease is one for nobody that follows, as with Peers.
-	Framed bool
-	Form   vrrp.ChecksumForm
-	Log    *slog.Logger
-}
-
 // Join adds a Virtual Router. The wire has to be closed.
-func (h *Hub) Join(cfg WireConfig) (Wire, error) {
-	w := &hubWire{hub: h, cfg: cfg, box: newMailbox(), rejected: newRejections(cfg.Log), unsent: unsent{log: cfg.Log}}
-	w.SetAddresses(cfg.Addresses)
+func (h *Hub) Join(cfg Config, log *slog.Logger) (Wire, error) {
+	w := &hubWire{hub: h, cfg: cfg, box: newMailbox(), rejected: newRejections(log), unsent: unsent{log: log}}
+	w.SetAddresses(cfg.Router.Addresses)
+	id := cfg.Router.VRID
 	err := h.reroute(false, func(routes map[uint8][]*hubWire) {
-		routes[cfg.VRID] = append(slices.Clone(routes[cfg.VRID]), w)
+		routes[id] = append(slices.Clone(routes[id]), w)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("election: join virtual router %d: %w", cfg.VRID, err)
+		return nil, fmt.Errorf("election: join virtual router %d: %w", id, err)
 	}
 	return w, nil
 }
@@ -194,7 +176,7 @@ func (h *Hub) Join(cfg WireConfig) (Wire, error) {
 // leave takes a wire away. Its error is that of a filter that could not be narrowed.
 func (h *Hub) leave(w *hubWire) error {
 	err := h.reroute(true, func(routes map[uint8][]*hubWire) {
-		id := w.cfg.VRID
+		id := w.cfg.Router.VRID
 		routes[id] = slices.DeleteFunc(slices.Clone(routes[id]), func(o *hubWire) bool { return o == w })
 		if len(routes[id]) == 0 {
 			delete(routes, id)

@@ -115,10 +115,10 @@ func (s *fakeSocket) arrive(t *testing.T, from netip.Addr, change func(*vrrp.Adv
 func TestHubNamesWhatItsConfigurationKeepsOut(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
-		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
+		h := NewHub(s, vrrp.ConnConfig{Source: nodeA}, nil, quiet)
 		cfg := wireConfig()
 		cfg.Peers = []netip.Addr{nodeA, nodeB}
-		w, err := h.Join(cfg)
+		w, err := h.Join(cfg, quiet)
 		require.NoError(t, err)
 		s.arrive(t, nodeC, nil)
 		payload, err := vrrp.Advertisement{Version: 3, VRID: 51, Priority: 100, Interval: interval, Addresses: []netip.Addr{vip}}.Append(nil, nodeB, nodeA, vrrp.PseudoHeader)
@@ -151,8 +151,8 @@ func (s *fakeSocket) raw(d vrrp.Datagram) {
 	}
 }
 
-func wireConfig() WireConfig {
-	return WireConfig{Version: 3, VRID: 51, Addresses: []netip.Addr{vip}, Form: vrrp.PseudoHeader, Log: quiet}
+func wireConfig() Config {
+	return Config{Router: vrrp.Config{Version: 3, VRID: 51, Addresses: []netip.Addr{vip}}, Form: vrrp.PseudoHeader}
 }
 
 func TestHubHandsEachAdvertisementToThoseThatItConcerns(t *testing.T) {
@@ -188,12 +188,12 @@ func TestHubHandsEachAdvertisementToThoseThatItConcerns(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				s := newFakeSocket()
-				h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
-				mine, err := h.Join(wireConfig())
+				h := NewHub(s, vrrp.ConnConfig{Source: nodeA}, nil, quiet)
+				mine, err := h.Join(wireConfig(), quiet)
 				require.NoError(t, err)
 				cfg := wireConfig()
-				cfg.Addresses = []netip.Addr{other}
-				theirs, err := h.Join(cfg)
+				cfg.Router.Addresses = []netip.Addr{other}
+				theirs, err := h.Join(cfg, quiet)
 				require.NoError(t, err)
 				s.arrive(t, tt.from, tt.change)
 				synctest.Wait()
@@ -211,8 +211,8 @@ func TestHubHandsEachAdvertisementToThoseThatItConcerns(t *testing.T) {
 func TestHubCountsJunkByReason(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
-		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
-		w, err := h.Join(wireConfig())
+		h := NewHub(s, vrrp.ConnConfig{Source: nodeA}, nil, quiet)
+		w, err := h.Join(wireConfig(), quiet)
 		require.NoError(t, err)
 		s.raw(vrrp.Datagram{Source: nodeB, Destination: s.group, TTL: 255, Payload: []byte{0x31, 51}})
 		synctest.Wait()
@@ -225,8 +225,8 @@ func TestHubCountsJunkByReason(t *testing.T) {
 func TestHubKeepsTheNewestOfEachSender(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
-		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
-		w, err := h.Join(wireConfig())
+		h := NewHub(s, vrrp.ConnConfig{Source: nodeA}, nil, quiet)
+		w, err := h.Join(wireConfig(), quiet)
 		require.NoError(t, err)
 		for p := range uint8(50) {
 			s.arrive(t, nodeB, func(a *vrrp.Advertisement) { a.Priority = p })
@@ -276,10 +276,10 @@ func TestMailboxKeepsTheHighestPriorityWhenFull(t *testing.T) {
 func TestHubUnicastSendsToEachPeerButItselfAndListensToNobodyElse(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
-		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
+		h := NewHub(s, vrrp.ConnConfig{Source: nodeA}, nil, quiet)
 		cfg := wireConfig()
 		cfg.Peers = []netip.Addr{nodeA, nodeB}
-		w, err := h.Join(cfg)
+		w, err := h.Join(cfg, quiet)
 		require.NoError(t, err)
 		adv := vrrp.Advertisement{Version: 3, VRID: 51, Priority: 100, Interval: interval, Addresses: []netip.Addr{vip}}
 		require.NoError(t, w.Send(adv))
@@ -295,12 +295,12 @@ func TestHubUnicastSendsToEachPeerButItselfAndListensToNobodyElse(t *testing.T) 
 func TestHubFilterFollowsItsWires(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
-		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
-		a, err := h.Join(wireConfig())
+		h := NewHub(s, vrrp.ConnConfig{Source: nodeA}, nil, quiet)
+		a, err := h.Join(wireConfig(), quiet)
 		require.NoError(t, err)
 		cfg := wireConfig()
-		cfg.VRID = 7
-		b, err := h.Join(cfg)
+		cfg.Router.VRID = 7
+		b, err := h.Join(cfg, quiet)
 		require.NoError(t, err)
 		assert.Equal(t, []uint8{7, 51}, s.filter)
 		require.NoError(t, a.Close())
@@ -308,7 +308,7 @@ func TestHubFilterFollowsItsWires(t *testing.T) {
 		require.NoError(t, b.Close())
 		assert.Empty(t, s.filter)
 		require.NoError(t, h.Close())
-		_, err = h.Join(cfg)
+		_, err = h.Join(cfg, quiet)
 		assert.ErrorIs(t, err, net.ErrClosed)
 	})
 }
@@ -317,11 +317,11 @@ func TestHubFilterFollowsItsWires(t *testing.T) {
 func TestHubWiresWithDifferentPeersShareASocket(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
-		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
+		h := NewHub(s, vrrp.ConnConfig{Source: nodeA}, nil, quiet)
 		join := func(vrid uint8, peers ...netip.Addr) Wire {
 			cfg := wireConfig()
-			cfg.VRID, cfg.Peers = vrid, peers
-			w, err := h.Join(cfg)
+			cfg.Router.VRID, cfg.Peers = vrid, peers
+			w, err := h.Join(cfg, quiet)
 			require.NoError(t, err)
 			return w
 		}
@@ -353,8 +353,8 @@ func TestHubWiresWithDifferentPeersShareASocket(t *testing.T) {
 func TestHubAgeIsTheArrivalsTime(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
-		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
-		w, err := h.Join(wireConfig())
+		h := NewHub(s, vrrp.ConnConfig{Source: nodeA}, nil, quiet)
+		w, err := h.Join(wireConfig(), quiet)
 		require.NoError(t, err)
 		adv := vrrp.Advertisement{Version: 3, VRID: 51, Priority: 100, Interval: interval, Addresses: []netip.Addr{vip}}
 		b, err := adv.Append(nil, nodeB, s.group, vrrp.PseudoHeader)
@@ -372,8 +372,8 @@ func TestHubAgeIsTheArrivalsTime(t *testing.T) {
 func TestHubUnderAFloodOfJunk(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
-		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
-		w, err := h.Join(wireConfig())
+		h := NewHub(s, vrrp.ConnConfig{Source: nodeA}, nil, quiet)
+		w, err := h.Join(wireConfig(), quiet)
 		require.NoError(t, err)
 		const junk = 20_000
 		for i := range junk {
@@ -398,8 +398,8 @@ func TestHubUnderAFloodOfJunk(t *testing.T) {
 func TestHubDrainDoesNotWaitForTheReader(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
-		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
-		w, err := h.Join(wireConfig())
+		h := NewHub(s, vrrp.ConnConfig{Source: nodeA}, nil, quiet)
+		w, err := h.Join(wireConfig(), quiet)
 		require.NoError(t, err)
 		s.raw(vrrp.Datagram{Source: nodeC, Destination: s.group, TTL: 255, Payload: []byte{0x31, 51}})
 		synctest.Wait() // the reader pauses now
@@ -414,8 +414,8 @@ func TestHubDrainDoesNotWaitForTheReader(t *testing.T) {
 func TestHubDrainServesThoseThatAreDueTogether(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newFakeSocket()
-		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
-		w, err := h.Join(wireConfig())
+		h := NewHub(s, vrrp.ConnConfig{Source: nodeA}, nil, quiet)
+		w, err := h.Join(wireConfig(), quiet)
 		require.NoError(t, err)
 		time.Sleep(time.Second)
 		due := time.Now()

@@ -15,7 +15,7 @@ import (
 // hubWire is one Virtual Router's share of a Hub.
 type hubWire struct {
 	hub       *Hub
-	cfg       WireConfig
+	cfg       Config // as it has joined; the addresses may have changed
 	addresses atomic.Pointer[[]netip.Addr]
 	box       *mailbox
 	rejected  *election.Rejections
@@ -37,7 +37,7 @@ func (w *hubWire) consider(a Arrival, doubt error) bool {
 		w.box.put(a)
 		return true
 	case vrrp.RejectAddresses, vrrp.RejectVersion:
-		w.rejected.Add(a.Source, reason, &vrrp.PacketError{Reason: reason, Got: int(a.Advertisement.Version), Want: int(w.cfg.Version)})
+		w.rejected.Add(a.Source, reason, &vrrp.PacketError{Reason: reason, Got: int(a.Advertisement.Version), Want: int(w.cfg.Router.Version)})
 	default:
 		w.rejected.Add(a.Source, reason, nil)
 	}
@@ -47,7 +47,7 @@ func (w *hubWire) consider(a Arrival, doubt error) bool {
 // refuses is why an advertisement is not for this Virtual Router, or empty.
 func (w *hubWire) refuses(a Arrival) string {
 	switch {
-	case a.Source == w.hub.cfg.Source:
+	case a.Source == w.hub.source:
 		return RejectOwn
 	case len(a.Advertisement.Addresses) == 0 && len(*w.addresses.Load()) > 0:
 		return vrrp.RejectCount
@@ -55,7 +55,7 @@ func (w *hubWire) refuses(a Arrival) string {
 		return vrrp.RejectAddresses
 	case w.unlisted(a.Source):
 		return RejectPeer
-	case a.Advertisement.Version != w.cfg.Version:
+	case a.Advertisement.Version != w.cfg.Router.Version:
 		return vrrp.RejectVersion
 	}
 	return ""
@@ -125,7 +125,7 @@ func (w *hubWire) sendToPeers(adv vrrp.Advertisement) (others int, refused []uns
 		to = []netip.Addr{w.hub.sock.Group()}
 	}
 	for _, p := range to {
-		if p == w.hub.cfg.Source {
+		if p == w.hub.source {
 			continue
 		}
 		others++
@@ -141,7 +141,7 @@ func (w *hubWire) sendToPeers(adv vrrp.Advertisement) (others int, refused []uns
 // and a packet socket does not send what is longer than the link's MTU.
 func (h *Hub) renewLease(adv vrrp.Advertisement, form vrrp.ChecksumForm) error {
 	adv.Addresses = adv.Addresses[:min(len(adv.Addresses), 1)]
-	b, err := h.cfg.Auth.Append(h.buf[:0], adv, h.cfg.Source, h.cfg.Source, form, time.Now())
+	b, err := h.auth.Append(h.buf[:0], adv, h.source, h.source, form, time.Now())
 	if err != nil {
 		return fmt.Errorf("election: encode for the link: %w", err)
 	}
@@ -154,7 +154,7 @@ func (h *Hub) renewLease(adv vrrp.Advertisement, form vrrp.ChecksumForm) error {
 func (w *hubWire) Unsent() (uint64, map[netip.Addr]error) { return w.unsent.get() }
 
 func (h *Hub) write(adv vrrp.Advertisement, dst netip.Addr, form vrrp.ChecksumForm) error {
-	b, err := h.cfg.Auth.Append(h.buf[:0], adv, h.cfg.Source, dst, form, time.Now())
+	b, err := h.auth.Append(h.buf[:0], adv, h.source, dst, form, time.Now())
 	if err != nil {
 		return fmt.Errorf("election: encode for %s: %w", dst, err)
 	}

@@ -13,7 +13,7 @@ import (
 // inlet takes in what arrives for an elector, and counts what is refused. All but what it counts belongs to Run.
 type inlet struct {
 	wire    Wire
-	members *MembersConfig       // nil: there is no members' protocol
+	members MembersWire          // nil: there is no members' protocol
 	refused *election.Rejections // of the members' messages
 
 	inbox    []Arrival
@@ -27,7 +27,7 @@ func (i *inlet) mailed() <-chan struct{} {
 	if i.members == nil {
 		return nil
 	}
-	return i.members.Wire.Arrived()
+	return i.members.Arrived()
 }
 
 // messages takes what the members have said. What was refused is counted, and what the mode enforce would refuse.
@@ -38,7 +38,7 @@ func (i *inlet) messages() []members.Received {
 	if i.mail == nil {
 		i.mail = mails.Lend()
 	}
-	i.mail = i.members.Wire.Take(i.mail[:0])
+	i.mail = i.members.Take(i.mail[:0])
 	for _, r := range i.mail {
 		switch {
 		case r.Refused == members.RejectPeer, r.Refused == members.RejectTTL:
@@ -97,7 +97,7 @@ func (i *inlet) membersRejected() map[string]uint64 {
 		return nil
 	}
 	out := map[string]uint64{}
-	for reason, n := range i.members.Wire.Rejected() {
+	for reason, n := range i.members.Rejected() {
 		out[string(reason)] = n
 	}
 	for reason, n := range i.refused.Counts() { // the rest of these are the wire's, as far as it passes them on

@@ -302,15 +302,14 @@ func (l *lan) startGrouped(t *testing.T, self netip.Addr, in *GroupMember, chang
 		vc.Ears = ears
 	}
 	if l.talk {
-		vc.Members = l.meet(self)
+		l.meet(self, &vc)
 	}
 	if l.felt != nil {
 		l.felt[self] = &lanPulse{}
-		vc.Members.Pulse, vc.Members.Machine.Fast = l.felt[self], true
+		vc.Pulse, vc.AsMember.Fast = l.felt[self], true
 	}
-	line := &lanLifeline{lan: l}
 	if l.lines || l.felt != nil {
-		vc.Lifeline = line
+		vc.Answers, vc.Held = l.answers, func() []netip.Addr { return []netip.Addr{nodeA} }
 	}
 	e, err := New(vc, wire, cmp.Or(l.logger, quiet))
 	require.NoError(t, err)

@@ -12,14 +12,6 @@ import (
 	"github.com/keepvip/keepvip/vrrp"
 )
 
-// Lifeline lets the end of a member's process be judged. All methods are safe from any goroutine.
-type Lifeline interface {
-	// Answers asks the link for an address, and tells within a few milliseconds whether somebody answers.
-	Answers(netip.Addr) bool
-	// Held are the members whose end is heard in the moment in which it comes.
-	Held() []netip.Addr
-}
-
 const (
 	// rankGap is the time between two members that would take over: all hear of an end in the same moment, and the first of them then says that it is
 	// the Active.
@@ -71,7 +63,7 @@ func (w *watch) lineEnded(r members.Received) {
 // follows tells whether the process that has ended is that of the Active that this node follows, and nothing was heard of it since.
 func (w *watch) follows(e ending) bool {
 	m := w.m
-	if m.cfg.Lifeline == nil || m.state != election.Backup || m.quiet || m.fitness.waiting() || m.fitness.noCandidate {
+	if m.cfg.Answers == nil || m.state != election.Backup || m.quiet || m.fitness.waiting() || m.fitness.noCandidate {
 		return false
 	}
 	h := m.heard.findPlain(e.source)

@@ -16,13 +16,9 @@ import (
 	"github.com/keepvip/keepvip/vrrp"
 )
 
-// lanLifeline is a Lifeline on a lan.
-type lanLifeline struct{ lan *lan }
-
-// Answers takes as long as that of a host does where nobody answers.
-func (f *lanLifeline) Answers(netip.Addr) bool {
+// answers takes as long as asking does where nobody answers.
+func (l *lan) answers(netip.Addr) bool {
 	time.Sleep(2 * time.Millisecond)
-	l := f.lan
 	l.mu.Lock()
 	nodes, mum := slices.Clone(l.nodes), l.mum
 	dead := map[netip.Addr]bool{}
@@ -38,8 +34,6 @@ func (l *lan) losesAnswers() {
 	defer l.mu.Unlock()
 	l.mum = true
 }
-
-func (f *lanLifeline) Held() []netip.Addr { return []netip.Addr{nodeA} }
 
 // lineEnds lets a node hear of the end of a line.
 func (l *lan) lineEnds(at, from netip.Addr, kind lifeline.Kind) {

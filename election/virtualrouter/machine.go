@@ -63,7 +63,7 @@ func newMachine(cfg Config) (*machine, error) {
 		}
 	}
 	if cfg.Members != nil {
-		m.x = newHandoverProtocol(m, cfg.Members.Machine)
+		m.x = newHandoverProtocol(m, cfg.AsMember)
 	}
 	return m, nil
 }

@@ -133,9 +133,9 @@ func (s *station) start() {
 		Router: vrrp.Config{
 			Version: 3, VRID: 51, Priority: s.prio, Interval: linkInterval, Preempt: true, Source: s.self, Addresses: []netip.Addr{vip},
 		},
-		Members: &MembersConfig{Machine: members.Config{
+		Members: &messageWire{}, AsMember: members.Config{
 			Node: s.self.String(), Session: s.l.rng.Uint64(), RecoverHold: members.DefaultRecoverHold,
-		}},
+		},
 		NoCandidate: s.none,
 	})
 	require.NoError(s.l.t, err)

@@ -12,7 +12,7 @@ import (
 // outlet sends what an elector has to say, and knows until when the last advertisement counts.
 type outlet struct {
 	wire    Wire
-	members *MembersConfig // nil: there is no members' protocol
+	members MembersWire // nil: there is no members' protocol
 	log     *slog.Logger
 	unsent  bool // the kernel has refused the newest advertisement; belongs to Run
 
@@ -49,7 +49,7 @@ func (o *outlet) note(err error) {
 // send does not fail: a message that did not leave is as one that was lost.
 func (o *outlet) send(m members.Message) {
 	m.Peer.Claims = m.Peer.Claims && time.Now().Before(o.leased()) // this process may have stood still
-	if err := o.members.Wire.Send(m); err != nil {
+	if err := o.members.Send(m); err != nil {
 		o.log.Debug("message to the members not sent", "type", m.Type.String(), "error", err)
 	}
 }

@@ -34,10 +34,10 @@ func TestHubUnicastPassesTheLinkBehindEachAdvertisement(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				s := newFakeSocket()
 				s.refused, s.noLink = tt.refused, tt.noLink
-				h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
+				h := NewHub(s, vrrp.ConnConfig{Source: nodeA}, nil, quiet)
 				cfg := wireConfig()
 				cfg.Peers = tt.peers
-				w, err := h.Join(cfg)
+				w, err := h.Join(cfg, quiet)
 				require.NoError(t, err)
 				err = w.Send(vrrp.Advertisement{Version: 3, VRID: 51, Priority: 100, Interval: interval, Addresses: slices.Repeat([]netip.Addr{vip}, 250)})
 				assert.Equal(t, tt.err, err != nil)
@@ -70,10 +70,10 @@ func TestHubUnicastAdvertisesAgainAfterAStandstill(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				s := newFakeSocket()
 				s.stalls = tt.stalls
-				h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
+				h := NewHub(s, vrrp.ConnConfig{Source: nodeA}, nil, quiet)
 				cfg := wireConfig()
 				cfg.Peers = []netip.Addr{nodeB}
-				w, err := h.Join(cfg)
+				w, err := h.Join(cfg, quiet)
 				require.NoError(t, err)
 				require.NoError(t, w.Send(vrrp.Advertisement{Version: 3, VRID: 51, Priority: tt.priority, Interval: interval, Addresses: []netip.Addr{vip}}))
 				assert.Len(t, s.sent, tt.sent)

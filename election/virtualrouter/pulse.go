@@ -30,7 +30,7 @@ type Pulse interface {
 // it in the same moment, or a little later.
 func (w *watch) nodeGone(g *pulse.Gone) {
 	m := w.m
-	if m.cfg.pulse() == nil {
+	if m.cfg.Pulse == nil {
 		return // another entry goes by beats
 	}
 	source := g.Source.WithZone("")
@@ -109,8 +109,7 @@ func (w *watch) bridged() (until time.Time) {
 
 // beat is when the Active that is followed was heard by a beat last; zero for never.
 func (e *Elector) beat() time.Time {
-	felt := e.cfg.pulse()
-	if felt == nil {
+	if e.cfg.Pulse == nil {
 		return time.Time{}
 	}
 	e.mu.Lock()
@@ -119,7 +118,7 @@ func (e *Elector) beat() time.Time {
 	if s.State != vrrp.Backup || !s.Followed.IsValid() {
 		return time.Time{}
 	}
-	return felt.Beat(s.Followed)
+	return e.cfg.Pulse.Beat(s.Followed)
 }
 
 // strangers is why this group is no group of members alone; empty if it is. With other routers the advertisements alone decide who takes over, and when.
@@ -145,32 +144,26 @@ func (w *watch) pulse() (holds bool, follows netip.Addr) {
 }
 
 func (e *Elector) tellPulse() {
-	felt := e.cfg.pulse()
-	if felt == nil {
+	if e.cfg.Pulse == nil {
 		return
 	}
 	e.mu.Lock()
 	holds, follows := e.machine.watch.pulse()
 	e.mu.Unlock()
-	felt.Tell(holds && !e.out.unsent, follows) // beats are no better than the advertisements that the kernel refuses
+	e.cfg.Pulse.Tell(holds && !e.out.unsent, follows) // beats are no better than the advertisements that the kernel refuses
 }
 
 // answers tells whether somebody answers for the address, or the node that is said to be gone was heard after all.
 func (e *Elector) answers(q question) bool {
-	if e.cfg.Lifeline.Answers(q.Addr) {
-		return true
-	}
-	felt := e.cfg.pulse()
-	return q.of.node && felt != nil && felt.Heard(q.of.source, q.of.at)
+	return e.cfg.Answers(q.Addr) || q.of.node && e.cfg.Pulse != nil && e.cfg.Pulse.Heard(q.of.source, q.of.at)
 }
 
 // detector is how this node would find out that the node of the Active is gone.
 func (e *Elector) detector(s *election.Status) *election.Detector {
-	felt := e.cfg.pulse()
-	if felt == nil {
+	if e.cfg.Pulse == nil {
 		return nil
 	}
-	wait, why := felt.State(s.Holder)
+	wait, why := e.cfg.Pulse.State(s.Holder)
 	e.mu.Lock()
 	strangers := e.machine.watch.strangers()
 	e.mu.Unlock()

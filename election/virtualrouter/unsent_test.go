@@ -41,15 +41,15 @@ func TestHubUnicastGoesOnWhileTheKernelRefusesAPeer(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				s := newFakeSocket()
 				s.refuse(tt.refuse...)
-				h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
+				h := NewHub(s, vrrp.ConnConfig{Source: nodeA}, nil, quiet)
 				cfg := wireConfig()
+				cfg.Router = vrrp.Config{Version: 3, VRID: 51, Priority: 100, Interval: interval, Source: nodeA, Addresses: []netip.Addr{vip}}
 				cfg.Peers = []netip.Addr{nodeA, nodeC, nodeB}
-				w, err := h.Join(cfg)
+				w, err := h.Join(cfg, quiet)
 				require.NoError(t, err)
-				router := vrrp.Config{Version: 3, VRID: 51, Priority: 100, Interval: interval, Source: nodeA, Addresses: []netip.Addr{vip}}
 				err = w.Send(vrrp.Advertisement{Version: 3, VRID: 51, Priority: 100, Interval: interval, Addresses: []netip.Addr{vip}})
 				assert.Equal(t, !tt.leased, errors.Is(err, errRefused), "%v", err)
-				e, err := New(Config{Router: router, Peers: cfg.Peers}, w, quiet)
+				e, err := New(cfg, w, quiet)
 				require.NoError(t, err)
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
@@ -76,10 +76,10 @@ func TestHubUnicastSaysWhichPeersTheKernelRefuses(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		s := newFakeSocket()
-		h := NewHub(HubConfig{Source: nodeA, Log: quiet}, s)
+		h := NewHub(s, vrrp.ConnConfig{Source: nodeA}, nil, quiet)
 		cfg := wireConfig()
-		cfg.Peers, cfg.Log = []netip.Addr{nodeA, nodeB, nodeC}, slog.New(slog.NewTextHandler(&log, nil))
-		w, err := h.Join(cfg)
+		cfg.Peers = []netip.Addr{nodeA, nodeB, nodeC}
+		w, err := h.Join(cfg, slog.New(slog.NewTextHandler(&log, nil)))
 		require.NoError(t, err)
 		send := func(seconds int) {
 			for range seconds * int(time.Second/interval) {

@@ -35,13 +35,12 @@ func (b *builder) talkBeside(in *instance.Config) (election.Elector, func(), err
 // it back. pause is the least time between two messages of one that spreads.
 func (b *builder) talk(v config.VIP, p instance.Place, many int, pause time.Duration) (*virtualrouter.Elector, func(), error) {
 	silent := slog.New(slog.DiscardHandler) // what it says of splits and holders is nothing of the entry's
-	known, _, quit, err := b.memberSockets.join(v, p, many, pause)
+	cfg := virtualrouter.Config{Router: routerOf(v, p), Bound: len(v.Addresses), Peers: v.VRRP.Peers, NoCandidate: true}
+	_, quit, err := b.memberSockets.join(&cfg, v, p, many, pause)
 	if err != nil {
 		return nil, nil, err
 	}
-	e, err := virtualrouter.New(virtualrouter.Config{
-		Router: routerOf(v, p), Bound: len(v.Addresses), Peers: v.VRRP.Peers, Members: known, NoCandidate: true,
-	}, noWire{election.NewRejections("advertisement", nil, silent)}, silent)
+	e, err := virtualrouter.New(cfg, noWire{election.NewRejections("advertisement", nil, silent)}, silent)
 	if err != nil {
 		quit()
 		return nil, nil, err

@@ -242,29 +242,29 @@ func ticking(router vrrp.Config, v config.VIP, crowd int) vrrp.Config {
 
 func (b *builder) electByVRRP(in *instance.Config, p instance.Place) (election.Elector, func(), error) {
 	v := in.VIP
-	router, log := ticking(routerOf(v, p), v, crowdOf(in.Whole)), b.log.With("vip", v.Name)
-	wire, leave, err := b.vrrpSockets.join(p, virtualrouter.WireConfig{
-		Version: router.Version, VRID: router.VRID, Addresses: router.Addresses,
-		AnyAddresses: v.VRRP.AnyAddresses, Peers: v.VRRP.Peers, Framed: v.AdvertisesAsRouter(), Form: formOf(v.VRRP.Checksum), Log: log,
-	}, v.VRRP)
+	many, log := len(in.Whole.VIPs), b.log.With("vip", v.Name)
+	cfg := virtualrouter.Config{
+		Router: ticking(routerOf(v, p), v, crowdOf(in.Whole)), Bound: len(v.Addresses), Peers: v.VRRP.Peers,
+		AnyAddresses: v.VRRP.AnyAddresses, Framed: v.AdvertisesAsRouter(), Form: formOf(v.VRRP.Checksum),
+		Entries: many, KernelTimer: many < crowdTicks,
+	}
+	wire, leave, err := b.vrrpSockets.join(p, cfg, v.VRRP, log)
 	if err != nil {
 		return nil, nil, err
 	}
-	known, lines, quit, err := b.memberSockets.join(v, p, len(in.Whole.VIPs), spreadEvery(in.Whole))
+	lines, quit, err := b.memberSockets.join(&cfg, v, p, many, spreadEvery(in.Whole))
 	if err != nil {
 		log.Warn("the other members are not heard: plain VRRP alone", "error", err)
-		known, lines, quit = nil, nil, func() {}
+		lines, quit = nil, func() {}
 	}
 	hearing, deafen := b.earSockets.at(p)
 	giveBack := func() { deafen(); quit(); leave() }
 	if len(v.Elsewhere) > 0 || v.HooksOnly {
 		lines = nil // the leases of other interfaces do not end with a line on this one, and what hooks move has no lease
 	}
-	e, err := virtualrouter.New(virtualrouter.Config{
-		Router: router, Bound: len(v.Addresses), Peers: v.VRRP.Peers, Members: known, GroupMember: b.groups.member(v),
-		Ears: hearing, Lifeline: judged(lines, known, hearing, log), Entries: len(in.Whole.VIPs),
-		NoCandidate: !b.host.seen.now().own.candidate(v), KernelTimer: len(in.Whole.VIPs) < crowdTicks,
-	}, wire, log)
+	cfg.GroupMember, cfg.Ears, cfg.NoCandidate = b.groups.member(v), hearing, !b.host.seen.now().own.candidate(v)
+	judged(&cfg, lines, log)
+	e, err := virtualrouter.New(cfg, wire, log)
 	if err != nil {
 		giveBack()
 		return nil, nil, err

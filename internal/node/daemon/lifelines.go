@@ -112,34 +112,19 @@ const (
 	silenceWait = time.Millisecond
 )
 
-// judged lets the election of an entry judge the end of a member's process, and with vrrp.detector fast of its node; nil where nobody can be asked for the
-// address. Then the entry does not go by beats.
-func judged(lines *lifeline.Lines, known *virtualrouter.MembersConfig, by virtualrouter.Ears, log *slog.Logger) virtualrouter.Lifeline {
-	e, ok := by.(*ears)
-	fast := known != nil && known.Pulse != nil
+// judged lets the election of an entry judge the end of a member's process, and with vrrp.detector fast of its node. Where
+// nobody can be asked for the address it judges neither. Then the entry does not go by beats.
+func judged(cfg *virtualrouter.Config, lines *lifeline.Lines, log *slog.Logger) {
+	e, ok := cfg.Ears.(*ears)
 	switch {
-	case ok && (fast || lines != nil):
-		return lineJudge{lines, e}
-	case fast:
+	case ok && (cfg.Pulse != nil || lines != nil):
+		cfg.Answers = func(a netip.Addr) bool { return e.arp.Answers(a, silenceAsks, silenceWait) }
+		if lines != nil {
+			cfg.Held = lines.Held
+		}
+	case cfg.Pulse != nil:
 		log.Warn("vrrp.detector fast does not work on this node: nobody can be asked for the address, and missing advertisements alone tell that the holder is dead",
 			"code", string(code.DetectorPlain))
-		known.Pulse, known.Machine.Fast = nil, false
+		cfg.Pulse, cfg.AsMember.Fast = nil, false
 	}
-	return nil
-}
-
-type lineJudge struct {
-	lines *lifeline.Lines // nil: there are none
-	ears  *ears
-}
-
-// Answers implements virtualrouter.Lifeline.
-func (j lineJudge) Answers(a netip.Addr) bool { return j.ears.arp.Answers(a, silenceAsks, silenceWait) }
-
-// Held implements virtualrouter.Lifeline.
-func (j lineJudge) Held() []netip.Addr {
-	if j.lines == nil {
-		return nil
-	}
-	return j.lines.Held()
 }

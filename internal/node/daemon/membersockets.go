@@ -78,26 +78,27 @@ func spreadEvery(whole *config.Config) (every time.Duration) {
 	return every
 }
 
-// join lets v, one of so many, know the other members at p. The returned function gives that back.
-func (s *memberSockets) join(v config.VIP, p instance.Place, many int, spreadEvery time.Duration) (*virtualrouter.MembersConfig, *lifeline.Lines, func(), error) {
+// join lets v, one of so many, know the other members at p: cfg gets what an elector needs for that. The returned function
+// gives that back. With an error cfg is as it was.
+func (s *memberSockets) join(cfg *virtualrouter.Config, v config.VIP, p instance.Place, many int, spreadEvery time.Duration) (*lifeline.Lines, func(), error) {
 	if s.port == 0 {
-		return nil, nil, func() {}, nil
+		return nil, func() {}, nil
 	}
 	key := socketKey{index: p.Index, source: p.Source, unicast: len(v.VRRP.Peers) > 0}
 	hub, release, err := s.hubs.get(key, func() (*memberHub, error) { return s.open(key, p) })
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	group := v.First()
 	session := newSession()
 	silent := hub.speak(session)
 	wire := hub.Join(group, v.VRRP.Peers, v.VRRP.MinTTL)
-	known := &virtualrouter.MembersConfig{Wire: wire, Machine: members.Config{
+	cfg.Members, cfg.AsMember = wire, members.Config{
 		Group: group, Node: s.node, Software: s.version, Session: session, RecoverHold: members.DefaultRecoverHold,
 		Every: max(members.DefaultEvery, time.Duration(many)*helloShare), SpreadEvery: spreadEvery, MTU: mtuOf(p.Index),
-	}}
-	calm := s.feel(known, v, key, p, hub)
-	return known, hub.lines, func() { calm(); silent(); wire.Close(); release() }, nil
+	}
+	calm := s.feel(cfg, v, key, p, hub)
+	return hub.lines, func() { calm(); silent(); wire.Close(); release() }, nil
 }
 
 // mtuOf is 0 for an interface that is gone, and for one like loopback whose MTU no other host can have.

@@ -72,7 +72,7 @@ func (s *memberSockets) gatewayAt(p instance.Place) netip.Addr {
 }
 
 // feel has an entry go by beats and echoes, if it is to. The returned function gives that back. Where that cannot be, it goes by advertisements.
-func (s *memberSockets) feel(known *virtualrouter.MembersConfig, v config.VIP, key socketKey, p instance.Place, hub *memberHub) func() {
+func (s *memberSockets) feel(cfg *virtualrouter.Config, v config.VIP, key socketKey, p instance.Place, hub *memberHub) func() {
 	if v.VRRP.Detector != config.DetectorFast {
 		return func() {}
 	}
@@ -86,7 +86,7 @@ func (s *memberSockets) feel(known *virtualrouter.MembersConfig, v config.VIP, k
 	if v.VRRP.DetectorWitness.Gateway {
 		felt.gateway.follow(func() netip.Addr { return s.gatewayAt(p) }, felt.SetGateway)
 	}
-	known.Pulse, known.Machine.Fast = user, true
+	cfg.Pulse, cfg.AsMember.Fast = user, true
 	return func() { user.Close(); release() }
 }
 

@@ -66,30 +66,39 @@ func TestGatewayIsFollowed(t *testing.T) {
 
 // TestNobodyGoesByBeatsWhoCannotAskForTheAddress: a node that is found to be gone may be there all the same, so the address is asked for before it is taken.
 func TestNobodyGoesByBeatsWhoCannotAskForTheAddress(t *testing.T) {
-	known := func() *virtualrouter.MembersConfig {
-		m := &virtualrouter.MembersConfig{Pulse: &pulse.User{}}
-		m.Machine.Fast = true
-		return m
+	fast := func(by virtualrouter.Ears) *virtualrouter.Config {
+		cfg := &virtualrouter.Config{Pulse: &pulse.User{}, Ears: by}
+		cfg.AsMember.Fast = true
+		return cfg
 	}
 	var said bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&said, nil))
-	m := known()
-	assert.NotNil(t, judged(nil, m, &ears{}, log))
-	assert.True(t, m.Machine.Fast)
-	assert.NotNil(t, m.Pulse)
+	cfg := fast(&ears{})
+	judged(cfg, nil, log)
+	assert.NotNil(t, cfg.Answers)
+	assert.Nil(t, cfg.Held, "there are no lines")
+	assert.True(t, cfg.AsMember.Fast)
+	assert.NotNil(t, cfg.Pulse)
 	assert.Empty(t, said.String())
 
-	assert.Nil(t, judged(nil, m, nil, log), "there were no descriptors left for ears")
-	assert.False(t, m.Machine.Fast, "the others are told")
-	assert.Nil(t, m.Pulse)
+	cfg = fast(nil)
+	judged(cfg, nil, log)
+	assert.Nil(t, cfg.Answers, "there were no descriptors left for ears")
+	assert.False(t, cfg.AsMember.Fast, "the others are told")
+	assert.Nil(t, cfg.Pulse)
 	assert.Contains(t, said.String(), "code=KV366")
 	said.Reset()
-	assert.Nil(t, judged(nil, nil, nil, log))
-	assert.Nil(t, judged(nil, &virtualrouter.MembersConfig{}, nil, log))
+	for _, by := range []virtualrouter.Ears{nil, &ears{}} {
+		cfg = &virtualrouter.Config{Ears: by}
+		judged(cfg, nil, log)
+		assert.Nil(t, cfg.Answers)
+	}
 	assert.Empty(t, said.String(), "it was not wanted")
 
-	_, err := virtualrouter.New(virtualrouter.Config{Router: vrrp.Config{
+	cfg = fast(nil)
+	cfg.Router = vrrp.Config{
 		Version: 3, VRID: 51, Priority: 100, Interval: time.Second, Addresses: []netip.Addr{netip.MustParseAddr("10.77.0.100")}, Source: netip.MustParseAddr("10.77.0.11"),
-	}, Members: known()}, nil, log)
+	}
+	_, err := virtualrouter.New(*cfg, nil, log)
 	assert.ErrorContains(t, err, "a Pulse without a Lifeline")
 }

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"strconv"
 	"sync"
 
 	"github.com/keepvip/keepvip/election/virtualrouter"
@@ -48,10 +47,10 @@ func newVRRPSockets(auth *vrrp.Auth, raised func(bearer int) bool, log *slog.Log
 }
 
 // join returns a wire at p, and what gives it back: the socket goes with its last wire.
-func (s *vrrpSockets) join(p instance.Place, cfg virtualrouter.WireConfig, set config.VRRP) (virtualrouter.Wire, func(), error) {
+func (s *vrrpSockets) join(p instance.Place, cfg virtualrouter.Config, set config.VRRP, log *slog.Logger) (virtualrouter.Wire, func(), error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	r := router{index: p.Index, ipv4: p.Source.Is4(), id: cfg.VRID}
+	r := router{index: p.Index, ipv4: p.Source.Is4(), id: cfg.Router.VRID}
 	if s.routers[r] { // the link was not there when the configuration was checked
 		return nil, nil, fmt.Errorf("VRID %d is also that of another entry on %s, want another", r.id, p.Name)
 	}
@@ -61,13 +60,13 @@ func (s *vrrpSockets) join(p instance.Place, cfg virtualrouter.WireConfig, set c
 	}
 	if cfg.Framed {
 		key.bearer = p.Bearer.Index
-		conn.MAC, conn.Held = link.RouterMAC(r.ipv4, cfg.VRID), func() bool { return s.raised(p.Bearer.Index) }
+		conn.MAC, conn.Held = link.RouterMAC(r.ipv4, cfg.Router.VRID), func() bool { return s.raised(p.Bearer.Index) }
 	}
 	hub, release, err := s.hubs.get(key, func() (*virtualrouter.Hub, error) { return s.open(conn) })
 	if err != nil {
 		return nil, nil, fmt.Errorf("socket on %s: %w", p.Name, err)
 	}
-	wire, err := hub.Join(cfg)
+	wire, err := hub.Join(cfg, log)
 	if err != nil {
 		release()
 		return nil, nil, err
@@ -87,7 +86,5 @@ func (s *vrrpSockets) open(cfg vrrp.ConnConfig) (*virtualrouter.Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	return virtualrouter.NewHub(virtualrouter.HubConfig{
-		Source: cfg.Source, Link: strconv.Itoa(cfg.Interface.Index), Auth: s.auth, Log: s.log.With("interface", cfg.Interface.Name),
-	}, conn), nil
+	return virtualrouter.NewHub(conn, cfg, s.auth, s.log.With("interface", cfg.Interface.Name)), nil
 }
