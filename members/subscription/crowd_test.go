@@ -57,10 +57,9 @@ func newCrowd(t *testing.T, n int) *crowd {
 		l.members = append(l.members, m)
 		cfg.Listed = append(cfg.Listed, own(i+1))
 	}
-	cfg.Group, cfg.Random = group, r.Uint64
 	for i := range n {
-		cfg.Node = fmt.Sprintf("w-%d", i)
-		f := &crowded{Machine: NewMachine(cfg), from: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 88, byte(i >> 8), byte(i)}), 40000)}
+		f := &crowded{Machine: NewMachine(group, fmt.Sprintf("w-%d", i), cfg.Key, r.Uint64), from: netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 88, byte(i >> 8), byte(i)}), 40000)}
+		f.Know(cfg.Listed, cfg.Virtual)
 		l.all = append(l.all, f)
 		l.at[f.from] = f
 	}

@@ -57,7 +57,13 @@ const (
 	perish = 400 * time.Millisecond
 )
 
-func newLAN(t *testing.T, members int, keys Keys, cfg MachineConfig) *lan {
+// asking is how the follower of a lan asks, and whom.
+type asking struct {
+	Key             *auth.Key
+	Listed, Virtual []netip.Addr
+}
+
+func newLAN(t *testing.T, members int, keys Keys, cfg asking) *lan {
 	l := &lan{t: t, now: time.Unix(1_000_000, 0), from: netip.MustParseAddrPort("10.88.0.7:40000"), ttl: 60}
 	for i := range members {
 		n := &node{at: own(i + 1), pub: NewPublisher(l.random), last: l.now}
@@ -68,8 +74,8 @@ func newLAN(t *testing.T, members int, keys Keys, cfg MachineConfig) *lan {
 	if members > 0 {
 		l.holder = l.members[0]
 	}
-	cfg.Group, cfg.Node, cfg.Random = group, "w-1", l.random
-	l.follower = NewMachine(cfg)
+	l.follower = NewMachine(group, "w-1", cfg.Key, l.random)
+	l.follower.Know(cfg.Listed, cfg.Virtual)
 	return l
 }
 
@@ -206,9 +212,9 @@ func (l *lan) until(most time.Duration, want ...slots.Condition) time.Duration {
 	return most
 }
 
-func keyed(t *testing.T) (Keys, MachineConfig) {
+func keyed(t *testing.T) (Keys, asking) {
 	k := aKey(t, 'a')
-	return Keys{Keys: []auth.Key{*aKey(t, 'b'), *k}}, MachineConfig{Key: k, Virtual: []netip.Addr{group}}
+	return Keys{Keys: []auth.Key{*aKey(t, 'b'), *k}}, asking{Key: k, Virtual: []netip.Addr{group}}
 }
 
 func TestFollowerFindsMembersByTheVirtualAddress(t *testing.T) {
@@ -346,7 +352,7 @@ func TestFollowerWithoutAKeyIsHeardOnTheLinkAlone(t *testing.T) {
 		"from a port for anybody": {true, hopLimit, 40000, envelope.RejectPort},
 		"where a key is wanted":   {false, hopLimit, SourcePort, envelope.RejectUnsigned},
 	} {
-		l := newLAN(t, 3, Keys{Keys: []auth.Key{*aKey(t, 'a')}, Open: tt.open}, MachineConfig{Listed: []netip.Addr{own(1)}})
+		l := newLAN(t, 3, Keys{Keys: []auth.Key{*aKey(t, 'a')}, Open: tt.open}, asking{Listed: []netip.Addr{own(1)}})
 		l.ttl, l.from = tt.ttl, netip.AddrPortFrom(l.from.Addr(), tt.port)
 		l.run(time.Second)
 		assert.Equal(t, tt.want == "", l.told(), name)
@@ -451,7 +457,7 @@ func TestFollowerForgetsWhatWasSaidLongAgo(t *testing.T) {
 
 // An int of 32 bits, as on ARMv7, has no room for two seconds.
 func TestFollowerBelievesTheNewestWordHoweverOldTheOtherOneIs(t *testing.T) {
-	m := NewMachine(MachineConfig{Group: own(100)})
+	m := NewMachine(own(100), "", nil, nil)
 	now := time.Now()
 	said := func(weight uint8, age time.Duration) line {
 		return line{Member{Address: own(1), Weight: weight, Age: age}, &peer{heard: now}}
@@ -466,7 +472,8 @@ func TestFollowerBelievesTheNewestWordHoweverOldTheOtherOneIs(t *testing.T) {
 // A link-local address does not say on which link.
 func TestFollowerAsksNobodyAtALinkLocalAddress(t *testing.T) {
 	local := netip.MustParseAddr("fe80::12")
-	m := NewMachine(MachineConfig{Group: own(100), Virtual: []netip.Addr{own(100)}, Listed: []netip.Addr{local}, Random: func() uint64 { return 1 }})
+	m := NewMachine(own(100), "", nil, func() uint64 { return 1 })
+	m.Know([]netip.Addr{local}, []netip.Addr{own(100)})
 	now := time.Now()
 	m.Hint(now, local)
 	var to []netip.Addr

@@ -32,22 +32,13 @@ const (
 	inVain = 5
 )
 
-// MachineConfig describes a follower's part in one group.
-type MachineConfig struct {
-	Group netip.Addr // the first of the virtual addresses
-	Node  string     // this host's name
-	// Virtual are the virtual addresses: whoever holds one is a member. They are asked while no member is known that answers.
-	Virtual []netip.Addr
-	// Listed are the own addresses of members, as configured; never forgotten.
-	Listed []netip.Addr
-	Key    *auth.Key // nil: none
-	Random func() uint64
-}
-
 // Machine finds members, has them tell it who the members are, and makes one picture of what they say. It is pure, and for one
 // goroutine at a time.
 type Machine struct {
-	cfg     MachineConfig
+	group   netip.Addr // the first of the virtual addresses
+	node    string     // this host's name
+	key     *auth.Key  // nil: none
+	random  func() uint64
 	peers   []*peer
 	refused map[envelope.Reason]uint64
 	sent    uint64
@@ -80,20 +71,25 @@ type Ask struct {
 	Data []byte
 }
 
-// NewMachine makes one that knows those that are configured. Expire asks them.
-func NewMachine(cfg MachineConfig) *Machine {
-	m := &Machine{cfg: cfg, refused: map[envelope.Reason]uint64{}}
-	for _, a := range cfg.Listed {
+// NewMachine makes the follower's part of the host named node in a group, which the first of the virtual addresses names.
+// key may be nil: none. random need not be repeatable.
+func NewMachine(group netip.Addr, node string, key *auth.Key, random func() uint64) *Machine {
+	return &Machine{group: group, node: node, key: key, random: random, refused: map[envelope.Reason]uint64{}}
+}
+
+// Know says whom Expire is to ask. listed are the own addresses of members, as configured; they are never forgotten. Whoever
+// holds one of the virtual addresses is a member: these are asked while no member is known that answers.
+func (m *Machine) Know(listed, virtual []netip.Addr) {
+	for _, a := range listed {
 		if p := m.meet(time.Time{}, a); p != nil {
 			p.listed = true
 		}
 	}
-	for _, a := range cfg.Virtual {
+	for _, a := range virtual {
 		if p := m.meet(time.Time{}, a); p != nil {
 			p.virtual = true
 		}
 	}
-	return m
 }
 
 // Hint says that somebody may be a member. It is only asked.
@@ -111,7 +107,7 @@ func (m *Machine) meet(now time.Time, a netip.Addr) *peer {
 	if !envelope.Host(a) || a.Is6() && a.IsLinkLocalUnicast() || len(m.peers) >= mostPeers {
 		return nil
 	}
-	p := &peer{address: a, met: now, session: m.cfg.Random()}
+	p := &peer{address: a, met: now, session: m.random()}
 	m.peers = append(m.peers, p)
 	return p
 }
@@ -151,19 +147,19 @@ func (m *Machine) Refused() map[envelope.Reason]uint64 { return m.refused }
 // Hear takes in what somebody has sent, and returns what is to be answered at once.
 func (m *Machine) Hear(now time.Time, b []byte) []Ask {
 	var keys []auth.Key
-	if m.cfg.Key != nil {
-		keys = []auth.Key{*m.cfg.Key}
+	if m.key != nil {
+		keys = []auth.Key{*m.key}
 	}
 	in, by, err := Parse(b, keys)
 	reason := envelope.Reason("")
 	switch {
 	case err != nil:
 		reason = reasonOf(err)
-	case m.cfg.Key != nil && by == nil:
+	case m.key != nil && by == nil:
 		reason = envelope.RejectUnsigned
 	case in.Type == Subscribe:
 		reason = envelope.RejectType
-	case in.Group != m.cfg.Group:
+	case in.Group != m.group:
 		reason = envelope.RejectGroup
 	}
 	if reason != "" {
@@ -207,11 +203,11 @@ func (m *Machine) showCookie(now time.Time, p *peer, in Message) []Ask {
 // ask makes a SUBSCRIBE, and sets when the next one is due.
 func (m *Machine) ask(now time.Time, p *peer) []Ask {
 	m.sent++
-	question := Message{Type: Subscribe, Session: p.session, Sequence: m.sent, Group: m.cfg.Group, Cookie: p.cookie, Node: NodeName(m.cfg.Node)}
+	question := Message{Type: Subscribe, Session: p.session, Sequence: m.sent, Group: m.group, Cookie: p.cookie, Node: NodeName(m.node)}
 	if n, counted := m.counts[p.member()]; counted {
 		question.Connections = &n
 	}
-	b, err := question.Append(nil, m.cfg.Key)
+	b, err := question.Append(nil, m.key)
 	if err != nil {
 		return nil
 	}
@@ -289,7 +285,7 @@ func (m *Machine) informants(now time.Time) []*peer {
 
 func (m *Machine) rank(p *peer) uint32 {
 	h := fnv.New32a()
-	h.Write([]byte(m.cfg.Node))
+	h.Write([]byte(m.node))
 	h.Write(p.address.AsSlice()) // a hash never returns an error
 	return h.Sum32()
 }
@@ -307,7 +303,7 @@ func (m *Machine) Expire(now time.Time) (out []Ask) {
 	}
 	for _, p := range m.wanted(now) {
 		if p.last > 0 && !p.tells(now) { // it fell silent: begin anew
-			p.session, p.cookie, p.last, p.tries = m.cfg.Random(), [cookieLen]byte{}, 0, 0
+			p.session, p.cookie, p.last, p.tries = m.random(), [cookieLen]byte{}, 0, 0
 			p.next = now
 		}
 		if p.next.IsZero() || !now.Before(p.next) {

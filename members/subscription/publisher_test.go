@@ -252,7 +252,7 @@ func FuzzPublisher(f *testing.F) {
 	require.NoError(f, err)
 	f.Add(b, uint16(SourcePort), 255)
 	f.Fuzz(func(t *testing.T, b []byte, port uint16, ttl int) {
-		l := newLAN(t, 1, Keys{Open: true}, MachineConfig{})
+		l := newLAN(t, 1, Keys{Open: true}, asking{})
 		for _, o := range l.members[0].pub.Hear(l.now, Packet{Data: b, From: netip.AddrPortFrom(own(50), port), To: own(1), TTL: ttl}) {
 			assert.LessOrEqual(t, len(o.Data), len(b))
 		}

@@ -73,9 +73,8 @@ func (p Process) open(cfg Following, before *follower) (*follower, error) {
 	}
 	now := time.Now()
 	for i, e := range cfg.Entries {
-		m := subscription.NewMachine(subscription.MachineConfig{
-			Group: e.Addresses[0], Node: p.Node, Virtual: e.Addresses, Listed: e.Members, Key: cfg.Key, Random: rand.Uint64,
-		})
+		m := subscription.NewMachine(e.Addresses[0], p.Node, cfg.Key, rand.Uint64)
+		m.Know(e.Members, e.Addresses)
 		own := &entry{Entry: e, machine: m, log: p.Log.With("vip", e.Name), host: p.Host, known: f.known[e.Addresses[0]], begun: now}
 		for _, a := range own.known {
 			m.Hint(now, a)

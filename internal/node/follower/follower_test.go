@@ -730,7 +730,8 @@ func FuzzParseKnown(f *testing.F) {
 
 // The loop asks Asked before it spends anything on a packet.
 func TestPacketsThatNobodyAskedForAreNotLookedInto(t *testing.T) {
-	m := subscription.NewMachine(subscription.MachineConfig{Group: vip, Virtual: []netip.Addr{vip}, Random: func() uint64 { return 7 }})
+	m := subscription.NewMachine(vip, "", nil, func() uint64 { return 7 })
+	m.Know(nil, []netip.Addr{vip})
 	assert.False(t, m.Asked(nil))
 	b := make([]byte, 24)
 	assert.False(t, m.Asked(b))
@@ -741,7 +742,8 @@ func TestPacketsThatNobodyAskedForAreNotLookedInto(t *testing.T) {
 
 func TestFollowerHearsEachMessageThatWaits(t *testing.T) {
 	const session, waiting = 7, 150
-	machine := subscription.NewMachine(subscription.MachineConfig{Group: vip, Listed: []netip.Addr{ownOf(1)}, Random: func() uint64 { return session }})
+	machine := subscription.NewMachine(vip, "", nil, func() uint64 { return session })
+	machine.Know([]netip.Addr{ownOf(1)}, nil)
 	in := make(chan subscription.Packet, waiting)
 	f := &follower{client: &members{in: in}, entries: []*entry{{machine: machine}}}
 	message := make([]byte, 24)
