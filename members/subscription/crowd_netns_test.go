@@ -146,9 +146,9 @@ func TestFiveThousandFollowersOnALink(t *testing.T) {
 	t.Cleanup(func() { s.Drop(group) })
 	report := func(c slots.Condition) *Report {
 		one := aMember(1)
-		one.Self, one.Lifetime = true, life
+		one.Self, one.Age, one.Lifetime = true, 0, life
 		one.Ports[0].Condition = c
-		return &Report{Every: hello, Members: []Sighting{{Member: one}}}
+		return &Report{Every: hello, Members: []Member{one}}
 	}
 
 	began := time.Now()

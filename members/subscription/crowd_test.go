@@ -100,11 +100,11 @@ func (l *crowd) report(m *asked) *Report {
 	r := &Report{Every: hello}
 	for i, o := range l.members {
 		one := aMember(i + 1)
-		one.Self, one.Address, one.Lifetime = o == m, o.at, life
+		one.Self, one.Address, one.Age, one.Lifetime = o == m, o.at, 0, life
 		if i == len(l.members)-1 && l.keep {
 			one.Ports[0].Condition = slots.Keeps
 		}
-		r.Members = append(r.Members, Sighting{Member: one, Heard: l.now})
+		r.Members = append(r.Members, one)
 	}
 	return r
 }

@@ -133,7 +133,7 @@ func (l *lan) send(n *node, all []Outgoing) {
 func (l *lan) report(n *node) *Report {
 	r := &Report{Every: hello}
 	for i, o := range l.members {
-		s := Sighting{Member: aMember(i + 1)}
+		s := aMember(i + 1)
 		s.Other = other(o.at)
 		s.Self = o == n
 		s.Ports = []Port{{Protocol: 6, Port: 6443, Condition: slots.Fit}}
@@ -141,7 +141,10 @@ func (l *lan) report(n *node) *Report {
 		if slices.Contains(n.cut, o.at) {
 			heard = l.now.Add(-perish)
 		}
-		s.Heard = heard.Add(n.clock)
+		s.Age = 0
+		if o != n {
+			s.Age = l.now.Sub(heard)
+		}
 		switch silent := l.now.Sub(heard); {
 		case o == n && !o.keep:
 		case o.keep, silent >= life:

@@ -2,6 +2,7 @@ package subscription
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 	"time"
 
@@ -84,16 +85,23 @@ const (
 	Never = 65535 * time.Millisecond
 )
 
-// alike tells whether two lists say the same, but for what changes all the time.
-func (m Member) alike(o Member) bool {
-	if m.Address != o.Address || m.Other != o.Other || m.Node != o.Node || m.Self != o.Self || m.Weight != o.Weight ||
-		m.Lifetime != o.Lifetime || len(m.Ports) != len(o.Ports) {
-		return false
-	}
-	for i := range m.Ports {
-		if m.Ports[i] != o.Ports[i] {
-			return false
+// Dead tells whether the host is dead, whatever the port.
+func (m Member) Dead() bool {
+	return len(m.Ports) > 0 && !slices.ContainsFunc(m.Ports, func(p Port) bool { return p.Condition != slots.Dead })
+}
+
+// On is what can be expected of the member for a port: dead where it does not serve it.
+func (m Member) On(protocol uint8, port uint16) slots.Condition {
+	for _, p := range m.Ports {
+		if p.Protocol == protocol && p.Port == port {
+			return p.Condition
 		}
 	}
-	return true
+	return slots.Dead
+}
+
+// alike tells whether two lists say the same, but for what changes all the time.
+func (m Member) alike(o Member) bool {
+	return m.Address == o.Address && m.Other == o.Other && m.Node == o.Node && m.Self == o.Self && m.Weight == o.Weight &&
+		m.Lifetime == o.Lifetime && slices.Equal(m.Ports, o.Ports)
 }

@@ -2,7 +2,6 @@ package subscription
 
 import (
 	"cmp"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -11,11 +10,8 @@ import (
 
 // State is what can be expected of a member, as far as members say.
 type State struct {
-	Address, Other netip.Addr
-	Node           string
-	Weight         uint8
-	Ports          []Port
-	Silent         bool // its newest word is too old to count
+	Member
+	Silent bool // its newest word is too old to count
 }
 
 // line is what one member says of one, itself perhaps.
@@ -90,7 +86,7 @@ func (m *Machine) state(now time.Time, lines []line, told bool) (State, bool) {
 		return State{}, false
 	}
 	best := stateOf(slices.MinFunc(current, newest), true)
-	dead := slices.ContainsFunc(current, line.dead)
+	dead := slices.ContainsFunc(current, func(l line) bool { return l.Dead() })
 	for i := range best.Ports {
 		best.Ports[i].Condition = min(best.Ports[i].Condition, slots.Keeps)
 		if dead {
@@ -100,21 +96,7 @@ func (m *Machine) state(now time.Time, lines []line, told bool) (State, bool) {
 	return best, true
 }
 
-// dead tells whether the host is, whatever the port.
-func (l line) dead() bool {
-	return len(l.Ports) > 0 && !slices.ContainsFunc(l.Ports, func(p Port) bool { return p.Condition != slots.Dead })
-}
-
 func stateOf(l line, silent bool) State {
-	return State{Address: l.Address, Other: l.Other, Node: l.Node, Weight: l.Weight, Ports: slices.Clone(l.Ports), Silent: silent}
-}
-
-// On is what can be expected of the member for a port: dead where it does not serve it.
-func (s State) On(protocol uint8, port uint16) slots.Condition {
-	for _, p := range s.Ports {
-		if p.Protocol == protocol && p.Port == port {
-			return p.Condition
-		}
-	}
-	return slots.Dead
+	l.Ports = slices.Clone(l.Ports)
+	return State{l.Member, silent}
 }

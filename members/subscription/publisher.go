@@ -75,13 +75,7 @@ type Publisher struct {
 // Report is what this member knows of all of them.
 type Report struct {
 	Every   time.Duration // the time between two words of a member
-	Members []Sighting    // this node is one of them
-}
-
-// Sighting is a member with when it was heard. Its Age is not used.
-type Sighting struct {
-	Member
-	Heard time.Time // its newest word; zero: never; of Self it is the report
+	Members []Member      // this node is one of them; their Age is that at the time of Tell
 }
 
 // NewPublisher makes one that nobody has subscribed to. random need not be repeatable.
@@ -240,7 +234,7 @@ func (p *Publisher) Tell(now time.Time, group netip.Addr, r *Report) []Outgoing 
 		g.report = nil
 		return nil
 	}
-	same := before != nil && slices.EqualFunc(before.Members, r.Members, func(a, b Sighting) bool { return a.alike(b.Member) })
+	same := before != nil && slices.EqualFunc(before.Members, r.Members, func(a, b Member) bool { return a.alike(b) })
 	if !same {
 		g.pending = true
 	}
@@ -275,16 +269,8 @@ func (p *Publisher) flush(now time.Time, g *published) (out []Outgoing) {
 // lines are what is said of the members, to all subscribers the same.
 func (p *Publisher) lines(now time.Time, g *published) (out List) {
 	out.Every = p.every(g)
-	for _, o := range g.report.Members[:min(len(g.report.Members), MostMembers)] {
-		line := o.Member
-		line.Age, line.Lifetime = Never, min(o.Lifetime, Never)
-		heard := o.Heard
-		if o.Self {
-			heard = g.told
-		}
-		if !heard.IsZero() {
-			line.Age = min(max(now.Sub(heard), 0), Never)
-		}
+	for _, line := range g.report.Members[:min(len(g.report.Members), MostMembers)] {
+		line.Age, line.Lifetime = min(max(line.Age+now.Sub(g.told), 0), Never), min(line.Lifetime, Never)
 		out.Members = append(out.Members, line)
 	}
 	return out

@@ -101,8 +101,7 @@ func died(all []subscription.State, told bool) (out []netip.Addr) {
 		return nil
 	}
 	for _, s := range all {
-		alive := slices.ContainsFunc(s.Ports, func(p subscription.Port) bool { return p.Condition != slots.Dead })
-		if alive || len(s.Ports) == 0 {
+		if !s.Dead() {
 			continue
 		}
 		out = append(out, s.Address)

@@ -100,10 +100,10 @@ func (m *members) deliver(all []subscription.Outgoing) {
 func (m *members) tell() {
 	r := &subscription.Report{Every: 100 * time.Millisecond}
 	for i, c := range m.expects {
-		s := subscription.Sighting{Heard: time.Now(), Member: subscription.Member{
+		s := subscription.Member{
 			Address: ownOf(i + 1), Node: "cp-" + string(rune('1'+i)), Self: i == 0, Weight: 1, Lifetime: 350 * time.Millisecond,
 			Ports: []subscription.Port{{Protocol: 6, Port: 6443, Condition: c}},
-		}}
+		}
 		if m.other {
 			s.Other = other(i + 1)
 		}
@@ -675,8 +675,8 @@ func TestChooseSendsNothingToLinkLocalAddresses(t *testing.T) {
 	p := e.Ports[0]
 	on := []subscription.Port{{Protocol: p.Protocol.Number(), Port: p.Port, Condition: slots.Fit}}
 	all := []subscription.State{
-		{Address: netip.MustParseAddr("fd77::11"), Weight: 1, Ports: on},
-		{Address: netip.MustParseAddr("fe80::12"), Weight: 1, Ports: on},
+		{Member: subscription.Member{Address: netip.MustParseAddr("fd77::11"), Weight: 1, Ports: on}},
+		{Member: subscription.Member{Address: netip.MustParseAddr("fe80::12"), Weight: 1, Ports: on}},
 	}
 	for _, told := range []bool{true, false} {
 		got := e.choose(p, all, told, []netip.Addr{netip.MustParseAddr("fe80::13")}, func(netip.AddrPort) verdict { return reached })

@@ -95,7 +95,7 @@ func mayCome(direct map[netip.Addr]int, from netip.Addr) bool {
 
 // reportOf joins the rows of all tables: each has other ports of the same members. node is this node's name. Of two members that serve at one address
 // the first one counts, or this node: no list has an address twice.
-func reportOf(tables []*table, members *roster, node string) *subscription.Report {
+func reportOf(now time.Time, tables []*table, members *roster, node string) *subscription.Report {
 	r := &subscription.Report{Every: max(members.interval, leastEvery)}
 	known := map[netip.Addr]*member{}
 	for _, m := range members.all {
@@ -126,7 +126,7 @@ func reportOf(tables []*table, members *roster, node string) *subscription.Repor
 				if m != nil {
 					every, name = members.every(m), m.node
 				}
-				r.Members = append(r.Members, row.sighting(m, name, every))
+				r.Members = append(r.Members, row.shown(now, m, name, every))
 			}
 			for _, p := range t.ports {
 				r.Members[i].Ports = append(r.Members[i].Ports, subscription.Port{Protocol: p.Protocol.Number(), Port: p.Port, Condition: row.expected(m)})
@@ -136,13 +136,17 @@ func reportOf(tables []*table, members *roster, node string) *subscription.Repor
 	return r
 }
 
-// sighting is a member without its ports, which says something every so often; m is nil for this node.
-func (r row) sighting(m *member, name string, every time.Duration) subscription.Sighting {
-	out := subscription.Sighting{Member: subscription.Member{Address: r.serves(), Self: r.Self, Weight: r.Weight}}
-	if m != nil {
-		out.Heard = m.last
+// shown is a member without its ports, which says something every so often; m is nil for this node.
+func (r row) shown(now time.Time, m *member, name string, every time.Duration) subscription.Member {
+	out := subscription.Member{
+		Address: r.serves(), Node: subscription.NodeName(name), Self: r.Self, Weight: r.Weight, Lifetime: every * silentAfter / 10,
 	}
-	out.Node, out.Lifetime = subscription.NodeName(name), every*silentAfter/10
+	if !r.Self {
+		out.Age = subscription.Never
+		if m != nil && !m.last.IsZero() {
+			out.Age = min(now.Sub(m.last), subscription.Never)
+		}
+	}
 	for _, a := range r.at.Addresses {
 		if a.Is4() != r.Address.Is4() {
 			out.Other = a

@@ -196,7 +196,7 @@ func (v *server) stepMembers(now time.Time) {
 	}
 	v.reach.look(now, me.place, servicesOfMembers(v.kernel.tables, me))
 	// What this node and others are not good for any more is said first: the kernel may take long for its tables.
-	v.followers.tell(func() *subscription.Report { return reportOf(v.kernel.tables, &v.roster, v.node) })
+	v.followers.tell(func() *subscription.Report { return reportOf(time.Now(), v.kernel.tables, &v.roster, v.node) })
 	if !me.witness {
 		v.spreader.sayUnhealthy(ownSpread(v.kernel.tables, me, healthy))
 	}
