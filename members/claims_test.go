@@ -43,7 +43,7 @@ func TestMachineClaimCountsOnlyWithoutAdvertisements(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := epoch.Add(time.Minute)
 			m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
-			m.Step(now, SetSelf{Self{State: vrrp.Backup, Fit: true, Priority: 100}})
+			m.Step(now, SetSelf{Self: Self{State: vrrp.Backup, Fit: true, Priority: 100}})
 			if tt.advert > 0 {
 				m.Hear(nodeB, now.Add(-tt.advert))
 			}
@@ -62,7 +62,7 @@ func TestMachineClaimCountsOnlyWithoutAdvertisements(t *testing.T) {
 func TestMachineSaysThatAdvertisementsAreMissing(t *testing.T) {
 	now := epoch.Add(time.Minute)
 	m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
-	m.Step(now, SetSelf{Self{State: vrrp.Backup, Fit: true, Priority: 100}})
+	m.Step(now, SetSelf{Self: Self{State: vrrp.Backup, Fit: true, Priority: 100}})
 	m.Hear(nodeB, now)
 	m.Step(now, Received{Source: nodeB, Message: claimant(Heard{Session: 0xa})})
 	said := func() (missing, spoke bool) {
@@ -91,7 +91,7 @@ func TestMachineAccompaniesAdvertisements(t *testing.T) {
 	for missing, want := range map[bool]int{false: 0, true: 1} {
 		now := epoch.Add(time.Minute)
 		m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
-		m.Step(now, SetSelf{Self{State: vrrp.Active, Fit: true, Claims: true}})
+		m.Step(now, SetSelf{Self: Self{State: vrrp.Active, Fit: true, Claims: true}})
 		f := other(vrrp.Backup, true)
 		f.Hears, f.Lifetime = []Heard{{Session: 0xa, Missing: missing}}, 3500*ms
 		m.Step(now, Received{Source: nodeB, Message: Message{Type: Hello, Session: 0xb, Peer: f}})
@@ -112,7 +112,7 @@ func TestMachineKnowsWhoIsDeaf(t *testing.T) {
 	for name, hears := range map[string][]Heard{"it hears us": {{Session: 0xa, Missing: true}}, "it hears another": {{Session: 0xc}}} {
 		now := epoch.Add(time.Minute)
 		m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
-		m.Step(now, SetSelf{Self{State: vrrp.Active, Fit: true, Claims: true}})
+		m.Step(now, SetSelf{Self: Self{State: vrrp.Active, Fit: true, Claims: true}})
 		var last []Claim
 		for range 2 {
 			last = claims(m.Step(now, Received{Source: nodeB, Message: claimant(hears...)}))
@@ -142,7 +142,7 @@ func flood(m *Machine, at time.Time, count int) {
 func TestMachineHearsTheHolderDuringAFlood(t *testing.T) {
 	now := epoch.Add(time.Minute)
 	m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
-	m.Step(now, SetSelf{Self{State: vrrp.Backup, Fit: true, Priority: 100}})
+	m.Step(now, SetSelf{Self: Self{State: vrrp.Backup, Fit: true, Priority: 100}})
 	m.Step(now, Received{Source: nodeB, Message: claimant(Heard{Session: 0xa})})
 	for range 100 {
 		m.Hear(nodeB, now)
@@ -167,7 +167,7 @@ func TestMachineHearsTheHolderDuringAFlood(t *testing.T) {
 func TestMachineTakesAnOldHelloForWhatItIs(t *testing.T) {
 	now := epoch.Add(time.Minute)
 	m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
-	m.Step(now, SetSelf{Self{State: vrrp.Backup, Fit: true, Priority: 100}})
+	m.Step(now, SetSelf{Self: Self{State: vrrp.Backup, Fit: true, Priority: 100}})
 	said := now.Add(-time.Second)
 	m.Hear(nodeB, said.Add(-50*ms))
 	list := claims(m.Step(now, Received{Source: nodeB, Message: claimant(), At: said}))
@@ -192,7 +192,7 @@ func TestMachineDeafClaimantSpeaksSeldom(t *testing.T) {
 			const every = 4 * time.Second
 			now := epoch.Add(time.Minute)
 			m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
-			m.Step(now, SetSelf{Self{State: vrrp.Active, Fit: true, Claims: true, Router: Router{Version: 3, VRID: 51, Interval: 100 * ms}}})
+			m.Step(now, SetSelf{Self: Self{State: vrrp.Active, Fit: true, Claims: true, Router: Router{Version: 3, VRID: 51, Interval: 100 * ms}}})
 			msg := claimant()
 			msg.Peer.Lifetime = lifetime(every)
 			say := func(at time.Time) []Claim {
@@ -222,7 +222,7 @@ func TestMachineDeafClaimantSpeaksSeldom(t *testing.T) {
 func TestMachineFindsNoSplitInWordsFromBeforeItsStart(t *testing.T) {
 	now := epoch.Add(time.Minute)
 	m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
-	m.Step(now, SetSelf{Self{State: vrrp.Backup, Fit: true, Priority: 100}})
+	m.Step(now, SetSelf{Self: Self{State: vrrp.Backup, Fit: true, Priority: 100}})
 	split := func() bool { return len(m.Claimants(now)) == 1 && m.Claimants(now)[0].Split }
 	for _, ago := range []time.Duration{2 * time.Second, time.Second, 0} {
 		m.Step(now, Received{Source: nodeB, Message: claimant(), At: now.Add(-ago)})

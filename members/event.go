@@ -7,7 +7,6 @@ import (
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/members/lifeline"
 	"github.com/keepvip/keepvip/members/pulse"
-	"github.com/keepvip/keepvip/vrrp"
 )
 
 // Event is something that happened to a Machine. The set is closed.
@@ -15,30 +14,12 @@ type Event interface{ event() }
 
 // SetSelf says how this node is. It is a level: set it whenever it may have changed. A node that has become Active sets
 // it only after the address is bound and announced, because the one that has granted it then lets go.
-type SetSelf struct{ Self Self }
-
-// Self is how this node is; the fields are as in [PeerState].
-type Self struct {
-	State          vrrp.State
-	Base, Priority uint8
-	Fit            bool
-	Reason         string
-	Code           code.Code
-	NoCandidate    bool
-	Draining       bool
-	For            netip.Addr
-	Claims         bool
-	Router         Router
-	Deaf           bool
-	HearsNobody    bool
-	// Unanswered tells that the holder has left this node's questions for the address unanswered.
+type SetSelf struct {
+	Self
+	// Unanswered is the holder that has left this node's questions for the address unanswered; the zero Addr for none.
 	Unanswered netip.Addr
-	// Unreached is the holder to which this node's connections to the address do not come, and NeverReached as in PeerState.
-	Unreached    netip.Addr
-	NeverReached bool
-	// Spread is as in PeerState; one that no message can carry counts as nil. A change of its Connections alone is said with the next
-	// message, and not at once.
-	Spread *Spread
+	// Unreached is the holder to which this node's connections to the address do not come; the zero Addr for none.
+	Unreached netip.Addr
 }
 
 // Received is a message of the group from another node.

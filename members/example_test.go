@@ -29,7 +29,7 @@ func ExampleMachine() {
 		}
 	}
 	show(members.SetSelf{Self: members.Self{State: vrrp.Backup, Priority: 100, Fit: true}})
-	unfit := members.PeerState{Group: group, State: vrrp.Active, Epoch: 1, Priority: 1, Lifetime: time.Second}
+	unfit := members.PeerState{Self: members.Self{State: vrrp.Active, Priority: 1}, Group: group, Epoch: 1, Lifetime: time.Second}
 	show(members.Received{Source: holder, Message: members.Message{Type: members.Hello, Session: 2, Peer: unfit}})
 	show(members.Confirmed{ID: 1, Fit: true})
 

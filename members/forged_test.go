@@ -28,7 +28,7 @@ func TestMachineForgedClaimIsShort(t *testing.T) {
 			now := epoch.Add(time.Minute)
 			m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa, Every: tt.every})
 			router := Router{Version: 3, VRID: 51, Interval: tt.interval}
-			m.Step(now, SetSelf{Self{State: vrrp.Active, Fit: true, Claims: true, Router: router}})
+			m.Step(now, SetSelf{Self: Self{State: vrrp.Active, Fit: true, Claims: true, Router: router}})
 			msg := claimant()
 			msg.Peer.Lifetime = forged
 			m.Step(now, Received{Source: nodeB, Message: msg})
@@ -47,7 +47,7 @@ func TestMachineForgedClaimIsShort(t *testing.T) {
 func TestMachineForgedIntervalIsShort(t *testing.T) {
 	now := epoch.Add(time.Minute)
 	m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
-	m.Step(now, SetSelf{Self{State: vrrp.Backup, Fit: true, Router: Router{Version: 3, VRID: 51, Interval: 100 * ms}}})
+	m.Step(now, SetSelf{Self: Self{State: vrrp.Backup, Fit: true, Router: Router{Version: 3, VRID: 51, Interval: 100 * ms}}})
 	msg := claimant(Heard{Session: 0xa})
 	msg.Peer.Lifetime, msg.Peer.Router.Interval = 65*time.Second, maxInterval
 	m.Step(now, Received{Source: nodeB, Message: msg})
@@ -59,7 +59,7 @@ func TestMachineForgedIntervalIsShort(t *testing.T) {
 func TestMachineForgedClaimAfterALongSilenceIsBounded(t *testing.T) {
 	now := epoch.Add(time.Minute)
 	m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
-	m.Step(now, SetSelf{Self{State: vrrp.Active, Fit: true, Claims: true, Router: Router{Version: 3, VRID: 51, Interval: 100 * ms}}})
+	m.Step(now, SetSelf{Self: Self{State: vrrp.Active, Fit: true, Claims: true, Router: Router{Version: 3, VRID: 51, Interval: 100 * ms}}})
 	msg := claimant()
 	msg.Peer.Lifetime = 65 * time.Second
 	m.Step(now, Received{Source: nodeB, Message: msg})
@@ -79,7 +79,7 @@ func TestMachineForgedClaimantsDrawFewHellos(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
-			r.step(SetSelf{tt.self})
+			r.step(SetSelf{Self: tt.self})
 			r.wait(10 * time.Second)
 			hellos := 0
 			say := func(ev Event) {
@@ -278,7 +278,7 @@ func TestMachineGrantsBesideInventedRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, nil)
 			tt.holder.State = vrrp.Active
-			r.step(SetSelf{tt.holder})
+			r.step(SetSelf{Self: tt.holder})
 			f := other(vrrp.Backup, true)
 			f.Priority = 200
 			r.hello(nodeB, f)

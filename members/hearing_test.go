@@ -145,14 +145,14 @@ func TestHearingAsksSeldomWhileItHears(t *testing.T) {
 
 func TestMessageSaysWhatArrives(t *testing.T) {
 	for _, give := range []PeerState{
-		{Deaf: true},
+		{Self: Self{Deaf: true}},
 		{Unanswered: 7},
-		{Deaf: true, Unanswered: 1 << 60},
-		{HearsNobody: true},
+		{Self: Self{Deaf: true}, Unanswered: 1 << 60},
+		{Self: Self{HearsNobody: true}},
 		{},
 		{Unreached: 9},
-		{Unreached: 9, NeverReached: true},
-		{Deaf: true, Unanswered: 7, Unreached: 1<<64 - 1, NeverReached: true},
+		{Self: Self{NeverReached: true}, Unreached: 9},
+		{Self: Self{Deaf: true, NeverReached: true}, Unanswered: 7, Unreached: 1<<64 - 1},
 	} {
 		give.Group = netip.MustParseAddr("10.77.0.100")
 		b, err := Message{Type: Hello, Session: 1, Peer: give}.Append(nil, 1)

@@ -119,7 +119,7 @@ func (n *node) down() time.Duration {
 }
 
 func (n *node) tell() {
-	n.step(SetSelf{Self{State: n.state, Base: n.base, Priority: n.priority(), Fit: n.told, Spread: n.spread}})
+	n.step(SetSelf{Self: Self{State: n.state, Base: n.base, Priority: n.priority(), Fit: n.told, Spread: n.spread}})
 }
 
 // setFit changes what probes find; the election hears of it after the check's fall or rise.

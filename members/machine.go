@@ -55,7 +55,7 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 		m.accompany(now)
 		return m.actions
 	case SetSelf:
-		m.setSelf(now, ev.Self)
+		m.setSelf(now, ev)
 	case Received:
 		m.received(now, ev)
 	case Contested:
@@ -194,7 +194,7 @@ func (m *Machine) expire(now time.Time) {
 	m.known.table.expire(now, due)
 }
 
-func (m *Machine) setSelf(now time.Time, s Self) {
+func (m *Machine) setSelf(now time.Time, s SetSelf) {
 	if m.known.own.set(s) {
 		m.grantor.follow(s.State)
 		m.requester.follow(s.State)

@@ -102,11 +102,11 @@ func (r *rig) self(s vrrp.State, fit bool) []string {
 	if !fit {
 		p = 1
 	}
-	return without(r.step(SetSelf{Self{State: s, Base: 100, Priority: p, Fit: fit}}), "HELLO")
+	return without(r.step(SetSelf{Self: Self{State: s, Base: 100, Priority: p, Fit: fit}}), "HELLO")
 }
 
 func other(s vrrp.State, fit bool) PeerState {
-	f := PeerState{Group: group, State: s, Epoch: 3, Base: 100, Priority: 100, Fit: fit, Proven: true, Lifetime: lifetime(DefaultEvery)}
+	f := PeerState{Self: Self{State: s, Base: 100, Priority: 100, Fit: fit}, Group: group, Epoch: 3, Proven: true, Lifetime: lifetime(DefaultEvery)}
 	if !fit {
 		f.Priority = 1
 	}
@@ -134,8 +134,8 @@ func TestMachineSaysHelloOnChangeTwiceMoreAndEachSecond(t *testing.T) {
 	r := newRig(t, nil)
 	_, ok := r.m.Deadline()
 	assert.False(t, ok, "nothing to say yet")
-	assert.Equal(t, []string{"HELLO"}, r.step(SetSelf{Self{State: vrrp.Backup, Priority: 100, Fit: true}}))
-	assert.Empty(t, r.step(SetSelf{Self{State: vrrp.Backup, Priority: 100, Fit: true}}), "no change")
+	assert.Equal(t, []string{"HELLO"}, r.step(SetSelf{Self: Self{State: vrrp.Backup, Priority: 100, Fit: true}}))
+	assert.Empty(t, r.step(SetSelf{Self: Self{State: vrrp.Backup, Priority: 100, Fit: true}}), "no change")
 	var at []time.Duration
 	for range 4 {
 		next, ok := r.m.Deadline()
@@ -308,7 +308,7 @@ func TestMachineRequesterGivesUpOnAHolderThatDoesNotAnswer(t *testing.T) {
 // both would answer until that holder has heard it.
 func TestMachineRequesterAsksAFitHolderForLongerThanAnUnfitOne(t *testing.T) {
 	r := newRig(t, nil)
-	r.step(SetSelf{Self{State: vrrp.Backup, Priority: 150, Fit: true}})
+	r.step(SetSelf{Self: Self{State: vrrp.Backup, Priority: 150, Fit: true}})
 	r.hello(nodeB, other(vrrp.Active, true))
 	r.step(Confirmed{ID: 1, Fit: true})
 	asked := 0
@@ -325,7 +325,7 @@ func TestMachineRequesterAsksAFitHolderForLongerThanAnUnfitOne(t *testing.T) {
 // The last of many REQUESTs is as good as the first.
 func TestMachineRequesterTakesTheGrantOfASlowHolder(t *testing.T) {
 	r := newRig(t, nil)
-	r.step(SetSelf{Self{State: vrrp.Backup, Priority: 150, Fit: true}})
+	r.step(SetSelf{Self: Self{State: vrrp.Backup, Priority: 150, Fit: true}})
 	r.hello(nodeB, other(vrrp.Active, true))
 	r.step(Confirmed{ID: 1, Fit: true})
 	did := r.wait(2*time.Second + 40*ms)
@@ -363,7 +363,7 @@ func TestMachineWhoAsksWhom(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t, tt.change)
-			r.step(SetSelf{tt.self})
+			r.step(SetSelf{Self: tt.self})
 			did := r.hello(nodeB, tt.holder)
 			for at := time.Duration(0); at < tt.wait; at += time.Second {
 				did = append(did, r.wait(time.Second)...)
@@ -508,7 +508,7 @@ func TestMachineHolderRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t, nil)
-			r.step(SetSelf{tt.self})
+			r.step(SetSelf{Self: tt.self})
 			m := Message{Type: Request, Session: 0xb, Peer: f, Transfer: Transfer{To: nodeA, Session: 0xa, Epoch: r.m.known.own.epoch, Nonce: 1}}
 			if tt.give != nil {
 				tt.give(&m)
@@ -620,13 +620,13 @@ func TestMachineSuccessors(t *testing.T) {
 	assert.False(t, r.m.Successors(r.now))
 	r.hello(nodeB, other(vrrp.Backup, true))
 	assert.True(t, r.m.Successors(r.now))
-	r.step(SetSelf{Self{State: vrrp.Active, For: nodeC}})
+	r.step(SetSelf{Self: Self{State: vrrp.Active, For: nodeC}})
 	assert.False(t, r.m.Successors(r.now))
 }
 
 func TestMachineReconfigure(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Preempt = false })
-	r.step(SetSelf{Self{State: vrrp.Backup, Priority: 150, Fit: true}})
+	r.step(SetSelf{Self: Self{State: vrrp.Backup, Priority: 150, Fit: true}})
 	assert.Empty(t, r.hello(nodeB, other(vrrp.Active, true)))
 	assert.Equal(t, []string{"confirm 1"}, r.step(Reconfigure{Config{Preempt: true, Lease: 290 * ms}}))
 	assert.Equal(t, nodeA, r.m.known.own.cfg.Address)

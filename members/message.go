@@ -48,21 +48,14 @@ type Message struct {
 	Transfer Transfer
 }
 
-// PeerState is what a node says about itself.
-type PeerState struct {
-	Group    netip.Addr // the first of the virtual addresses: tells one group on the link from another
-	Node     string     // the node's name, at most 253 bytes; empty if it has none
-	Software string     // version of the program, at most 64 bytes
-	Revision uint8      // see the constant
-
+// Self is how a node is, in its own words.
+type Self struct {
 	State    vrrp.State // its number is on the wire
-	Epoch    uint64     // counts how often the node has become Active in this session
 	Base     uint8      // the configured priority
 	Priority uint8      // what the node advertises, or would
 
 	// Fit tells that the node would be a good holder. A holder that is not fit wants to give the address away.
 	Fit    bool
-	Proven bool   // it was fit before, in this session
 	Reason string // why it is not fit, or leaves, at most 200 bytes
 	Code   code.Code
 	// NoCandidate tells that the node never holds the address, however fit it is: it is a member, and no more. It is never Fit.
@@ -75,22 +68,37 @@ type PeerState struct {
 	// Claims tells that the node holds the address, or is about to: its advertisements leave, and the lease that the last of
 	// them has begun is not over.
 	Claims bool
-	Router Router  // its Virtual Router; the zero Router if it does not say
-	Hears  []Heard // the members whose messages it hears, at most 28
+	Router Router // its Virtual Router; the zero Router if it does not say
 	// Deaf tells that nothing arrives at the node, as far as it knows: what it sends still does. Nobody yields to it.
 	Deaf bool
 	// HearsNobody tells that nothing has arrived at the node since its start, or only in its first moments: it is alone, or deaf, and cannot know which.
 	// Members that hear each other do. A holder says so for one and a half intervals more: until then it advertises priority 1.
 	HearsNobody bool
+	// NeverReached tells that no connection of the node has come to any holder since the node's start: it may be one that
+	// has no business there. It is said with Unreached alone.
+	NeverReached bool
+	// Spread is its part in spreading the load of the address; nil: none. One that no message can carry counts as nil. A
+	// change of its Connections alone is said with the next message, and not immediately.
+	Spread *Spread
+}
+
+// PeerState is what a node says about itself.
+type PeerState struct {
+	Self
+	Group    netip.Addr // the first of the virtual addresses: tells one group on the link from another
+	Node     string     // the node's name, at most 253 bytes; empty if it has none
+	Software string     // version of the program, at most 64 bytes
+	Revision uint8      // see the constant
+
+	Epoch  uint64  // counts how often the node has become Active in this session
+	Proven bool    // it was fit before, in this session
+	Hears  []Heard // the members whose messages it hears, at most 28
 	// Fast tells that the node finds out by beats and echoes whether the node of a holder is gone (package pulse), and answers others that ask.
 	Fast bool
 	// Unanswered is the session of the holder, as the node knows it, that has left its questions for the address unanswered; 0 for none.
 	Unanswered uint64
 	// Unreached is the session of the holder, as the node knows it, to which its connections to the address do not come though it hears it; 0 for none.
-	// NeverReached tells that none has come to any holder since the node's start: it may be one that has no business there.
-	Unreached    uint64
-	NeverReached bool
-	Spread       *Spread // its part in spreading the load of the address; nil: none
+	Unreached uint64
 	// Clients are some of those that the node serves, whose load is spread: those whose turn it is in this HELLO. A message has as many of them as
 	// there is room for.
 	Clients []Client

@@ -30,11 +30,8 @@ func full() Message {
 	return Message{
 		Type: Request, Session: 0x0102030405060708,
 		Peer: PeerState{
-			Group: group, Node: "cp-1", Software: "v1", Revision: 1,
-			State: vrrp.Backup, Epoch: 7, Base: 100, Priority: 1, Proven: true, Reason: "refused", Code: code.CheckRefused, For: nodeB,
-			Lifetime: 3500 * time.Millisecond,
-			Claims:   true, Router: Router{Version: 3, VRID: 51, Interval: 100 * time.Millisecond}, Hears: []Heard{{Session: 0xdd, Missing: true}},
-			Spread: spread(), Clients: []Client{{At: netip.MustParseAddrPort("192.0.2.7:40000"), Port: 6443}},
+			Self:  Self{State: vrrp.Backup, Base: 100, Priority: 1, Reason: "refused", Code: code.CheckRefused, For: nodeB, Claims: true, Router: Router{Version: 3, VRID: 51, Interval: 100 * time.Millisecond}, Spread: spread()},
+			Group: group, Node: "cp-1", Software: "v1", Revision: 1, Epoch: 7, Proven: true, Lifetime: 3500 * time.Millisecond, Hears: []Heard{{Session: 0xdd, Missing: true}}, Clients: []Client{{At: netip.MustParseAddrPort("192.0.2.7:40000"), Port: 6443}},
 		},
 		Transfer: Transfer{To: nodeC, Session: 0xaa, Epoch: 0xbb, Nonce: 0xcc},
 	}
@@ -45,7 +42,7 @@ func wires() map[string]struct {
 	message Message
 	bytes   string
 } {
-	six := Message{Type: Hello, Peer: PeerState{Group: netip.MustParseAddr("fd77::100"), State: vrrp.Active, Base: 254, Priority: 254, Fit: true}}
+	six := Message{Type: Hello, Peer: PeerState{Self: Self{State: vrrp.Active, Base: 254, Priority: 254, Fit: true}, Group: netip.MustParseAddr("fd77::100")}}
 	return map[string]struct {
 		message Message
 		bytes   string
@@ -193,7 +190,7 @@ func TestParseSkipsWhatLaterVersionsAdd(t *testing.T) {
 		0d 00`)
 	m, _, err := Parse(b)
 	require.NoError(t, err)
-	assert.Equal(t, PeerState{Group: group, State: vrrp.Active, Base: 254, Priority: 254, Fit: true, Proven: true, NoCandidate: true, Draining: true, Claims: true, Revision: 9}, m.Peer)
+	assert.Equal(t, PeerState{Self: Self{State: vrrp.Active, Base: 254, Priority: 254, Fit: true, NoCandidate: true, Draining: true, Claims: true}, Group: group, Proven: true, Revision: 9}, m.Peer)
 }
 
 func TestRouterSaysWhichAddressesAndMTUItHas(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 // own is this node: how it is configured, how it is as it was told last, and what of both the others are told. It knows of no other node.
 type own struct {
 	cfg    Config
-	self   Self
+	self   SetSelf
 	proven bool   // was fit before
 	epoch  uint64 // how often it has become Active
 }
@@ -28,7 +28,7 @@ func (o *own) configure(cfg Config) {
 }
 
 // set takes in how this node is, and tells whether the others have to hear of it at once.
-func (o *own) set(s Self) (news bool) {
+func (o *own) set(s SetSelf) (news bool) {
 	s.Reason = printable.Clean(s.Reason, maxReason)
 	if s.Spread != nil && !s.Spread.valid() {
 		s.Spread = nil // no message could carry it
@@ -57,15 +57,14 @@ func (o *own) leave(why Leave) {
 func (o *own) meant(d Transfer) bool { return d.To == o.cfg.Address && d.Session == o.cfg.Session }
 
 func (o *own) peerState() PeerState {
-	s := o.self
+	s := o.self.Self
+	s.NeverReached = false // it is said of a member alone
 	if s.Router != (Router{}) {
 		s.Router.Addresses, s.Router.MTU = o.cfg.Addresses, o.cfg.MTU
 	}
 	return PeerState{
-		Group: o.cfg.Group, Node: o.cfg.Node, Software: o.cfg.Software, Revision: Revision,
-		State: s.State, Epoch: o.epoch, Base: s.Base, Priority: s.Priority,
-		Fit: s.Fit, Proven: o.proven, Reason: s.Reason, Code: s.Code, NoCandidate: s.NoCandidate, Draining: s.Draining, For: s.For, Lifetime: lifetime(o.every()),
-		Claims: s.Claims, Router: s.Router, Spread: s.Spread, Fast: o.cfg.Fast, Deaf: s.Deaf, HearsNobody: s.HearsNobody,
+		Self: s, Group: o.cfg.Group, Node: o.cfg.Node, Software: o.cfg.Software, Revision: Revision,
+		Epoch: o.epoch, Proven: o.proven, Lifetime: lifetime(o.every()), Fast: o.cfg.Fast,
 	}
 }
 

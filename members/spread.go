@@ -215,7 +215,7 @@ func (s *Spread) parseLeft(b []byte) (rest []byte, ok bool) {
 }
 
 // alike tells whether two say the same but for the connections that are spread: how many there are waits for the next message.
-func (s Self) alike(o Self) bool {
+func (s SetSelf) alike(o SetSelf) bool {
 	same := s.Spread.Alike(o.Spread)
 	s.Spread = o.Spread
 	return same && s == o

@@ -94,7 +94,7 @@ func spreading(t *testing.T, cfg Config, interval time.Duration) (m *Machine, no
 	t.Helper()
 	cfg.Group, cfg.Address, cfg.Session = group, nodeA, 0xa
 	m, now = NewMachine(cfg), epoch.Add(time.Minute)
-	m.Step(now, SetSelf{Self{
+	m.Step(now, SetSelf{Self: Self{
 		State: vrrp.Backup, Base: 100, Priority: 100, Fit: true, Router: Router{Version: 3, VRID: 51, Interval: interval}, Spread: spread(),
 	}})
 	for range repeats {
@@ -108,7 +108,7 @@ func spreading(t *testing.T, cfg Config, interval time.Duration) (m *Machine, no
 func with(m *Machine, s *Spread) SetSelf {
 	self := m.known.own.self
 	self.Spread = s
-	return SetSelf{self}
+	return self
 }
 
 // hellos counts those that a machine says by itself in a while, and the longest time between two.
@@ -166,7 +166,7 @@ func TestMachineThatDoesNotSpreadSaysHelloEachSecond(t *testing.T) {
 	b, err := m.known.message(Hello, Transfer{}).Append(nil, 1)
 	require.NoError(t, err)
 	before := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
-	before.Step(now, SetSelf{m.known.own.self})
+	before.Step(now, m.known.own.self)
 	want, err := before.known.message(Hello, Transfer{}).Append(nil, 1)
 	require.NoError(t, err)
 	assert.Equal(t, want, b, "byte for byte as one that never did")

@@ -13,7 +13,8 @@ import (
 // peer is what another node says that spreads.
 func peer(lifetime time.Duration) Message {
 	return Message{Type: Hello, Session: 0xb, Peer: PeerState{
-		Group: group, State: vrrp.Backup, Base: 100, Priority: 100, Fit: true, Lifetime: lifetime, Spread: spread(),
+		Self:  Self{State: vrrp.Backup, Base: 100, Priority: 100, Fit: true, Spread: spread()},
+		Group: group, Lifetime: lifetime,
 	}}
 }
 

@@ -16,10 +16,11 @@ func TestMachineTakesOneThatHearsNobodyForDeafWhereOthersHearEachOther(t *testin
 	group, other, silent := netip.MustParseAddr("10.77.0.100"), netip.MustParseAddr("10.77.0.12"), netip.MustParseAddr("10.77.0.13")
 	now := time.Unix(1000, 0)
 	m := NewMachine(Config{Group: group, Address: netip.MustParseAddr("10.77.0.11"), Session: 1})
-	m.Step(now, SetSelf{Self{State: vrrp.Active, Priority: 100, Fit: true}})
+	m.Step(now, SetSelf{Self: Self{State: vrrp.Active, Priority: 100, Fit: true}})
 	say := func(from netip.Addr, session uint64, nobody bool, hears ...Heard) {
 		m.Step(now, Received{Source: from, Message: Message{Type: Hello, Session: session, Peer: PeerState{
-			Group: group, State: vrrp.Backup, Fit: true, Lifetime: 10 * time.Second, HearsNobody: nobody, Hears: hears,
+			Self:  Self{State: vrrp.Backup, Fit: true, HearsNobody: nobody},
+			Group: group, Lifetime: 10 * time.Second, Hears: hears,
 		}}})
 	}
 	say(silent, 3, true)

@@ -25,8 +25,8 @@ func TestDocumentsShowASignedMessage(t *testing.T) {
 	key, err := members.NewKey(config.DeriveKey(secret, "members"))
 	require.NoError(t, err)
 	m := members.Message{Type: members.Hello, Session: 1, Peer: members.PeerState{
-		Group: netip.MustParseAddr("192.0.2.100"), State: vrrp.Backup, Base: 100, Priority: 100, Fit: true,
-		Revision: 1, Lifetime: 3500 * time.Millisecond, Epoch: 2,
+		Self:  members.Self{State: vrrp.Backup, Base: 100, Priority: 100, Fit: true},
+		Group: netip.MustParseAddr("192.0.2.100"), Revision: 1, Lifetime: 3500 * time.Millisecond, Epoch: 2,
 	}}
 	b, err := m.AppendSigned(nil, 0x6000000000000000, &key, netip.MustParseAddr("198.51.100.10"))
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 
 func TestClaimsTellWhatHasBegunAndIsOver(t *testing.T) {
 	own := members.Router{Version: 3, VRID: 51, Interval: interval}
-	b := members.Claimant{Member: members.Member{Address: nodeB, Peer: members.PeerState{Router: own}}}
+	b := members.Claimant{Member: members.Member{Address: nodeB, Peer: members.PeerState{Self: members.Self{Router: own}}}}
 	split := b
 	split.Split = true
 	var c claims

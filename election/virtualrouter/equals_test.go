@@ -16,7 +16,8 @@ import (
 func TestEqualsAreMembersOfOnePriority(t *testing.T) {
 	said := func(a netip.Addr) members.Member {
 		return members.Member{Address: a, Peer: members.PeerState{
-			Revision: members.RevisionPrompt, Base: 100, Priority: 100, Fit: true, State: vrrp.Backup,
+			Self:     members.Self{Base: 100, Priority: 100, Fit: true, State: vrrp.Backup},
+			Revision: members.RevisionPrompt,
 		}}
 	}
 	nodeD := netip.MustParseAddr("10.77.0.14")

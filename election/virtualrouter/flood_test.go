@@ -71,7 +71,7 @@ func TestInventedMembersAreFewLines(t *testing.T) {
 				from := source
 				for again := range 2 {
 					time.AfterFunc(time.Duration(again)*700*time.Millisecond, func() {
-						say(from, members.PeerState{State: vrrp.Active, Claims: true, Lifetime: time.Second})
+						say(from, members.PeerState{Self: members.Self{State: vrrp.Active, Claims: true}, Lifetime: time.Second})
 					})
 				}
 			}

@@ -33,7 +33,7 @@ func TestFormerHolderExplainsTheNext(t *testing.T) {
 	assert.Equal(t, nodeA, w.to.Address)
 	assert.Equal(t, 5*interval, w.away)
 
-	bye := members.Received{Source: nodeB, Message: members.Message{Peer: members.PeerState{Node: "b", Code: code.Stopping, Reason: "stopping"}}}
+	bye := members.Received{Source: nodeB, Message: members.Message{Peer: members.PeerState{Self: members.Self{Code: code.Stopping, Reason: "stopping"}, Node: "b"}}}
 	known.keepWord(k.now, bye)
 	w = f.explain(k, take)
 	assert.Equal(t, code.Stopping, w.code, "its last word came after its last advertisement")

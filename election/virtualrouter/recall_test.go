@@ -11,7 +11,7 @@ import (
 )
 
 func TestRecallRanksAboveTheHolderAndStaysThere(t *testing.T) {
-	holder := members.Member{Peer: members.PeerState{State: vrrp.Active, Priority: 100}}
+	holder := members.Member{Peer: members.PeerState{Self: members.Self{State: vrrp.Active, Priority: 100}}}
 	var r recall
 	assert.False(t, r.want(false))
 	assert.Equal(t, election.Fitness{}, r.above(election.Fitness{}, 100, []members.Member{holder}), "nobody wants it")
@@ -29,7 +29,7 @@ func TestRecallRanksAboveTheHolderAndStaysThere(t *testing.T) {
 func TestRecallAmongNodesThatAreAllLessFit(t *testing.T) {
 	less := election.Fitness{Less: 98, Reason: "nothing listens at the address"}
 	holder := func(priority uint8) []members.Member {
-		return []members.Member{{Peer: members.PeerState{State: vrrp.Active, Priority: priority}}}
+		return []members.Member{{Peer: members.PeerState{Self: members.Self{State: vrrp.Active, Priority: priority}}}}
 	}
 	var r recall
 	r.want(true)

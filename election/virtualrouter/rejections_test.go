@@ -70,7 +70,7 @@ func TestElectorCountsMessagesThatEnforceWouldRefuse(t *testing.T) {
 		for _, w := range l.mail {
 			if w.self == others[0].self {
 				w.put(members.Received{Source: h.self, Doubt: members.RejectUnsigned, Message: members.Message{
-					Type: members.Hello, Session: 1, Peer: members.PeerState{Group: w.group, State: vrrp.Active, Fit: true, Lifetime: time.Second},
+					Type: members.Hello, Session: 1, Peer: members.PeerState{Self: members.Self{State: vrrp.Active, Fit: true}, Group: w.group, Lifetime: time.Second},
 				}})
 			}
 		}

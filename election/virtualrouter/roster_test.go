@@ -14,7 +14,7 @@ import (
 func TestRosterTellsWhatAnUpdateHasChanged(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	said := func(a netip.Addr, fit bool) members.Member {
-		return members.Member{Address: a, Heard: at, Peer: members.PeerState{Fit: fit}}
+		return members.Member{Address: a, Heard: at, Peer: members.PeerState{Self: members.Self{Fit: fit}}}
 	}
 	a, b := said(nodeA, true), said(nodeB, true)
 	var r roster

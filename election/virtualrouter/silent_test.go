@@ -61,7 +61,7 @@ func TestSilentMemberIsShownAfterAFlood(t *testing.T) {
 		for i := range 3 * maxMembers {
 			for _, w := range l.mail {
 				w.put(members.Received{Source: netip.AddrFrom4([4]byte{10, 88, 0, byte(i)}), Message: members.Message{
-					Type: members.Hello, Session: 1, Peer: members.PeerState{Group: w.group, State: vrrp.Backup, Lifetime: time.Second},
+					Type: members.Hello, Session: 1, Peer: members.PeerState{Self: members.Self{State: vrrp.Backup}, Group: w.group, Lifetime: time.Second},
 				}})
 			}
 			time.Sleep(10 * time.Millisecond)

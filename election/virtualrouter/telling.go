@@ -11,8 +11,8 @@ import (
 // telling is what this node tells the members of itself.
 type telling struct {
 	x          *handoverProtocol
-	cfg        members.Config // as the members' machine has it
-	self       members.Self   // as it was told last
+	cfg        members.Config  // as the members' machine has it
+	self       members.SetSelf // as it was told last
 	spread     ownSpread
 	draining   bool
 	unanswered netip.Addr // the holder, where it does not answer for the address
@@ -53,20 +53,20 @@ func (t *telling) tellConfig() {
 func (t *telling) tellSelf() {
 	m := t.x.m
 	s, own, base := m.router.Snapshot(), &m.fitness, m.cfg.Router.Priority
-	t.setSelf(members.Self{
+	t.setSelf(members.SetSelf{Self: members.Self{
 		State: s.State, Base: base, Priority: s.Priority,
 		Fit: own.good(base), Reason: own.effective.Reason, Code: own.effective.Code,
 		Draining: t.draining, For: t.x.leaving.handover.wanted(), NoCandidate: own.noCandidate,
 		Claims: s.State == vrrp.Active && m.now.Before(m.leaseEnd), Router: routerOf(m.cfg.Router),
 		Spread: t.spread.say(own.takes(base, m.stop != nil)), Deaf: own.deaf != "", HearsNobody: m.hearing.hearsNobody(),
-		Unanswered: t.unanswered, Unreached: m.outside.unreached(), NeverReached: m.outside.Never,
-	})
+		NeverReached: m.outside.Never,
+	}, Unanswered: t.unanswered, Unreached: m.outside.unreached()})
 }
 
-func (t *telling) setSelf(s members.Self) {
+func (t *telling) setSelf(s members.SetSelf) {
 	if s != t.self {
 		t.self = s
-		t.x.agenda.first(t.x.step(members.SetSelf{Self: s}))
+		t.x.agenda.first(t.x.step(s))
 	}
 }
 

@@ -71,8 +71,8 @@ func clustersBeside(g *Group) [][]byte {
 		}, c.nodes[0]))
 		for n, from := range c.nodes {
 			hello := members.Message{Type: members.Hello, Session: uint64(1 + 3*i + n), Peer: members.PeerState{
-				Group: c.address, Node: "n", Software: "v0", Revision: members.Revision, State: vrrp.Backup, Base: 100, Priority: 100, Fit: true,
-				Lifetime: 3500 * time.Millisecond,
+				Self:  members.Self{State: vrrp.Backup, Base: 100, Priority: 100, Fit: true},
+				Group: c.address, Node: "n", Software: "v0", Revision: members.Revision, Lifetime: 3500 * time.Millisecond,
 			}}
 			content, err := hello.Append(nil, 1)
 			if err != nil {

@@ -61,9 +61,8 @@ func advertisement(t *testing.T) []byte {
 func hello(t *testing.T, at time.Time) []byte {
 	t.Helper()
 	b, err := members.Message{Type: members.Hello, Session: 7, Peer: members.PeerState{
-		Group: vip, Node: "n2", Software: "1.0.0", Claims: true, Lifetime: time.Second,
-		Router: members.Router{Version: 3, VRID: 51, Interval: 100 * time.Millisecond},
-		Hears:  []members.Heard{{Session: 1}, {Session: 2, Missing: true}},
+		Self:  members.Self{Claims: true, Router: members.Router{Version: 3, VRID: 51, Interval: 100 * time.Millisecond}},
+		Group: vip, Node: "n2", Software: "1.0.0", Lifetime: time.Second, Hears: []members.Heard{{Session: 1}, {Session: 2, Missing: true}},
 	}}.Append(nil, uint64(at.UnixNano()))
 	require.NoError(t, err)
 	return b
