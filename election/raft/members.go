@@ -9,7 +9,6 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/keepvip/keepvip/election"
-	"github.com/keepvip/keepvip/internal/base/code"
 )
 
 // Member is one node of the cluster as this node sees it.
@@ -26,24 +25,19 @@ type Member struct {
 	LastHeard *time.Time `json:"lastHeard,omitempty"`
 	Note      string     `json:"note,omitempty"`
 	silent    bool
-	holds     bool
-	ignored   bool // its calls are not taken
-	software  string
-	reason    string // why it is not at its best, as it says
-	code      code.Code
-	spread    []spread
-	unreached []unreached
+	ignored   bool    // its calls are not taken
+	said      message // the newest that it has said of itself
 }
 
 // Members lists the members of the cluster, then those that are heard but are none.
 func (n *Node) Members() []Member {
 	v := n.gossip.view()
+	f := n.addresses.fitness()
 	own := Member{
 		Address: n.cfg.Self, Self: true, Leader: n.cluster.leader() == n.cfg.Self, Witness: n.cfg.witness(n.cfg.Self),
-		holds: n.addresses.holding(), Node: nameOf(n.cfg.Node), software: nameOf(n.cfg.Software),
+		Node: nameOf(n.cfg.Node), Priority: f.priority, Note: f.reason,
+		said: message{Holds: n.addresses.holding(), Software: nameOf(n.cfg.Software), Reason: f.reason, Code: f.code},
 	}
-	f := n.addresses.fitness()
-	own.Priority, own.Note, own.reason, own.code = f.priority, f.reason, f.reason, f.code
 	leader := n.cluster.leader()
 	var out []Member
 	for _, s := range v.servers {
@@ -88,8 +82,7 @@ func (v view) member(s raft.Server, own Member, leader netip.Addr) Member {
 func (v view) other(a, leader netip.Addr) Member {
 	h := v.heard[a]
 	m := Member{
-		Address: a, Node: h.Node, Leader: a == leader, Priority: h.Priority, Witness: v.cfg.witness(a) || h.Witness,
-		holds: h.Holds, software: h.Software, reason: h.Reason, code: h.Code, spread: h.Spread, unreached: h.Unreached,
+		Address: a, Node: h.Node, Leader: a == leader, Priority: h.Priority, Witness: v.cfg.witness(a) || h.Witness, said: h.message,
 	}
 	if h.at.IsZero() {
 		m.Note, m.silent = "not heard since this node started", true
@@ -124,7 +117,7 @@ func (m Member) shown() election.Member {
 		out.LastHeard, out.Silent = *m.LastHeard, m.silent
 	}
 	switch {
-	case out.Silent && m.holds, m.Leader && m.holds:
+	case out.Silent && m.said.Holds, m.Leader && m.said.Holds:
 		out.State = election.Active
 	case m.silent && !out.Silent, m.Waiting:
 		out.State = election.Initialize
@@ -133,8 +126,8 @@ func (m Member) shown() election.Member {
 		out.Note = ""
 	}
 	if m.Self || m.LastHeard != nil {
-		out.Speaks, out.Node, out.Software = true, m.Node, m.software
-		out.Fit, out.Unfit, out.Code = m.Voter && !m.ignored && m.Priority > unfitPriority, m.reason, m.code
+		out.Speaks, out.Node, out.Software = true, m.Node, m.said.Software
+		out.Fit, out.Unfit, out.Code = m.Voter && !m.ignored && m.Priority > unfitPriority, m.said.Reason, m.said.Code
 	}
 	if !out.Fit && out.Note != "" {
 		out.Unfit, out.Note = out.Note, "" // said once

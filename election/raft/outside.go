@@ -69,7 +69,7 @@ func (e *Elector) outsiders(holder netip.Addr) (out []election.Outsider) {
 		out = append(out, election.Outsider{Node: e.node.gossip.node(e.node.cfg.Self), Self: true, Never: own.Never})
 	}
 	for _, m := range e.node.Members() {
-		for _, u := range m.unreached {
+		for _, u := range m.said.Unreached {
 			if !m.Self && !m.silent && u.Name == nameOf(e.name) && u.Holder == holder {
 				out = append(out, election.Outsider{Node: election.Node{Address: m.Address, Name: m.Node}, Never: u.Never})
 			}

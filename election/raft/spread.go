@@ -150,8 +150,7 @@ func (m Member) spreading(group netip.Addr, own *election.Spread, now time.Time)
 	case m.Self:
 		out.Spread = own
 	case !m.Waiting:
-		said := message{Spread: m.spread}
-		out.Spread = said.spreadOf(group)
+		out.Spread = m.said.spreadOf(group)
 	}
 	if s := out.Spread; !m.Self && s != nil && own != nil && m.LastHeard != nil && now.Sub(*m.LastHeard) >= freshFor*max(s.Every, own.Every) {
 		out.Silent, out.Note = true, ""
