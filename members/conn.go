@@ -14,17 +14,11 @@ import (
 
 	"github.com/keepvip/keepvip/internal/base/sockaddr"
 	"github.com/keepvip/keepvip/members/envelope"
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 // defaultPort is the UDP port on which members talk.
 const defaultPort = 9646
-
-// Messages go where the advertisements go, to the groups of RFC 9568, section 5.1: switches that watch IGMP and MLD pass
-// on what is for these groups, so that members hear each other wherever VRRP works, with no address configured.
-var (
-	group4 = netip.AddrFrom4([4]byte{224, 0, 0, 18})
-	group6 = netip.AddrFrom16([16]byte{0: 0xff, 1: 0x02, 15: 0x12})
-)
 
 // ConnConfig describes a Conn.
 type ConnConfig struct {
@@ -37,7 +31,7 @@ type ConnConfig struct {
 }
 
 // Conn sends and receives messages on one interface. It reaches no farther than the link, and hears nobody who has no
-// privilege on his host: messages leave with TTL or hop limit 255 and from SourcePort, and others are refused. A Conn
+// privilege on his host: messages leave with TTL or hop limit 255 and from envelope.SourcePort, and others are refused. A Conn
 // that is not for unicast hears the group alone. One goroutine may be in Receive; Send is safe from any.
 type Conn struct {
 	cfg  ConnConfig
@@ -80,13 +74,9 @@ func (c *Conn) open() (err error) {
 	return nil
 }
 
-// group is the one of the Conn's family.
-func (c *Conn) group() netip.Addr {
-	if c.cfg.Source.Is6() {
-		return group6
-	}
-	return group4
-}
+// group is that of the advertisements: switches that watch IGMP and MLD pass on what is for it. So members hear each other
+// wherever VRRP works, with no address configured.
+func (c *Conn) group() netip.Addr { return vrrp.MulticastGroup(c.cfg.Source.Is4()) }
 
 // bind makes a UDP socket on the interface. Package net would bind to the wildcard address instead of a group, and so
 // hear what is sent to any of the host's addresses.
@@ -169,10 +159,10 @@ func (c *Conn) Receive(b []byte) (Arrival, error) {
 			continue
 		case c.cfg.Other != nil && c.cfg.Other(b[:d.length], netip.AddrPortFrom(a.Source, d.from.Port()), d.ttl):
 			continue
-		case d.ttl != hopLimit && !c.cfg.Unicast: // of unicast a group may take it, or is told whose it is
-			return Arrival{Source: a.Source}, &envelope.PacketError{Reason: RejectTTL, Got: d.ttl, Want: hopLimit}
-		case d.from.Port() != SourcePort:
-			return Arrival{Source: a.Source}, &envelope.PacketError{Reason: envelope.RejectPort, Got: int(d.from.Port()), Want: SourcePort}
+		case d.ttl != envelope.HopLimit && !c.cfg.Unicast: // of unicast a group may take it, or is told whose it is
+			return Arrival{Source: a.Source}, &envelope.PacketError{Reason: RejectTTL, Got: d.ttl, Want: envelope.HopLimit}
+		case d.from.Port() != envelope.SourcePort:
+			return Arrival{Source: a.Source}, &envelope.PacketError{Reason: envelope.RejectPort, Got: int(d.from.Port()), Want: envelope.SourcePort}
 		}
 		return a, nil
 	}

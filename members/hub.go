@@ -193,7 +193,7 @@ func (h *Hub) name(b []byte, a Arrival, why Reason) {
 }
 
 // ttl is the TTL of the packet; one that is not known has passed as 255.
-func (a Arrival) ttl() int { return cmp.Or(a.TTL, hopLimit) }
+func (a Arrival) ttl() int { return cmp.Or(a.TTL, envelope.HopLimit) }
 
 // hearing lists the wires of a group that listen to source; of all groups for none.
 func (h *Hub) hearing(source, group netip.Addr) (out []*Wire) {
@@ -218,7 +218,7 @@ func (h *Hub) reject(r Reason) {
 func (h *Hub) Join(group netip.Addr, peers []netip.Addr, minTTL uint8) *Wire {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	w := &Wire{hub: h, group: group, leastTTL: cmp.Or(int(minTTL), hopLimit), arrived: make(chan struct{}, 1)}
+	w := &Wire{hub: h, group: group, leastTTL: cmp.Or(int(minTTL), envelope.HopLimit), arrived: make(chan struct{}, 1)}
 	for _, p := range peers {
 		w.peers = append(w.peers, p.WithZone(""))
 		if p.WithZone("") != h.source {

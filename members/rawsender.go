@@ -16,17 +16,12 @@ import (
 
 	"github.com/keepvip/keepvip/internal/base/nonblock"
 	"github.com/keepvip/keepvip/internal/base/sockaddr"
+	"github.com/keepvip/keepvip/members/envelope"
 )
 
 const (
-	hopLimit   = 255
 	tosControl = 0xc0 // precedence 6, Internetwork Control, as advertisements have it
 	udpHeader  = 8
-
-	// SourcePort is where all messages come from, of the number of VRRP's groups. To send from there takes a privilege
-	// on the host, CAP_NET_BIND_SERVICE or CAP_NET_RAW, as it takes one to send an advertisement; TTL 255 anybody may set.
-	// It is lower than where hosts let users begin that are to run a web or name server.
-	SourcePort = 18
 )
 
 // rawSender puts datagrams on the link by a raw socket: keepvip has the privilege for that, and not the one to bind to a
@@ -74,15 +69,15 @@ func dropAll(fd int) error {
 func (s *rawSender) configure(fd int) error {
 	v4, v6 := unix.IPPROTO_IP, unix.IPPROTO_IPV6
 	options := [][3]int{
-		{v4, unix.IP_TTL, hopLimit},
-		{v4, unix.IP_MULTICAST_TTL, hopLimit},
+		{v4, unix.IP_TTL, envelope.HopLimit},
+		{v4, unix.IP_MULTICAST_TTL, envelope.HopLimit},
 		{v4, unix.IP_MULTICAST_LOOP, 0},
 		{v4, unix.IP_TOS, tosControl},
 	}
 	if s.source.Is6() {
 		options = [][3]int{
-			{v6, unix.IPV6_UNICAST_HOPS, hopLimit},
-			{v6, unix.IPV6_MULTICAST_HOPS, hopLimit},
+			{v6, unix.IPV6_UNICAST_HOPS, envelope.HopLimit},
+			{v6, unix.IPV6_MULTICAST_HOPS, envelope.HopLimit},
 			{v6, unix.IPV6_MULTICAST_LOOP, 0},
 			{v6, unix.IPV6_TCLASS, tosControl},
 			{v6, unix.IPV6_MULTICAST_IF, s.ifi.Index},
@@ -117,7 +112,7 @@ func (s *rawSender) close() error { return s.file.Close() }
 // appendUDP appends a datagram with its header (RFC 768; for IPv6, RFC 8200 section 8.1).
 func appendUDP(b []byte, source, to netip.Addr, port uint16, content []byte) []byte {
 	start, length := len(b), udpHeader+len(content)
-	b = binary.BigEndian.AppendUint16(b, SourcePort)
+	b = binary.BigEndian.AppendUint16(b, envelope.SourcePort)
 	b = binary.BigEndian.AppendUint16(b, port)
 	b = binary.BigEndian.AppendUint16(b, uint16(length))
 	b = append(append(b, 0, 0), content...)

@@ -43,9 +43,9 @@ var (
 	group6 = netip.AddrFrom16([16]byte{0: 0xff, 1: 0x02, 15: 0x12})
 )
 
-// groupFor returns the multicast group of addr's family.
-func groupFor(addr netip.Addr) netip.Addr {
-	if addr.Is4() {
+// MulticastGroup is the multicast group of an address family.
+func MulticastGroup(v4 bool) netip.Addr {
+	if v4 {
 		return group4
 	}
 	return group6
@@ -71,7 +71,7 @@ func headerSum(form ChecksumForm, src, dst netip.Addr, length int) uint32 {
 	case MessageOnly:
 		return 0
 	case MulticastPseudoHeader:
-		return pseudo(src, groupFor(src), length)
+		return pseudo(src, MulticastGroup(src.Is4()), length)
 	default:
 		return pseudo(src, dst, length)
 	}

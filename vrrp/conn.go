@@ -70,7 +70,7 @@ func (c ConnConfig) group() netip.Addr {
 	if c.Group.IsValid() {
 		return c.Group
 	}
-	return groupFor(c.Source)
+	return MulticastGroup(c.Source.Is4())
 }
 
 // Conn sends and receives VRRP packets of one address family on one interface. One Conn serves any number of Virtual

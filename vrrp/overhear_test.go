@@ -19,7 +19,7 @@ var strangerMAC = net.HardwareAddr{2, 0, 0, 0, 0, 0x66}
 func strangerFrame(t testing.TB, adv Advertisement, source string) []byte {
 	t.Helper()
 	src := netip.MustParseAddr(source)
-	payload, err := adv.Append(nil, src, groupFor(src), PseudoHeader)
+	payload, err := adv.Append(nil, src, MulticastGroup(src.Is4()), PseudoHeader)
 	require.NoError(t, err)
 	c := &Conn{filter: filter{source: src}}
 	packet, protocol := c.packet(payload, c.filter.source)
@@ -29,7 +29,7 @@ func strangerFrame(t testing.TB, adv Advertisement, source string) []byte {
 	} else {
 		packet[10], packet[11] = 0, 0 // nobody looks at the header's checksum here
 	}
-	copy(packet[offset:], groupFor(src).AsSlice())
+	copy(packet[offset:], MulticastGroup(src.Is4()).AsSlice())
 	frame := append([]byte{1, 0, 0x5e, 0, 0, 0x12}, strangerMAC...)
 	return append(append(frame, byte(protocol), byte(protocol>>8)), packet...)
 }

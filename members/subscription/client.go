@@ -26,9 +26,9 @@ type Client struct {
 // mostUnread is more than all members say at once.
 const mostUnread = 256
 
-// OpenClient opens the socket to members at that port. Without a key, what a follower asks comes from [SourcePort].
+// OpenClient opens the socket to members at that port. Without a key, what a follower asks comes from envelope.SourcePort.
 func OpenClient(port uint16, signed bool) (*Client, error) {
-	own := uint16(SourcePort)
+	own := uint16(envelope.SourcePort)
 	if signed {
 		own = 0
 	}
@@ -62,7 +62,7 @@ func (c *Client) read(l *listener, signed bool) {
 		if errors.Is(err, net.ErrClosed) || !pace.goOn(c.stop, err != nil) {
 			return
 		}
-		if err != nil || !signed && in.TTL != hopLimit || !Is(in.Data) {
+		if err != nil || !signed && in.TTL != envelope.HopLimit || !Is(in.Data) {
 			continue
 		}
 		in.Data = append([]byte(nil), in.Data...)

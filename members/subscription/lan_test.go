@@ -350,10 +350,10 @@ func TestFollowerWithoutAKeyIsHeardOnTheLinkAlone(t *testing.T) {
 		port uint16
 		want envelope.Reason // "": it is told
 	}{
-		"on the link":             {true, hopLimit, SourcePort, ""},
-		"behind a router":         {true, hopLimit - 1, SourcePort, envelope.RejectTTL},
-		"from a port for anybody": {true, hopLimit, 40000, envelope.RejectPort},
-		"where a key is wanted":   {false, hopLimit, SourcePort, envelope.RejectUnsigned},
+		"on the link":             {true, envelope.HopLimit, envelope.SourcePort, ""},
+		"behind a router":         {true, envelope.HopLimit - 1, envelope.SourcePort, envelope.RejectTTL},
+		"from a port for anybody": {true, envelope.HopLimit, 40000, envelope.RejectPort},
+		"where a key is wanted":   {false, envelope.HopLimit, envelope.SourcePort, envelope.RejectUnsigned},
 	} {
 		l := newLAN(t, 3, Keys{Keys: []auth.Key{*aKey(t, 'a')}, Open: tt.open}, asking{Listed: []netip.Addr{own(1)}})
 		l.ttl, l.from = tt.ttl, netip.AddrPortFrom(l.from.Addr(), tt.port)

@@ -14,6 +14,8 @@ import (
 	"golang.org/x/net/ipv4"
 	"golang.org/x/net/ipv6"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/members/envelope"
 )
 
 // listener is a UDP socket of one family that hears what is sent to any address of this host, and answers from that address.
@@ -53,9 +55,9 @@ func listen(port uint16, is4 bool, buffer int) (*listener, error) {
 
 // setOptions shares the port with the members' sockets of this user alone, and leaves what is for their groups to them.
 func setOptions(fd int, is4 bool, buffer int) error {
-	all, hops := [3]int{unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_ALL, 0}, [3]int{unix.IPPROTO_IPV6, unix.IPV6_UNICAST_HOPS, hopLimit}
+	all, hops := [3]int{unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_ALL, 0}, [3]int{unix.IPPROTO_IPV6, unix.IPV6_UNICAST_HOPS, envelope.HopLimit}
 	if is4 {
-		all, hops = [3]int{unix.IPPROTO_IP, unix.IP_MULTICAST_ALL, 0}, [3]int{unix.IPPROTO_IP, unix.IP_TTL, hopLimit}
+		all, hops = [3]int{unix.IPPROTO_IP, unix.IP_MULTICAST_ALL, 0}, [3]int{unix.IPPROTO_IP, unix.IP_TTL, envelope.HopLimit}
 	}
 	for _, o := range [][3]int{{unix.SOL_SOCKET, unix.SO_REUSEPORT, 1}, all, hops} {
 		if err := unix.SetsockoptInt(fd, o[0], o[1], o[2]); err != nil {

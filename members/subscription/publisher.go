@@ -34,12 +34,6 @@ const (
 	secretAge = time.Minute
 )
 
-// hopLimit is that of a packet that no router has forwarded.
-const hopLimit = 255
-
-// SourcePort is where followers without a key ask from. It takes a privilege on the host, as for the members' messages.
-const SourcePort = 18
-
 // Keys are what a member demands of those who ask.
 type Keys struct {
 	Keys []auth.Key // all are accepted; the answer is signed with the one that was used
@@ -188,9 +182,9 @@ func (p *Publisher) admit(in Packet, signed bool) envelope.Reason {
 		return ""
 	case !p.keys.Open:
 		return envelope.RejectUnsigned
-	case in.TTL != hopLimit:
+	case in.TTL != envelope.HopLimit:
 		return envelope.RejectTTL
-	case in.From.Port() != SourcePort:
+	case in.From.Port() != envelope.SourcePort:
 		return envelope.RejectPort
 	}
 	return ""

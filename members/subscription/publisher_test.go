@@ -250,7 +250,7 @@ func TestServerCountsWhatItHasNoRoomFor(t *testing.T) {
 func FuzzPublisher(f *testing.F) {
 	b, err := Message{Type: Subscribe, Session: 7, Group: group}.Append(nil, nil)
 	require.NoError(f, err)
-	f.Add(b, uint16(SourcePort), 255)
+	f.Add(b, uint16(envelope.SourcePort), 255)
 	f.Fuzz(func(t *testing.T, b []byte, port uint16, ttl int) {
 		l := newLAN(t, 1, Keys{Open: true}, asking{})
 		for _, o := range l.members[0].pub.Hear(l.now, Packet{Data: b, From: netip.AddrPortFrom(own(50), port), To: own(1), TTL: ttl}) {

@@ -54,7 +54,7 @@ func (l *Lab) StartCrowd(group netip.Addr, count int) (*Crowd, error) {
 		c.members = append(c.members, n.Address)
 	}
 	err := l.Client.Do(func() error {
-		conn, err := net.ListenUDP("udp4", &net.UDPAddr{Port: subscription.SourcePort})
+		conn, err := net.ListenUDP("udp4", &net.UDPAddr{Port: envelope.SourcePort})
 		if err != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ func wire() []Mutation {
 		},
 		{
 			Name: "unicast: minTTL is not the peers' own", File: "members/hub.go", Test: "TestHubNamesWhomTheConfigurationKeepsOut",
-			Old: `leastTTL: cmp.Or(int(minTTL), hopLimit)`, New: `leastTTL: cmp.Or(0, 1)`,
+			Old: `leastTTL: cmp.Or(int(minTTL), envelope.HopLimit)`, New: `leastTTL: cmp.Or(0, 1)`,
 		},
 		{
 			Name: "a HELLO is read without a look at the length of its rank", File: "members/fields.go", Test: "TestParseRefuses",

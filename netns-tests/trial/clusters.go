@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/vrrp"
 )
@@ -78,7 +79,7 @@ func clustersBeside(g *Group) [][]byte {
 			if err != nil {
 				panic(err) // it is a message of our own
 			}
-			hellos = append(hellos, g.Lab.Client.ForgeUDP(netip.AddrPortFrom(from, members.SourcePort), membersPort, content))
+			hellos = append(hellos, g.Lab.Client.ForgeUDP(netip.AddrPortFrom(from, envelope.SourcePort), membersPort, content))
 		}
 	}
 	for round := range 10 {

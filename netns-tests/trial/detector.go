@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/members/pulse"
 	"github.com/keepvip/keepvip/netns-tests/lab"
 )
@@ -80,7 +80,7 @@ func strangersWords(g *Group) [][]byte {
 				m = pulse.Message{Type: pulse.Beat, Session: uint64(i), Number: uint32(i), Every: pulse.Every, Last: i%2 == 0}
 			}
 			b := m.Append(nil, uint64(time.Now().UnixNano())+uint64(i))
-			frames = append(frames, g.Lab.Client.ForgeUDP(netip.AddrPortFrom(from.Address, members.SourcePort), membersPort, b))
+			frames = append(frames, g.Lab.Client.ForgeUDP(netip.AddrPortFrom(from.Address, envelope.SourcePort), membersPort, b))
 		}
 	}
 	return frames

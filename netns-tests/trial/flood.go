@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/netns-tests/lab"
 )
 
@@ -149,7 +149,7 @@ func membersJunk(g *Group) [][]byte {
 		content := append([]byte("kpvp\x01\x01"), make([]byte, 60)...)
 		_, _ = rand.Read(content[6:]) // never fails
 		binary.BigEndian.PutUint16(content[6:], uint16(len(content)-24))
-		frames = append(frames, g.Lab.Client.ForgeUDP(netip.AddrPortFrom(source, members.SourcePort), membersPort, content))
+		frames = append(frames, g.Lab.Client.ForgeUDP(netip.AddrPortFrom(source, envelope.SourcePort), membersPort, content))
 	}
 	return frames
 }

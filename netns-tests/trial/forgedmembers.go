@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/vrrp"
 )
@@ -47,7 +48,7 @@ func (g *Group) membersAmmunition(kind string) ([][]byte, error) {
 		for _, f := range recorded {
 			// Made anew: a node's MAC would move that node at the switch, and what veth carries has no checksum yet.
 			source, content := lab.UDPOf(f.Data)
-			frames = append(frames, g.Lab.Client.ForgeUDP(netip.AddrPortFrom(source, members.SourcePort), membersPort, content))
+			frames = append(frames, g.Lab.Client.ForgeUDP(netip.AddrPortFrom(source, envelope.SourcePort), membersPort, content))
 		}
 		return frames, err
 	}
@@ -80,7 +81,7 @@ func (g *Group) membersAmmunition(kind string) ([][]byte, error) {
 	if kind != ForeignKey {
 		key = nil
 	}
-	from := netip.AddrPortFrom(source, members.SourcePort)
+	from := netip.AddrPortFrom(source, envelope.SourcePort)
 	if kind == UsersRequest {
 		from = netip.AddrPortFrom(source, membersPort)
 	}

@@ -64,7 +64,7 @@ func (p place) source() (own netip.Addr, peers []netip.Addr) {
 
 // groups are those of the RFC, whose packets are seen on the link whatever is configured, and of the entries that have others.
 func (p place) groups() []netip.Addr {
-	out := []netip.Addr{defaultGroup(p.ipv4)}
+	out := []netip.Addr{vrrp.MulticastGroup(p.ipv4)}
 	for _, v := range p.vips {
 		if g := v.VRRP.MulticastGroup; g.IsValid() && !slices.Contains(out, g) {
 			out = append(out, g)
@@ -73,19 +73,11 @@ func (p place) groups() []netip.Addr {
 	return out
 }
 
-// defaultGroup is VRRP's (RFC 9568, section 5.1).
-func defaultGroup(ipv4 bool) netip.Addr {
-	if ipv4 {
-		return netip.AddrFrom4([4]byte{224, 0, 0, 18})
-	}
-	return netip.AddrFrom16([16]byte{0: 0xff, 1: 0x02, 15: 0x12})
-}
-
 // hearVRRP notes the advertisements to a group, or to this host, that reach a socket, until ctx ends. It takes those of any sender, also where
 // there are peers: what a keepvip would not look at is not what a firewall drops.
 func hearVRRP(ctx context.Context, wg *sync.WaitGroup, ifi net.Interface, source, group netip.Addr, n *notes) bool {
 	c := vrrp.ConnConfig{Interface: ifi, Source: source}
-	if group != defaultGroup(source.Is4()) {
+	if group != vrrp.MulticastGroup(source.Is4()) {
 		c.Group = group
 	}
 	conn, err := vrrp.Open(c)

@@ -15,6 +15,7 @@ import (
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/tools/doctor"
 	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -44,7 +45,7 @@ func frame(source, destination netip.Addr, protocol, ttl byte, payload []byte) [
 }
 
 func udp(port uint16, payload []byte) []byte {
-	b := binary.BigEndian.AppendUint16(nil, members.SourcePort)
+	b := binary.BigEndian.AppendUint16(nil, envelope.SourcePort)
 	b = binary.BigEndian.AppendUint16(b, port)
 	b = binary.BigEndian.AppendUint16(b, uint16(udpLen+len(payload)))
 	return append(append(b, 0, 0), payload...)
