@@ -166,22 +166,3 @@ func KeyID(b []byte) string {
 	}
 	return string(b[end : end+auth.IDLen])
 }
-
-// Prove shows by the key that signs, if there is one, who has made the parts. They have to begin with what no message's begin with.
-func (a *Auth) Prove(parts ...[]byte) []byte {
-	cfg := a.Config()
-	if len(cfg.Keys) == 0 || cfg.Mode == auth.ReceiveOnly {
-		return nil
-	}
-	key := cfg.Keys[0]
-	return append([]byte(key.ID), key.Sum(parts...)...)
-}
-
-// Proven tells whether the parts are to be believed: by one of the keys, or as what is not signed is believed in this mode.
-func (a *Auth) Proven(proof []byte, parts ...[]byte) bool {
-	cfg := a.Config()
-	if len(cfg.Keys) == 0 || cfg.Mode != auth.Enforce {
-		return true
-	}
-	return len(proof) == auth.TrailerLen && a.Genuine(proof[:auth.IDLen], proof[auth.IDLen:], parts...) == auth.Fresh
-}

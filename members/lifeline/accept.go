@@ -95,7 +95,7 @@ func (l *Lines) serve(c net.Conn, from netip.Addr, m *member) {
 	settle := l.wake(c)
 	defer settle()
 	_ = c.SetDeadline(time.Now().Add(greetTime))
-	err := welcome(c, ends{from, l.cfg.Source}, func(s uint64) bool { return l.says(m, s) }, l.cfg.Prover)
+	err := welcome(c, ends{from, l.cfg.Source}, func(s uint64) bool { return l.says(m, s) }, l.cfg.Keys)
 	if !l.begin(c, m, err == nil) {
 		reset(c)
 		if err != nil && l.ctx.Err() == nil {

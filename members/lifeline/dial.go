@@ -95,7 +95,7 @@ func (l *Lines) hold(to netip.Addr, m *member, sessions []uint64) error {
 	settle := l.wake(c)
 	defer settle()
 	_ = c.SetDeadline(time.Now().Add(greetTime))
-	if err := greet(c, ends{l.cfg.Source, to}, sessions, l.cfg.Prover); err != nil {
+	if err := greet(c, ends{l.cfg.Source, to}, sessions, l.cfg.Keys); err != nil {
 		return err
 	}
 	if err := setMark(c, l.cfg.Mark); err != nil {

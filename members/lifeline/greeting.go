@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/netip"
 	"slices"
+
+	"github.com/keepvip/keepvip/internal/base/auth"
 )
 
 // What both ends say, all of it in the network's byte order:
@@ -17,7 +19,7 @@ import (
 //	accepting end  welcome:   magic, proof
 //	dialling end   one octet each ten seconds; another one before it closes in order
 //
-// A proof is its length, 0 or 36, and what a Prover has made.
+// A proof is its length, 0 or 36, and what the keys make.
 const (
 	magic     = "KVL\x01"
 	nonceLen  = 16
@@ -36,12 +38,6 @@ var (
 	errStrange = errors.New("the other end names no session that is heard")
 	errProof   = errors.New("the other end does not prove that it has the key")
 )
-
-// Prover shows that this node has the members' key, and looks whether another has it. Without a key a proof is empty.
-type Prover interface {
-	Prove(parts ...[]byte) []byte
-	Proven(proof []byte, parts ...[]byte) bool
-}
 
 // ends are those of a line.
 type ends struct{ dialled, accepted netip.Addr }
@@ -146,7 +142,7 @@ func readProof(r io.Reader) ([]byte, error) {
 }
 
 // greet is the dialling end's part, with these sessions of this node.
-func greet(rw io.ReadWriter, e ends, sessions []uint64, by Prover) (err error) {
+func greet(rw io.ReadWriter, e ends, sessions []uint64, by *auth.Keys) (err error) {
 	n := nonces{dialled: newNonce()}
 	if n.accepted, err = readChallenge(rw); err != nil {
 		return err
@@ -166,7 +162,7 @@ func greet(rw io.ReadWriter, e ends, sessions []uint64, by Prover) (err error) {
 }
 
 // welcome is the accepting end's part. known tells whether a session is one that the member has said.
-func welcome(rw io.ReadWriter, e ends, known func(session uint64) bool, by Prover) error {
+func welcome(rw io.ReadWriter, e ends, known func(session uint64) bool, by *auth.Keys) error {
 	n := nonces{accepted: newNonce()}
 	if _, err := rw.Write(append([]byte(magic), n.accepted[:]...)); err != nil {
 		return err

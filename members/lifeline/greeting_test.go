@@ -16,23 +16,22 @@ import (
 
 var nodeA, nodeB = netip.MustParseAddr("10.77.0.11"), netip.MustParseAddr("10.77.0.12")
 
-// prover has a key, or with 0 none.
-type prover byte
-
-func (p prover) Prove(parts ...[]byte) []byte {
-	if p == 0 {
-		return nil
+// keys are one key, or with 0 none.
+func keys(secret byte) *auth.Keys {
+	k := auth.NewKeyring[int](auth.NewClock(time.Now(), nil))
+	if secret == 0 {
+		return &k.Keys
 	}
-	return auth.Key{Secret: bytes.Repeat([]byte{byte(p)}, 32)}.Sum(parts...)
-}
-
-func (p prover) Proven(proof []byte, parts ...[]byte) bool {
-	return p == 0 || bytes.Equal(proof, p.Prove(parts...))
+	key, err := auth.Derive(bytes.Repeat([]byte{secret}, 32), "test")
+	if err := errors.Join(err, k.Set(auth.Config{Keys: []auth.Key{key}, Window: time.Minute})); err != nil {
+		panic(err)
+	}
+	return &k.Keys
 }
 
 func TestBothEndsGetToKnowEachOther(t *testing.T) {
 	for name, tt := range map[string]struct {
-		a, b         prover
+		a, b         byte // keys
 		sessions     []uint64
 		wantA, wantB error // nil: any, where the other end has one
 		fails        bool
@@ -51,10 +50,10 @@ func TestBothEndsGetToKnowEachOther(t *testing.T) {
 			require.NoError(t, errors.Join(near.SetDeadline(deadline), far.SetDeadline(deadline)))
 			outcome := make(chan error, 1)
 			go func() {
-				outcome <- welcome(far, ends{nodeA, nodeB}, func(s uint64) bool { return s == 7 }, tt.b)
+				outcome <- welcome(far, ends{nodeA, nodeB}, func(s uint64) bool { return s == 7 }, keys(tt.b))
 				_ = far.Close()
 			}()
-			errA := greet(near, ends{nodeA, nodeB}, tt.sessions, tt.a)
+			errA := greet(near, ends{nodeA, nodeB}, tt.sessions, keys(tt.a))
 			errB := <-outcome
 			if !tt.fails {
 				assert.NoError(t, errA)
@@ -75,15 +74,15 @@ func TestBothEndsGetToKnowEachOther(t *testing.T) {
 // TestProofIsForOneLine: what was recorded of a line is of no use on another, nor for the other end.
 func TestProofIsForOneLine(t *testing.T) {
 	n := nonces{dialled: [nonceLen]byte{1}, accepted: [nonceLen]byte{2}}
-	proof := prover(1).Prove(ends{nodeA, nodeB}.parts(byDialler, n, []uint64{7})...)
-	assert.True(t, prover(1).Proven(proof, ends{nodeA, nodeB}.parts(byDialler, n, []uint64{7})...))
+	proof := keys(1).Prove(ends{nodeA, nodeB}.parts(byDialler, n, []uint64{7})...)
+	assert.True(t, keys(1).Proven(proof, ends{nodeA, nodeB}.parts(byDialler, n, []uint64{7})...))
 	for name, parts := range map[string][][]byte{
 		"another challenge": ends{nodeA, nodeB}.parts(byDialler, nonces{dialled: n.dialled, accepted: [nonceLen]byte{3}}, []uint64{7}),
 		"another dialler":   ends{nodeB, nodeB}.parts(byDialler, n, []uint64{7}),
 		"the other end":     ends{nodeA, nodeB}.parts(byAcceptor, n, []uint64{7}),
 		"other sessions":    ends{nodeA, nodeB}.parts(byDialler, n, []uint64{8}),
 	} {
-		assert.False(t, prover(1).Proven(proof, parts...), name)
+		assert.False(t, keys(1).Proven(proof, parts...), name)
 	}
 }
 

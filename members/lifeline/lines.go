@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/base/auth"
 )
 
 // Config describes the lines of a place.
@@ -18,9 +20,9 @@ type Config struct {
 	Mark      uint32        // what this end's packets bear when its process ends (SO_MARK); not 0
 	// Armed tells whether the kernel takes the leases of the place away by a packet with the mark. Without that no line is made: the end of
 	// this process would be heard, and its addresses would go on.
-	Armed  func() bool
-	Prover Prover
-	Log    *slog.Logger
+	Armed func() bool
+	Keys  *auth.Keys // of the members, by which the ends of a line know each other
+	Log   *slog.Logger
 
 	within func(do func()) // makes sockets where a test wants them; nil: here
 }

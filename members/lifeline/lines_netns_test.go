@@ -34,7 +34,7 @@ type pair struct {
 
 const port = 9646
 
-func newPair(t *testing.T, own [2]netip.Addr, keys [2]prover) *pair {
+func newPair(t *testing.T, own [2]netip.Addr, secrets [2]byte) *pair {
 	t.Helper()
 	p := &pair{t: t, own: own}
 	p.armed.Store(true)
@@ -48,7 +48,7 @@ func newPair(t *testing.T, own [2]netip.Addr, keys [2]prover) *pair {
 		p.events[i] = make(chan Event, 8)
 		p.lines[i] = New(Config{
 			Interface: net.Interface{Index: s.Index("eth0"), Name: "eth0"}, Source: own[i], Port: port, Mark: 0x3001,
-			Armed: p.armed.Load, Prover: keys[i], Log: slog.New(slog.DiscardHandler),
+			Armed: p.armed.Load, Keys: keys(secrets[i]), Log: slog.New(slog.DiscardHandler),
 			within: func(do func()) { in(s, do) },
 		})
 		p.lines[i].Open()
@@ -111,7 +111,7 @@ func addrs(a, b string) [2]netip.Addr {
 func TestLinesEndInOrderWithoutAWord(t *testing.T) {
 	for name, own := range map[string][2]netip.Addr{"IPv4": addrs("10.77.0.11", "10.77.0.12"), "IPv6": addrs("fe80::11", "fe80::12")} {
 		t.Run(name, func(t *testing.T) {
-			p := newPair(t, own, [2]prover{1, 1})
+			p := newPair(t, own, [2]byte{1, 1})
 			p.meet()
 			p.joined()
 			require.NoError(t, p.lines[0].Close())
@@ -123,11 +123,11 @@ func TestLinesEndInOrderWithoutAWord(t *testing.T) {
 
 // TestMemberThatClosesWithoutAWordHasDied: that is how a kernel ends the line of a process that is gone.
 func TestMemberThatClosesWithoutAWordHasDied(t *testing.T) {
-	p := newPair(t, addrs("10.77.0.11", "10.77.0.12"), [2]prover{})
+	p := newPair(t, addrs("10.77.0.11", "10.77.0.12"), [2]byte{})
 	p.lines[1].Heard(p.own[0], 70, false)
 	p.spaces[0].Enter()
 	c := p.call("10.77.0.11")
-	require.NoError(t, greet(c, ends{p.own[0], p.own[1]}, []uint64{70}, prover(0)))
+	require.NoError(t, greet(c, ends{p.own[0], p.own[1]}, []uint64{70}, keys(0)))
 	p.spaces[1].Eventually(func() bool { return len(p.lines[1].Held()) == 1 }, "the line")
 	require.NoError(t, c.Close())
 	select {
@@ -141,12 +141,12 @@ func TestMemberThatClosesWithoutAWordHasDied(t *testing.T) {
 
 // TestNewLineOfAMemberReplacesTheOld: the old one had ended, and nobody had heard of it.
 func TestNewLineOfAMemberReplacesTheOld(t *testing.T) {
-	p := newPair(t, addrs("10.77.0.11", "10.77.0.12"), [2]prover{})
+	p := newPair(t, addrs("10.77.0.11", "10.77.0.12"), [2]byte{})
 	p.lines[1].Heard(p.own[0], 70, false)
 	p.spaces[0].Enter()
 	for range 3 {
 		c := p.call("10.77.0.11")
-		require.NoError(t, greet(c, ends{p.own[0], p.own[1]}, []uint64{70}, prover(0)))
+		require.NoError(t, greet(c, ends{p.own[0], p.own[1]}, []uint64{70}, keys(0)))
 		t.Cleanup(func() { _ = c.Close() })
 	}
 	p.spaces[1].Eventually(func() bool { return len(p.lines[1].Held()) == 1 }, "the line")
@@ -169,7 +169,7 @@ func (p *pair) call(from string) net.Conn {
 
 // TestStrangersGetNothing: not an octet, whatever they say.
 func TestStrangersGetNothing(t *testing.T) {
-	p := newPair(t, addrs("10.77.0.11", "10.77.0.12"), [2]prover{1, 1})
+	p := newPair(t, addrs("10.77.0.11", "10.77.0.12"), [2]byte{1, 1})
 	p.lines[1].Heard(p.own[0], 70, false)
 	p.spaces[0].Enter()
 	for range 40 {
@@ -180,7 +180,7 @@ func TestStrangersGetNothing(t *testing.T) {
 		_ = c.Close()
 	}
 	c := p.call("10.77.0.11") // the address of a member, without its key
-	require.Error(t, greet(c, ends{p.own[0], p.own[1]}, []uint64{70}, prover(2)))
+	require.Error(t, greet(c, ends{p.own[0], p.own[1]}, []uint64{70}, keys(2)))
 	_ = c.Close()
 	assert.Empty(t, p.lines[1].Held())
 	began := time.Now()
@@ -202,7 +202,7 @@ func TestStrangersGetNothing(t *testing.T) {
 
 // TestNoLineBeyondTheLink: a packet that a router has passed on is dropped by the kernel.
 func TestNoLineBeyondTheLink(t *testing.T) {
-	p := newPair(t, addrs("10.77.0.11", "10.77.0.12"), [2]prover{})
+	p := newPair(t, addrs("10.77.0.11", "10.77.0.12"), [2]byte{})
 	p.lines[1].Heard(p.own[0], 70, false)
 	p.spaces[0].Enter()
 	_ = p.call("10.77.0.11").Close()                                                                         // it listens
@@ -213,7 +213,7 @@ func TestNoLineBeyondTheLink(t *testing.T) {
 
 // TestNoLineBeforeTheFenceEndsWithIt: its end would be heard while the address goes on.
 func TestNoLineBeforeTheFenceEndsWithIt(t *testing.T) {
-	p := newPair(t, addrs("10.77.0.11", "10.77.0.12"), [2]prover{})
+	p := newPair(t, addrs("10.77.0.11", "10.77.0.12"), [2]byte{})
 	p.armed.Store(false)
 	p.meet()
 	time.Sleep(2 * unarmedPause)
@@ -225,7 +225,7 @@ func TestNoLineBeforeTheFenceEndsWithIt(t *testing.T) {
 // TestMemberThatBeginsAnewHearsOfEndsSoon: how long it was gone says nothing about when it answers. At first it refuses the line, as it has not heard of
 // the other yet.
 func TestMemberThatBeginsAnewHearsOfEndsSoon(t *testing.T) {
-	p := newPair(t, addrs("10.77.0.11", "10.77.0.12"), [2]prover{})
+	p := newPair(t, addrs("10.77.0.11", "10.77.0.12"), [2]byte{})
 	p.meet()
 	p.joined()
 	require.NoError(t, p.lines[1].Close())
@@ -247,7 +247,7 @@ func TestMemberThatBeginsAnewHearsOfEndsSoon(t *testing.T) {
 // TestLineIsAboveEverythingElse: the kernel closes the files of a process that has ended from the highest number down, and the line is not to wait
 // for the others.
 func TestLineIsAboveEverythingElse(t *testing.T) {
-	p := newPair(t, addrs("10.77.0.11", "10.77.0.12"), [2]prover{})
+	p := newPair(t, addrs("10.77.0.11", "10.77.0.12"), [2]byte{})
 	p.meet()
 	p.joined()
 	marked := 0
@@ -266,7 +266,7 @@ func TestLineWhereThereAreFewDescriptors(t *testing.T) {
 	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &before))
 	t.Cleanup(func() { require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &before)) })
 	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: firstLine / 2, Max: before.Max}))
-	p := newPair(t, addrs("10.77.0.11", "10.77.0.12"), [2]prover{})
+	p := newPair(t, addrs("10.77.0.11", "10.77.0.12"), [2]byte{})
 	p.meet()
 	p.joined()
 	require.NoError(t, p.lines[0].Close())

@@ -118,11 +118,41 @@ func (c Config) Validate() error {
 	return nil
 }
 
+// Keys are those of one protocol that are in use. They are a [Keyring]'s. Safe for concurrent use.
+type Keys struct{ config atomic.Pointer[Config] } // never nil
+
+// Config is what is in use.
+func (k *Keys) Config() Config { return *k.config.Load() }
+
+// Genuine is [Find] with the keys that are in use.
+func (k *Keys) Genuine(id, code []byte, parts ...[]byte) Judgement {
+	_, verdict := Find(k.Config().Keys, id, code, parts...)
+	return verdict
+}
+
+// Prove shows by the key that signs, if there is one, who has made the parts. They have to begin with what no packet's begin with.
+func (k *Keys) Prove(parts ...[]byte) []byte {
+	cfg := k.Config()
+	if len(cfg.Keys) == 0 || cfg.Mode == ReceiveOnly {
+		return nil
+	}
+	return cfg.Keys[0].AppendTrailer(nil, parts...)
+}
+
+// Proven tells whether the parts are to be believed: by one of the keys, or as what is not signed is believed in this mode.
+func (k *Keys) Proven(proof []byte, parts ...[]byte) bool {
+	cfg := k.Config()
+	if len(cfg.Keys) == 0 || cfg.Mode != Enforce {
+		return true
+	}
+	return len(proof) == TrailerLen && k.Genuine(proof[:IDLen], proof[IDLen:], parts...) == Fresh
+}
+
 // Keyring signs and judges the packets of one protocol for a whole process, and remembers each sender's last sequence; S tells
 // senders apart. Safe for concurrent use; whoever judges does not hold up whoever signs.
 type Keyring[S comparable] struct {
-	clock  *Clock
-	config atomic.Pointer[Config] // never nil
+	Keys
+	clock *Clock
 
 	signing sync.Mutex // guards last
 	last    uint64
@@ -153,9 +183,6 @@ func (k *Keyring[S]) Set(cfg Config) error {
 	return nil
 }
 
-// Config is what is in use.
-func (k *Keyring[S]) Config() Config { return *k.config.Load() }
-
 // Next returns what the next packet is signed with, nil for nothing, and its sequence: number's of now, and more than any
 // before, even if the clock was set back.
 func (k *Keyring[S]) Next(now time.Time, number func(time.Time) uint64) (*Key, uint64) {
@@ -167,12 +194,6 @@ func (k *Keyring[S]) Next(now time.Time, number func(time.Time) uint64) (*Key, u
 		return &cfg.Keys[0], k.last
 	}
 	return nil, k.last
-}
-
-// Genuine is [Find] with the keys that are in use.
-func (k *Keyring[S]) Genuine(id, code []byte, parts ...[]byte) Judgement {
-	_, verdict := Find(k.Config().Keys, id, code, parts...)
-	return verdict
 }
 
 // Judge tells whether a genuine packet of s is new: by its sequence, by when it was made by the sender's clock, and by when it

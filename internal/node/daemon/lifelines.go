@@ -78,7 +78,7 @@ func (l *lifelines) at(p instance.Place) (*lifeline.Lines, func()) {
 	lines, release, _ := l.all.get(key, func() (placeLines, error) { // never fails
 		lines := lifeline.New(lifeline.Config{
 			Interface: net.Interface{Index: p.Index, Name: p.Name}, Source: p.Source, Port: l.port, Mark: uint32(l.mark),
-			Armed: func() bool { return l.fences.End(p.Index) }, Prover: l.auth, Log: l.log.With("interface", p.Name),
+			Armed: func() bool { return l.fences.End(p.Index) }, Keys: &l.auth.Keys, Log: l.log.With("interface", p.Name),
 		})
 		if !l.raft {
 			lines.Open()
