@@ -25,8 +25,8 @@ type Member struct {
 	LastHeard *time.Time `json:"lastHeard,omitempty"`
 	Note      string     `json:"note,omitempty"`
 	silent    bool
-	ignored   bool    // its calls are not taken
-	said      message // the newest that it has said of itself
+	ignored   bool     // its calls are not taken
+	said      *message // the newest that it has said of itself
 }
 
 // Members lists the members of the cluster, then those that are heard but are none.
@@ -36,7 +36,7 @@ func (n *Node) Members() []Member {
 	own := Member{
 		Address: n.cfg.Self, Self: true, Leader: n.cluster.leader() == n.cfg.Self, Witness: n.cfg.witness(n.cfg.Self),
 		Node: nameOf(n.cfg.Node), Priority: f.priority, Note: f.reason,
-		said: message{Holds: n.addresses.holding(), Software: nameOf(n.cfg.Software), Reason: f.reason, Code: f.code},
+		said: &message{Holds: n.addresses.holding(), Software: nameOf(n.cfg.Software), Reason: f.reason, Code: f.code},
 	}
 	leader := n.cluster.leader()
 	var out []Member
@@ -82,7 +82,7 @@ func (v view) member(s raft.Server, own Member, leader netip.Addr) Member {
 func (v view) other(a, leader netip.Addr) Member {
 	h := v.heard[a]
 	m := Member{
-		Address: a, Node: h.Node, Leader: a == leader, Priority: h.Priority, Witness: v.cfg.witness(a) || h.Witness, said: h.message,
+		Address: a, Node: h.Node, Leader: a == leader, Priority: h.Priority, Witness: v.cfg.witness(a) || h.Witness, said: &h.message,
 	}
 	if h.at.IsZero() {
 		m.Note, m.silent = "not heard since this node started", true
