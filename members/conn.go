@@ -31,8 +31,8 @@ type ConnConfig struct {
 }
 
 // Conn sends and receives messages on one interface. It reaches no farther than the link, and hears nobody who has no
-// privilege on his host: messages leave with TTL or hop limit 255 and from envelope.SourcePort, and others are refused. A Conn
-// that is not for unicast hears the group alone. One goroutine may be in Receive; Send is safe from any.
+// privilege on his host: messages leave with TTL or hop limit 255 and from envelope.SourcePort, and others are refused.
+// A Conn that is not for unicast hears the group alone. One goroutine may be in Receive; Send is safe from any.
 type Conn struct {
 	cfg  ConnConfig
 	send *rawSender
@@ -74,8 +74,8 @@ func (c *Conn) open() (err error) {
 	return nil
 }
 
-// group is that of the advertisements: switches that watch IGMP and MLD pass on what is for it. So members hear each other
-// wherever VRRP works, with no address configured.
+// group is that of the advertisements: switches that watch IGMP and MLD pass on what is for it. So members hear each
+// other wherever VRRP works, with no address configured.
 func (c *Conn) group() netip.Addr { return vrrp.MulticastGroup(c.cfg.Source.Is4()) }
 
 // bind makes a UDP socket on the interface. Package net would bind to the wildcard address instead of a group, and so

@@ -243,8 +243,8 @@ const maxWaiting = 256
 type Wire struct {
 	hub   *Hub
 	group netip.Addr // the first of the addresses, by which the group is known
-	// peers are whom the group's messages go to and who is heard, in any order; the own address may be among them. None:
-	// everybody on the link, by the group of VRRP.
+	// peers are whom the group's messages go to and who is heard, in any order; the own address may be among them.
+	// None: everybody on the link, by the group of VRRP.
 	peers    []netip.Addr
 	to       []netip.Addr  // the peers without this node
 	leastTTL int           // or hop limit, of what peers say

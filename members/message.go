@@ -74,8 +74,8 @@ type Self struct {
 	// HearsNobody tells that nothing has arrived at the node since its start, or only in its first moments: it is alone, or deaf, and cannot know which.
 	// Members that hear each other do. A holder says so for one and a half intervals more: until then it advertises priority 1.
 	HearsNobody bool
-	// NeverReached tells that no connection of the node has come to any holder since the node's start: it may be one that
-	// has no business there. It is said with Unreached alone.
+	// NeverReached tells that no connection of the node has come to any holder since the node's start: it may be one
+	// that has no business there. It is said with Unreached alone.
 	NeverReached bool
 	// Spread is its part in spreading the load of the address; nil: none. One that no message can carry counts as nil. A
 	// change of its Connections alone is said with the next message, and not immediately.

@@ -16,17 +16,18 @@ type Config struct {
 	// Peers are the other nodes when they are known by configuration; the own address may be among them. Advertisements
 	// go to them, and theirs alone are heard. They feed the rank that breaks ties. None: the multicast group.
 	Peers []netip.Addr
-	// AnyAddresses takes advertisements with any list of addresses for this cluster's, as RFC 9568 has it. Otherwise one
-	// that shares no address with Router belongs to another cluster.
+	// AnyAddresses takes advertisements with any list of addresses for this cluster's, as RFC 9568 has it. Otherwise
+	// one that shares no address with Router belongs to another cluster.
 	AnyAddresses bool
-	// Framed says that advertisements leave in frames of the socket's own making. How the kernel sees such a frame on its
-	// way out depends on the kind of the link: what renews the lease is one for nobody that follows, as with Peers.
+	// Framed says that advertisements leave in frames of the socket's own making. How the kernel sees such a frame on
+	// its way out depends on the kind of the link: what renews the lease is one for nobody that follows, as with Peers.
 	Framed bool
 	Form   vrrp.ChecksumForm
 	// Members lets the node know the others, and pass the address on; nil: plain VRRP alone. The caller closes it after
 	// Run has returned.
 	Members MembersWire
-	// AsMember is this node among the members. The elector itself sets its Group, Address, Preempt, PreemptDelay and Lease.
+	// AsMember is this node among the members. The elector itself sets its Group, Address, Preempt, PreemptDelay and
+	// Lease.
 	AsMember members.Config
 	// Pulse tells within some 40 ms that the node of the Active is gone; nil: its silence alone does, after three
 	// intervals. It needs Members and Answers.
@@ -35,11 +36,11 @@ type Config struct {
 	GroupMember *GroupMember
 	// Ears tell whether this node hears anything; nil: it is taken for granted.
 	Ears Ears
-	// Answers asks the link for an address, and tells within a few milliseconds whether somebody answers. It is safe from
-	// any goroutine. nil: the silence of a member alone tells that its process has ended.
+	// Answers asks the link for an address, and tells within a few milliseconds whether somebody answers. It is safe
+	// from any goroutine. nil: the silence of a member alone tells that its process has ended.
 	Answers func(netip.Addr) bool
-	// Held are the members whose end is heard in the moment in which it comes. It is safe from any goroutine. nil: there
-	// are none.
+	// Held are the members whose end is heard in the moment in which it comes. It is safe from any goroutine. nil:
+	// there are none.
 	Held func() []netip.Addr
 	// Entries is how many virtual routers this node may have to take over at the same moment; 0 and 1 are one.
 	Entries int

@@ -13,11 +13,12 @@ const (
 	HeaderLen = 24
 	// MaxMessage is what fits into one frame on any link; no message is longer.
 	MaxMessage = 1200
-	// HopLimit is the TTL or hop limit of all messages: that of a packet that no router has forwarded.
+	// HopLimit is the TTL or hop limit of a packet that no router has forwarded. Messages leave with it.
 	HopLimit = 255
-	// SourcePort is where all messages come from, of the number of VRRP's groups; those of followers with a key need not. To
-	// send from there takes a privilege on the host, CAP_NET_BIND_SERVICE or CAP_NET_RAW, as it takes one to send an
-	// advertisement; TTL 255 anybody may set. It is lower than where hosts let users begin that are to run a web or name server.
+	// SourcePort is where members send from, and followers without a key ask from. Its number is that of VRRP's groups.
+	// To send from there takes a privilege on the host, CAP_NET_BIND_SERVICE or CAP_NET_RAW, as it takes one to send an
+	// advertisement; TTL 255 anybody may set. It is lower than where hosts let users begin that are to run a web or
+	// name server.
 	SourcePort = 18
 
 	magic = "kpvp"

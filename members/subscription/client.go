@@ -26,7 +26,8 @@ type Client struct {
 // mostUnread is more than all members say at once.
 const mostUnread = 256
 
-// OpenClient opens the socket to members at that port. Without a key, what a follower asks comes from envelope.SourcePort.
+// OpenClient opens the socket to members at that port. Without a key, what a follower asks comes from
+// envelope.SourcePort.
 func OpenClient(port uint16, signed bool) (*Client, error) {
 	own := uint16(envelope.SourcePort)
 	if signed {

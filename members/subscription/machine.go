@@ -71,14 +71,14 @@ type Ask struct {
 	Data []byte
 }
 
-// NewMachine makes the follower's part of the host named node in a group, which the first of the virtual addresses names.
-// key may be nil: none. random need not be repeatable.
+// NewMachine makes the follower's part of the host named node in a group, which the first of the virtual addresses
+// names. key may be nil: none. random need not be repeatable.
 func NewMachine(group netip.Addr, node string, key *auth.Key, random func() uint64) *Machine {
 	return &Machine{group: group, node: node, key: key, random: random, refused: map[envelope.Reason]uint64{}}
 }
 
-// Know says whom Expire is to ask. listed are the own addresses of members, as configured; they are never forgotten. Whoever
-// holds one of the virtual addresses is a member: these are asked while no member is known that answers.
+// Know says whom Expire is to ask. listed are the own addresses of members, as configured. They are never forgotten.
+// virtual are the virtual addresses: their holders are members. They are asked while no member is known that answers.
 func (m *Machine) Know(listed, virtual []netip.Addr) {
 	for _, a := range listed {
 		if p := m.meet(time.Time{}, a); p != nil {

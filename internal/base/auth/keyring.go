@@ -130,7 +130,7 @@ func (k *Keys) Genuine(id, code []byte, parts ...[]byte) Judgement {
 	return verdict
 }
 
-// Prove shows by the key that signs, if there is one, who has made the parts. They have to begin with what no packet's begin with.
+// Prove shows by the key that signs, if there is one, who has made the parts. These have to begin as no packet does.
 func (k *Keys) Prove(parts ...[]byte) []byte {
 	cfg := k.Config()
 	if len(cfg.Keys) == 0 || cfg.Mode == ReceiveOnly {
@@ -139,7 +139,8 @@ func (k *Keys) Prove(parts ...[]byte) []byte {
 	return cfg.Keys[0].AppendTrailer(nil, parts...)
 }
 
-// Proven tells whether the parts are to be believed: by one of the keys, or as what is not signed is believed in this mode.
+// Proven tells whether the parts are to be believed: by one of the keys, or as what is not signed is believed in this
+// mode.
 func (k *Keys) Proven(proof []byte, parts ...[]byte) bool {
 	cfg := k.Config()
 	if len(cfg.Keys) == 0 || cfg.Mode != Enforce {

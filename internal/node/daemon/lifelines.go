@@ -112,8 +112,8 @@ const (
 	silenceWait = time.Millisecond
 )
 
-// judged lets the election of an entry judge the end of a member's process, and with vrrp.detector fast of its node. Where
-// nobody can be asked for the address it judges neither. Then the entry does not go by beats.
+// judged lets the election of an entry judge the end of a member's process, and with vrrp.detector fast of its node.
+// Where nobody can be asked for the address it judges neither. Then the entry does not go by beats.
 func judged(cfg *virtualrouter.Config, lines *lifeline.Lines, log *slog.Logger) {
 	e, ok := cfg.Ears.(*ears)
 	switch {

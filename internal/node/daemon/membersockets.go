@@ -78,8 +78,8 @@ func spreadEvery(whole *config.Config) (every time.Duration) {
 	return every
 }
 
-// join lets v, one of so many, know the other members at p: cfg gets what an elector needs for that. The returned function
-// gives that back. With an error cfg is as it was.
+// join lets v, one of so many, know the other members at p: cfg gets what an elector needs for that. The returned
+// function gives that back. With an error cfg is as it was.
 func (s *memberSockets) join(cfg *virtualrouter.Config, v config.VIP, p instance.Place, many int, spreadEvery time.Duration) (*lifeline.Lines, func(), error) {
 	if s.port == 0 {
 		return nil, func() {}, nil
