@@ -338,7 +338,7 @@ func announcing(repeats int) *arp.Schedule {
 	for i := range burst {
 		burst[i] = time.Duration(i) * time.Second
 	}
-	return arp.NewSchedule(arp.ScheduleConfig{Burst: burst, Refresh: time.Minute})
+	return arp.NewSchedule(burst, time.Minute, 0)
 }
 
 // entry is an instance of a test, and its addresses.
