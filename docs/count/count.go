@@ -184,7 +184,7 @@ var law = map[string][]string{
 	"kernel":   {"wire", "base"},
 	"wire":     {"base"},
 	"config":   {"base"},
-	"check":    {"base"},
+	"check":    {"config", "base"},
 }
 
 func allowed(from, to string) bool {

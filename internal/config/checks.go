@@ -40,19 +40,19 @@ type ListedCheck struct {
 	Quorum     int           // process: how many have to run; 0: one, whose end is seen immediately
 	QuorumMax  int           // process: how many may run
 	Arguments  []string      // process: the arguments of those that count; nil: any
-	Match      argumentsMatch
+	Match      ArgumentsMatch
 	Interface  string     // interface
 	Router     netip.Addr // gateway: the zero Addr for the next hop of the default route
 }
 
-// argumentsMatch is how the arguments of a process are compared.
-type argumentsMatch string
+// ArgumentsMatch is how the arguments of a process are compared.
+type ArgumentsMatch string
 
 // The ways.
 const (
-	matchExact argumentsMatch = "exact"
-	matchFirst argumentsMatch = "first"
-	matchBegin argumentsMatch = "begin"
+	matchExact ArgumentsMatch = "exact" // all of them
+	MatchFirst ArgumentsMatch = "first" // more may follow
+	MatchBegin ArgumentsMatch = "begin" // more may follow, and the last one may be longer
 )
 
 // counts is how a check counts its probes.
@@ -293,7 +293,7 @@ func listedOptions() []Option {
 		{
 			Key: at("match"), Default: string(matchExact),
 			Help:    "process: exact: the arguments are these; first: others may follow; begin: others may follow, and the last one may be longer",
-			binding: one(enum(matchExact, matchFirst, matchBegin), func(t target) *argumentsMatch { return &t.check.Match }),
+			binding: one(enum(matchExact, MatchFirst, MatchBegin), func(t target) *ArgumentsMatch { return &t.check.Match }),
 		},
 		{
 			Key:     at("interface"),

@@ -51,7 +51,7 @@ func TestChecksOfEveryKind(t *testing.T) {
 			h.Kind, h.Name, h.Command, h.User = CheckExec, "exec", []string{"/bin/true", "-a", "x", "-a", "x"}, "65534"
 		}),
 		with(func(h *ListedCheck) {
-			h.Kind, h.Name, h.Process, h.Quorum, h.QuorumMax, h.Arguments, h.Match = CheckProcess, "workers", "w", 2, 4, []string{}, matchBegin
+			h.Kind, h.Name, h.Process, h.Quorum, h.QuorumMax, h.Arguments, h.Match = CheckProcess, "workers", "w", 2, 4, []string{}, MatchBegin
 		}),
 		with(func(h *ListedCheck) {
 			h.Kind, h.Name, h.Path, h.Absent, h.MaxAge = CheckFile, "file", "/run/x", true, time.Minute

@@ -8,27 +8,11 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/config"
 )
 
-// Config describes the check of an HTTP or HTTPS endpoint. Zero values mean the defaults in parentheses. The files may appear,
-// change or vanish at any time; while one is missing the check fails.
-type Config struct {
-	URL        string        // absolute, http or https
-	CAFile     string        // PEM; "": the certificate is not verified
-	ServerName string        // verified with CAFile ("kubernetes")
-	Codes      []int         // the healthy statuses (200, and 401 to a check without certificate and token)
-	CertFile   string        // PEM, the client's certificate
-	KeyFile    string        // PEM, the key of CertFile (CertFile)
-	TokenFile  string        // bearer token; only with CAFile
-	NoIdle     bool          // leave no idle connection open to notice the server's death by
-	Interval   time.Duration // from the start of one probe to the next (300ms)
-	Timeout    time.Duration // of one probe in all (600ms)
-	Rise, Fall int           // see [Gate] (2, 3)
-	InitFail   bool          // bad from the start, until Rise good probes in a row, or with Plain until the first is good
-	Plain      bool          // no damping, and the first probe counts alone: see [Gate]
-}
-
-// Checker keeps the verdict on what a [Probing] finds. Make it with [NewChecker], [Probing.Checker] or [Always].
+// Checker keeps the verdict on what a [Probing] finds. Make it with [Probing.Checker] or [Always].
 type Checker struct {
 	probing *Probing
 	gate    *Gate // guarded by the lock of probing
@@ -42,24 +26,18 @@ type Checker struct {
 	unsaid  []Verdict // for Run to report
 }
 
-// NewChecker makes a Checker with a Prober that nobody else has.
-func NewChecker(p Prober, cfg Config, log *slog.Logger) (*Checker, error) {
-	return NewProbing(p, cfg).Checker(cfg, log)
-}
-
-// Checker makes one that hears of the probe's results. Of cfg it uses the counts.
-func (p *Probing) Checker(cfg Config, log *slog.Logger) (*Checker, error) {
-	cfg = cfg.withDefaults()
-	if cfg.Interval < 0 || cfg.Timeout < 0 || cfg.Rise < 0 || cfg.Fall < 0 {
-		return nil, fmt.Errorf("health: interval %v, timeout %v, rise %d, fall %d, want positive values", cfg.Interval, cfg.Timeout, cfg.Rise, cfg.Fall)
+// Checker makes one that hears of the probe's results, and counts them as h says.
+func (p *Probing) Checker(h config.ListedCheck, log *slog.Logger) (*Checker, error) {
+	if h.Interval <= 0 || h.Timeout <= 0 || h.Rise <= 0 || h.Fall <= 0 {
+		return nil, fmt.Errorf("health: interval %v, timeout %v, rise %d, fall %d, want positive values", h.Interval, h.Timeout, h.Rise, h.Fall)
 	}
 	if log == nil {
 		return nil, errors.New("health: no logger")
 	}
-	c := p.checker(NewGate(cfg.Rise, cfg.Fall), log)
-	c.gate.most = int(dampedFor / cfg.Interval)
-	c.gate.plain = cfg.Plain
-	if cfg.InitFail {
+	c := p.checker(NewGate(h.Rise, h.Fall), log)
+	c.gate.most = int(dampedFor / h.Interval)
+	c.gate.plain = h.Counts == config.CountsPlain
+	if h.InitFail {
 		c.gate.distrust()
 	}
 	return c, nil
@@ -75,12 +53,6 @@ func (p *Probing) checker(g *Gate, log *slog.Logger) *Checker {
 // Always makes a Checker that finds this node healthy, for an address that follows no service.
 func Always() *Checker {
 	return newProbing(always{}).checker(NewGate(1, 1), slog.New(slog.DiscardHandler))
-}
-
-func (cfg Config) withDefaults() Config {
-	cfg.Interval, cfg.Timeout = cmp.Or(cfg.Interval, 300*time.Millisecond), cmp.Or(cfg.Timeout, 600*time.Millisecond)
-	cfg.Rise, cfg.Fall = cmp.Or(cfg.Rise, 2), cmp.Or(cfg.Fall, 3)
-	return cfg
 }
 
 // Observe has observe told how long each probe took, also those that others hear of. It must not block.

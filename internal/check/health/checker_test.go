@@ -13,6 +13,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/base/bubble"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // script is a Prober whose answers are written down; the last one repeats.
@@ -60,9 +61,9 @@ var (
 )
 
 // run starts a checker in the bubble for a while and returns what it reported, with the times since the start.
-func run(t *testing.T, s *script, cfg Config, d time.Duration, during func(*Checker)) (reports []Verdict, at []time.Duration) {
+func run(t *testing.T, s *script, cfg config.ListedCheck, d time.Duration, during func(*Checker)) (reports []Verdict, at []time.Duration) {
 	t.Helper()
-	c, err := NewChecker(s, cfg, slog.New(slog.DiscardHandler))
+	c, err := newChecker(s, cfg, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
@@ -87,7 +88,7 @@ func run(t *testing.T, s *script, cfg Config, d time.Duration, during func(*Chec
 func TestCheckerReportsFirstVerdictAndChanges(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{fail, pass, fail, fail, fail, fail, pass, pass, pass}}
-		reports, _ := run(t, s, Config{}, 5*time.Second, nil)
+		reports, _ := run(t, s, given(config.ListedCheck{}), 5*time.Second, nil)
 		var states []State
 		for _, v := range reports {
 			states = append(states, v.State)
@@ -105,7 +106,7 @@ func TestCheckerReportsFirstVerdictAndChanges(t *testing.T) {
 func TestCheckerSeesRefusedWithinAnInterval(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{pass, pass, down}}
-		reports, at := run(t, s, Config{}, 2*time.Second, nil)
+		reports, at := run(t, s, given(config.ListedCheck{}), 2*time.Second, nil)
 		require.Len(t, reports, 2)
 		assert.Equal(t, Unhealthy, reports[1].State)
 		assert.LessOrEqual(t, at[1], 2*330*time.Millisecond)
@@ -115,7 +116,7 @@ func TestCheckerSeesRefusedWithinAnInterval(t *testing.T) {
 func TestCheckerHangCostsFallTimeouts(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{pass, hang}}
-		reports, at := run(t, s, Config{}, 4*time.Second, nil)
+		reports, at := run(t, s, given(config.ListedCheck{}), 4*time.Second, nil)
 		require.Len(t, reports, 2)
 		assert.Equal(t, Unhealthy, reports[1].State)
 		assert.LessOrEqual(t, at[1], 330*time.Millisecond+3*600*time.Millisecond, "a probe that took longer than the interval is followed at once")
@@ -125,7 +126,7 @@ func TestCheckerHangCostsFallTimeouts(t *testing.T) {
 func TestCheckerKeepsTheIntervalWithJitter(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{pass}}
-		run(t, s, Config{Interval: time.Second}, 5*time.Minute, nil)
+		run(t, s, given(config.ListedCheck{Interval: time.Second}), 5*time.Minute, nil)
 		starts, distinct := s.begun(), map[time.Duration]bool{}
 		for i := 1; i < len(starts); i++ {
 			gap := starts[i].Sub(starts[i-1])
@@ -140,7 +141,7 @@ func TestCheckerKeepsTheIntervalWithJitter(t *testing.T) {
 func TestCheckerKickProbesAtOnce(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{pass, down}}
-		reports, at := run(t, s, Config{Interval: time.Minute}, 50*time.Second, func(c *Checker) {
+		reports, at := run(t, s, given(config.ListedCheck{Interval: time.Minute}), 50*time.Second, func(c *Checker) {
 			time.Sleep(10 * time.Second)
 			c.Kick()
 		})
@@ -152,7 +153,7 @@ func TestCheckerKickProbesAtOnce(t *testing.T) {
 func TestCheckerKickDuringProbeIsKept(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{{Result: pass.Result, takes: 500 * time.Millisecond}, down}}
-		_, at := run(t, s, Config{Interval: time.Minute}, 50*time.Second, func(c *Checker) {
+		_, at := run(t, s, given(config.ListedCheck{Interval: time.Minute}), 50*time.Second, func(c *Checker) {
 			time.Sleep(100 * time.Millisecond)
 			c.Kick()
 			c.Kick()
@@ -166,7 +167,7 @@ func TestCheckerKickDuringProbeIsKept(t *testing.T) {
 func TestCheckerLooksAgainAfterABrokenConnection(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{pass, broken, down}}
-		reports, at := run(t, s, Config{}, 500*time.Millisecond, nil)
+		reports, at := run(t, s, given(config.ListedCheck{}), 500*time.Millisecond, nil)
 		require.Len(t, reports, 2)
 		assert.Equal(t, Unhealthy, reports[1].State)
 		assert.LessOrEqual(t, at[1], 330*time.Millisecond)
@@ -176,7 +177,7 @@ func TestCheckerLooksAgainAfterABrokenConnection(t *testing.T) {
 func TestCheckerDoesNotHammerAServerThatCutsEverything(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{pass, broken}}
-		run(t, s, Config{Interval: time.Second}, time.Minute, nil)
+		run(t, s, given(config.ListedCheck{Interval: time.Second}), time.Minute, nil)
 		assert.LessOrEqual(t, len(s.begun()), 70)
 	})
 }
@@ -184,7 +185,7 @@ func TestCheckerDoesNotHammerAServerThatCutsEverything(t *testing.T) {
 func TestCheckerEndOfContextIsNoFailure(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{pass, hang}}
-		reports, _ := run(t, s, Config{Timeout: time.Hour, Fall: 1}, time.Second, nil)
+		reports, _ := run(t, s, given(config.ListedCheck{Timeout: time.Hour, Fall: 1}), time.Second, nil)
 		assert.Len(t, reports, 1, "the probe that the shutdown cut is not reported")
 	})
 }
@@ -223,7 +224,7 @@ func TestPause(t *testing.T) {
 func TestFastCheckKeepsTheIntervalWithJitter(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{pass}}
-		run(t, s, Config{Interval: 100 * time.Millisecond}, time.Minute, nil)
+		run(t, s, given(config.ListedCheck{Interval: 100 * time.Millisecond}), time.Minute, nil)
 		starts, distinct := s.begun(), map[time.Duration]bool{}
 		for i := 1; i < len(starts); i++ {
 			gap := starts[i].Sub(starts[i-1])
@@ -235,26 +236,26 @@ func TestFastCheckKeepsTheIntervalWithJitter(t *testing.T) {
 	})
 }
 
-func newHTTPChecker(cfg Config, log *slog.Logger) (*Checker, error) {
+func newHTTPChecker(cfg config.ListedCheck, log *slog.Logger) (*Checker, error) {
 	p, err := HTTP(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return NewChecker(p, cfg, log)
+	return newChecker(p, cfg, log)
 }
 
 func TestNewCheckerRefuses(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	tests := []struct {
 		name string
-		give Config
+		give config.ListedCheck
 		want string
 	}{
-		{"no URL", Config{}, `health: URL "", want an absolute http or https URL`},
-		{"scheme", Config{URL: "ftp://127.0.0.1/"}, `health: URL "ftp://127.0.0.1/", want an absolute http or https URL`},
-		{"no host", Config{URL: "https:///readyz"}, `health: URL "https:///readyz", want an absolute http or https URL`},
-		{"relative", Config{URL: "/readyz"}, `health: URL "/readyz", want an absolute http or https URL`},
-		{"negative", Config{URL: "http://127.0.0.1/", Fall: -1}, `health: interval 300ms, timeout 600ms, rise 2, fall -1, want positive values`},
+		{"no URL", given(config.ListedCheck{}), `health: URL "", want an absolute http or https URL`},
+		{"scheme", given(config.ListedCheck{URL: "ftp://127.0.0.1/"}), `health: URL "ftp://127.0.0.1/", want an absolute http or https URL`},
+		{"no host", given(config.ListedCheck{URL: "https:///readyz"}), `health: URL "https:///readyz", want an absolute http or https URL`},
+		{"relative", given(config.ListedCheck{URL: "/readyz"}), `health: URL "/readyz", want an absolute http or https URL`},
+		{"negative", given(config.ListedCheck{URL: "http://127.0.0.1/", Fall: -1}), `health: interval 300ms, timeout 600ms, rise 2, fall -1, want positive values`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -262,7 +263,7 @@ func TestNewCheckerRefuses(t *testing.T) {
 			assert.EqualError(t, err, tt.want)
 		})
 	}
-	_, err := newHTTPChecker(Config{URL: "http://127.0.0.1/"}, nil)
+	_, err := newHTTPChecker(given(config.ListedCheck{URL: "http://127.0.0.1/"}), nil)
 	assert.EqualError(t, err, "health: no logger")
 }
 
@@ -287,7 +288,7 @@ func TestCheckerAsksWhetherNobodyElseIsGood(t *testing.T) {
 		bubble.Test(t, func(t *testing.T) {
 			s := &script{steps: []step{pass, down, pass, pass, down, pass, pass, down, pass}}
 			asked := 0
-			c, err := NewChecker(s, Config{Interval: 100 * time.Millisecond}, slog.New(slog.DiscardHandler))
+			c, err := newChecker(s, given(config.ListedCheck{Interval: 100 * time.Millisecond}), slog.New(slog.DiscardHandler))
 			require.NoError(t, err)
 			c.Alone(func(context.Context) bool { asked++; return alone })
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)

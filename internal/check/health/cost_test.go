@@ -21,6 +21,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // TestServerOfAnotherProcess is the server of TestFiftyChecksCostLittle, in a process of its own so that only probing is measured.
@@ -73,10 +75,10 @@ func TestFiftyChecksCostLittle(t *testing.T) {
 	url, plain, ca := otherServer(t)
 	for _, tt := range []struct {
 		name string
-		cfg  Config
+		cfg  config.ListedCheck
 	}{
-		{"https", Config{URL: url, CAFile: ca, ServerName: "example.com"}},
-		{"http", Config{URL: plain}},
+		{"https", given(config.ListedCheck{URL: url, CA: ca, ServerName: "example.com"})},
+		{"http", given(config.ListedCheck{URL: plain})},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.cfg.Interval, tt.cfg.Timeout = 100*time.Millisecond, 5*time.Second

@@ -8,6 +8,8 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // apiserverName is in the certificate of every apiserver, while 127.0.0.1 is not in kubeadm's.
@@ -34,22 +36,22 @@ type presented struct {
 	err   error
 }
 
-func newCredentials(cfg Config) (*credentials, error) {
+func newCredentials(h config.ListedCheck) (*credentials, error) {
 	raw := func(what, path string) *watchedFile[[]byte] {
 		return &watchedFile[[]byte]{what: what, path: path, parse: func(b []byte) ([]byte, error) { return b, nil }}
 	}
 	c := &credentials{}
-	if cfg.CAFile != "" {
-		c.ca = &watchedFile[*x509.CertPool]{what: "CA file", path: cfg.CAFile, parse: parsePool}
+	if h.CA != "" {
+		c.ca = &watchedFile[*x509.CertPool]{what: "CA file", path: h.CA, parse: parsePool}
 	}
-	if cfg.CertFile != "" {
-		c.cert, c.key = raw("client certificate", cfg.CertFile), raw("client key", cmp.Or(cfg.KeyFile, cfg.CertFile))
+	if h.ClientCert != "" {
+		c.cert, c.key = raw("client certificate", h.ClientCert), raw("client key", cmp.Or(h.ClientKey, h.ClientCert))
 	}
-	if cfg.TokenFile != "" {
-		if cfg.CAFile == "" {
+	if h.TokenFile != "" {
+		if h.CA == "" {
 			return nil, errors.New("health: a bearer token for a server that is not verified, want a CA file beside it")
 		}
-		c.token = &watchedFile[string]{what: "token file", path: cfg.TokenFile, parse: parseToken}
+		c.token = &watchedFile[string]{what: "token file", path: h.TokenFile, parse: parseToken}
 	}
 	return c, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // asking is a server that answers 200 to who has given a name or a token, and the files to reach it with.
@@ -44,7 +45,7 @@ func TestProbeShowsItsClientCertificate(t *testing.T) {
 	require.NoError(t, err)
 	defer os.RemoveAll(dir)
 	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
-	p, err := newHTTPProber(Config{URL: url, CAFile: ca, ServerName: "example.com", CertFile: certFile, KeyFile: keyFile})
+	p, err := newHTTPProber(given(config.ListedCheck{URL: url, CA: ca, ServerName: "example.com", ClientCert: certFile, ClientKey: keyFile}))
 	require.NoError(t, err)
 
 	r := p.Probe(t.Context())
@@ -65,13 +66,13 @@ func TestProbeShowsItsClientCertificate(t *testing.T) {
 
 	both := filepath.Join(dir, "both.pem")
 	put(t, both, append(cert, key...))
-	assert.Equal(t, Result{Reason: "200"}, probe(t, Config{URL: url, CertFile: both}), "as the kubelet keeps it, in one file")
+	assert.Equal(t, Result{Reason: "200"}, probe(t, config.ListedCheck{URL: url, ClientCert: both}), "as the kubelet keeps it, in one file")
 }
 
 func TestProbeSendsItsToken(t *testing.T) {
 	url, ca := asking(t)
 	token := filepath.Join(t.TempDir(), "token")
-	p, err := newHTTPProber(Config{URL: url, CAFile: ca, ServerName: "example.com", TokenFile: token})
+	p, err := newHTTPProber(given(config.ListedCheck{URL: url, CA: ca, ServerName: "example.com", TokenFile: token}))
 	require.NoError(t, err)
 	for _, tt := range []struct {
 		name, give, want string
@@ -89,16 +90,16 @@ func TestProbeSendsItsToken(t *testing.T) {
 }
 
 func TestProbeGivesItsTokenToNobodyUnverified(t *testing.T) {
-	_, err := newHTTPProber(Config{URL: "https://127.0.0.1/", TokenFile: "/token"})
+	_, err := newHTTPProber(given(config.ListedCheck{URL: "https://127.0.0.1/", TokenFile: "/token"}))
 	assert.EqualError(t, err, "health: a bearer token for a server that is not verified, want a CA file beside it")
-	_, err = newHTTPProber(Config{URL: "http://127.0.0.1/", CAFile: "/ca", TokenFile: "/token"})
+	_, err = newHTTPProber(given(config.ListedCheck{URL: "http://127.0.0.1/", CA: "/ca", TokenFile: "/token"}))
 	assert.EqualError(t, err, "health: a CA, client certificate or token for http, want an https URL")
 
 	url, _ := asking(t)
 	ca, token := filepath.Join(t.TempDir(), "ca"), filepath.Join(t.TempDir(), "token")
 	put(t, ca, selfSigned(t))
 	put(t, token, []byte("s3cret"))
-	r := probe(t, Config{URL: url, CAFile: ca, ServerName: "example.com", TokenFile: token})
+	r := probe(t, config.ListedCheck{URL: url, CA: ca, ServerName: "example.com", TokenFile: token})
 	assert.Contains(t, r.Reason, "certificate not trusted", "nothing was sent")
 }
 
@@ -108,6 +109,6 @@ func TestProbeExpectsTheConfiguredCodes(t *testing.T) {
 		want   Outcome
 	}{{200, Fail}, {204, Pass}, {301, Pass}, {401, Fail}, {500, Fail}} {
 		url := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(tt.status) })
-		assert.Equal(t, tt.want, probe(t, Config{URL: url, Codes: []int{204, 301}}).Outcome, tt.status)
+		assert.Equal(t, tt.want, probe(t, config.ListedCheck{URL: url, Codes: []int{204, 301}}).Outcome, tt.status)
 	}
 }

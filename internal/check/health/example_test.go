@@ -6,8 +6,10 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"time"
 
 	"github.com/keepvip/keepvip/internal/check/health"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 func Example() {
@@ -16,13 +18,15 @@ func Example() {
 	}))
 	defer apiserver.Close()
 
-	cfg := health.Config{URL: apiserver.URL + "/readyz", Fall: 1}
+	cfg := config.ListedCheck{
+		URL: apiserver.URL + "/readyz", Interval: 300 * time.Millisecond, Timeout: 10 * time.Second, Rise: 1, Fall: 1,
+	}
 	prober, err := health.HTTP(cfg)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	checker, err := health.NewChecker(prober, cfg, slog.New(slog.DiscardHandler))
+	checker, err := health.NewProbing(prober, cfg).Checker(cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -10,29 +10,24 @@ import (
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/base/lack"
 	"github.com/keepvip/keepvip/internal/base/program"
+	"github.com/keepvip/keepvip/internal/config"
 )
-
-// ExecConfig describes a program that tells by its exit status, 0 for healthy.
-type ExecConfig struct {
-	Command  []string // absolute path, and arguments; there is no shell
-	UID, GID uint32   // whom it runs as: config says whether it may be root
-	Timeout  time.Duration
-}
 
 // execProber runs a program as a user, without capabilities and without a way to gain any unless it is root, in a process group of
 // its own that is killed when it is over: nothing of it is left behind.
 type execProber struct {
-	cfg   ExecConfig
+	check config.ListedCheck
 	dying time.Duration // how long a program that was killed may take to be gone
 	call  patient[Result]
 }
 
-// Exec makes the Prober of a program. The error says what is wrong with cfg.
-func Exec(cfg ExecConfig) (Prober, error) {
-	if len(cfg.Command) == 0 || !filepath.IsAbs(cfg.Command[0]) {
-		return nil, fmt.Errorf("health: command %q, want an absolute path with arguments", cfg.Command)
+// Exec makes the Prober of a program that tells by its exit status, 0 for healthy. The error says what is wrong with
+// the command.
+func Exec(h config.ListedCheck) (Prober, error) {
+	if len(h.Command) == 0 || !filepath.IsAbs(h.Command[0]) {
+		return nil, fmt.Errorf("health: command %q, want an absolute path with arguments", h.Command)
 	}
-	return &execProber{cfg: cfg, dying: 500 * time.Millisecond}, nil
+	return &execProber{check: h, dying: 500 * time.Millisecond}, nil
 }
 
 // Probe implements [Prober]. A program that cannot even be killed, because it hangs in the kernel, is waited for by no further
@@ -49,7 +44,7 @@ func (p *execProber) Probe(ctx context.Context) Result {
 }
 
 func (p *execProber) run(ctx context.Context) Result {
-	end := program.Run(ctx, program.Config{Command: p.cfg.Command, UID: p.cfg.UID, GID: p.cfg.GID})
+	end := program.Run(ctx, program.Config{Command: p.check.Command, UID: p.check.UID, GID: p.check.GID})
 	r := Result{Outcome: Fail, Reason: end.Reason()}
 	lacks := lack.OfStart(end.Err)
 	switch {
@@ -59,7 +54,7 @@ func (p *execProber) run(ctx context.Context) Result {
 	case errors.Is(end.Err, program.ErrNotStarted):
 		r.Hint = "the check cannot run"
 	case end.Err != nil && ctx.Err() != nil:
-		r.Code, r.Reason = code.CheckTimeout, fmt.Sprintf("timeout after %v", p.cfg.Timeout)
+		r.Code, r.Reason = code.CheckTimeout, fmt.Sprintf("timeout after %v", p.check.Timeout)
 	case end.OK():
 		r.Outcome = Pass
 	case end.Err == nil && end.Status.Exited():

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // executable makes a program that the unprivileged user may run.
@@ -47,7 +48,7 @@ func execute(t *testing.T, command ...string) Result {
 func executeIn(t *testing.T, ctx context.Context, command ...string) Result {
 	t.Helper()
 	uid, gid := unprivileged()
-	p, err := Exec(ExecConfig{Command: command, UID: uid, GID: gid, Timeout: patience})
+	p, err := Exec(config.ListedCheck{Command: command, UID: uid, GID: gid, Timeout: patience})
 	require.NoError(t, err)
 	p.(*execProber).dying = patience
 	return p.Probe(ctx)
@@ -85,7 +86,7 @@ func TestExecThatCannotRunFailsAndSaysWhy(t *testing.T) {
 	require.NoError(t, os.Chmod(plainText, 0o644))
 	assert.Equal(t, "not started: "+plainText+": permission denied", execute(t, plainText).Reason)
 	if os.Getuid() != 0 {
-		p, err := Exec(ExecConfig{Command: []string{"/bin/true"}, UID: uint32(os.Getuid()) + 1, GID: 1})
+		p, err := Exec(config.ListedCheck{Command: []string{"/bin/true"}, UID: uint32(os.Getuid()) + 1, GID: 1})
 		require.NoError(t, err)
 		assert.Contains(t, look(t, p).Reason, "capabilities SETUID, SETGID, KILL")
 	}
@@ -175,11 +176,11 @@ func TestExecKeepsNothing(t *testing.T) {
 func TestExecRefuses(t *testing.T) {
 	tests := []struct {
 		name string
-		cfg  ExecConfig
+		cfg  config.ListedCheck
 		want string
 	}{
-		{"no command", ExecConfig{UID: 1, GID: 1}, `health: command [], want an absolute path with arguments`},
-		{"a name", ExecConfig{Command: []string{"true"}, UID: 1, GID: 1}, `health: command ["true"], want an absolute path with arguments`},
+		{"no command", config.ListedCheck{UID: 1, GID: 1}, `health: command [], want an absolute path with arguments`},
+		{"a name", config.ListedCheck{Command: []string{"true"}, UID: 1, GID: 1}, `health: command ["true"], want an absolute path with arguments`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -10,13 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/base/bubble"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 func TestCheckerFreshIsNotTheProbeThatRuns(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		slow := step{Result: Result{Outcome: Pass, Reason: "before"}, takes: 100 * time.Millisecond}
 		s := &script{steps: []step{slow, fail, pass}}
-		run(t, s, Config{Interval: time.Second}, 3*time.Second, func(c *Checker) {
+		run(t, s, given(config.ListedCheck{Interval: time.Second}), 3*time.Second, func(c *Checker) {
 			time.Sleep(50 * time.Millisecond) // the first probe is under way
 			r, err := c.Fresh(t.Context())
 			require.NoError(t, err)
@@ -33,7 +34,7 @@ func TestCheckerFreshIsNotTheProbeThatRuns(t *testing.T) {
 
 func TestCheckerFreshEndsWithItsContext(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		c, err := NewChecker(&script{steps: []step{pass}}, Config{}, slog.New(slog.DiscardHandler))
+		c, err := newChecker(&script{steps: []step{pass}}, given(config.ListedCheck{}), slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/lack"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // ErrNoAnswer: the neighbour was asked and has not answered.
@@ -32,9 +33,9 @@ type gatewayProber struct {
 var _ watcher = (*gatewayProber)(nil)
 
 // Gateway makes the Prober of a router on the link: a node that cannot reach it is of no use to clients elsewhere, even when its
-// neighbours hear it. One question may be lost; they are counted. Of cfg it uses the times.
-func Gateway(n Neighbour, cfg Config) Prober {
-	return &gatewayProber{neighbour: n, timeout: cfg.withDefaults().Timeout}
+// neighbours hear it. One question may be lost; they are counted.
+func Gateway(n Neighbour, h config.ListedCheck) Prober {
+	return &gatewayProber{neighbour: n, timeout: h.Timeout}
 }
 
 // Watch implements [watcher]: there is nothing to watch, but something to give back at the end.

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/base/bubble"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // neighbour is a Neighbour that answers while present, and counts.
@@ -60,7 +61,7 @@ func TestGatewayOnce(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
-				c, err := NewChecker(Gateway(tt.give, Config{}), Config{}, slog.New(slog.DiscardHandler))
+				c, err := newChecker(Gateway(tt.give, given(config.ListedCheck{})), given(config.ListedCheck{}), slog.New(slog.DiscardHandler))
 				require.NoError(t, err)
 				assert.Equal(t, tt.want, c.Once(t.Context()))
 				assert.Equal(t, 1, tt.give.closed, "nothing is left open")
@@ -72,7 +73,7 @@ func TestGatewayOnce(t *testing.T) {
 func TestGatewayIsCountedAndComesBack(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		n := &neighbour{}
-		c, err := NewChecker(Gateway(n, Config{}), Config{}, slog.New(slog.DiscardHandler))
+		c, err := newChecker(Gateway(n, given(config.ListedCheck{})), given(config.ListedCheck{}), slog.New(slog.DiscardHandler))
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		var states []State

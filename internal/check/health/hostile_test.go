@@ -23,6 +23,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // issued is a server's certificate that is valid until then, signed by itself, and a file with it.
@@ -84,80 +86,88 @@ const hostileTimeout = 3 * time.Second
 // hostile are servers that a check must survive, and what it says of each.
 var hostile = []struct {
 	name string
-	give func(t *testing.T) Config
+	give func(t *testing.T) config.ListedCheck
 	want Outcome
 	why  string // the beginning of the reason
 	slow bool   // only its time ends it
 }{
-	{"TLS handshake stalled", func(t *testing.T) Config { return Config{URL: "https://" + listen(t, nil)} }, Fail, "timeout after 3s in the TLS handshake", true},
-	{"accepts without answer", func(t *testing.T) Config { return Config{URL: "http://" + listen(t, nil)} }, Fail, "timeout after 3s waiting for the answer", true},
-	{"nobody accepts, the kernel does", func(t *testing.T) Config {
+	{"TLS handshake stalled", func(t *testing.T) config.ListedCheck {
+		return given(config.ListedCheck{URL: "https://" + listen(t, nil)})
+	}, Fail, "timeout after 3s in the TLS handshake", true},
+	{"accepts without answer", func(t *testing.T) config.ListedCheck {
+		return given(config.ListedCheck{URL: "http://" + listen(t, nil)})
+	}, Fail, "timeout after 3s waiting for the answer", true},
+	{"nobody accepts, the kernel does", func(t *testing.T) config.ListedCheck {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
 		t.Cleanup(func() { l.Close() })
-		return Config{URL: "https://" + l.Addr().String()}
+		return given(config.ListedCheck{URL: "https://" + l.Addr().String()})
 	}, Fail, "timeout after 3s in the TLS handshake", true},
-	{"handshake in drops", func(t *testing.T) Config {
+	{"handshake in drops", func(t *testing.T) config.ListedCheck {
 		url := raw(t, forever("", "\x16", 20*time.Millisecond))
-		return Config{URL: strings.Replace(url, "http:", "https:", 1)}
+		return given(config.ListedCheck{URL: strings.Replace(url, "http:", "https:", 1)})
 	}, Fail, "", true},
-	{"body in drops", func(t *testing.T) Config {
-		return Config{URL: raw(t, forever("HTTP/1.1 200 OK\r\n\r\n", ".", 20*time.Millisecond))}
+	{"body in drops", func(t *testing.T) config.ListedCheck {
+		return given(config.ListedCheck{URL: raw(t, forever("HTTP/1.1 200 OK\r\n\r\n", ".", 20*time.Millisecond))})
 	}, Fail, "timeout after 3s reading the answer", true},
-	{"header in drops", func(t *testing.T) Config {
-		return Config{URL: raw(t, forever("HTTP/1.1 200 OK\r\nX: ", ".", 20*time.Millisecond))}
+	{"header in drops", func(t *testing.T) config.ListedCheck {
+		return given(config.ListedCheck{URL: raw(t, forever("HTTP/1.1 200 OK\r\nX: ", ".", 20*time.Millisecond))})
 	}, Fail, "timeout after 3s reading the answer", true},
-	{"body of a gigabyte", func(t *testing.T) Config {
-		return Config{URL: raw(t, forever("HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n", strings.Repeat("x", 64<<10), 0))}
+	{"body of a gigabyte", func(t *testing.T) config.ListedCheck {
+		return given(config.ListedCheck{URL: raw(t, forever("HTTP/1.1 200 OK\r\nContent-Length: 1073741824\r\n\r\n", strings.Repeat("x", 64<<10), 0))})
 	}, Fail, "answer longer than 65536 bytes", false},
-	{"body without length and end", func(t *testing.T) Config {
-		return Config{URL: raw(t, forever("HTTP/1.1 200 OK\r\n\r\n", strings.Repeat("x", 64<<10), 0))}
+	{"body without length and end", func(t *testing.T) config.ListedCheck {
+		return given(config.ListedCheck{URL: raw(t, forever("HTTP/1.1 200 OK\r\n\r\n", strings.Repeat("x", 64<<10), 0))})
 	}, Fail, "answer longer than 65536 bytes", false},
-	{"body without end, of an error", func(t *testing.T) Config {
-		return Config{URL: raw(t, forever("HTTP/1.1 500 No\r\n\r\n", strings.Repeat("x", 64<<10), 0))}
+	{"body without end, of an error", func(t *testing.T) config.ListedCheck {
+		return given(config.ListedCheck{URL: raw(t, forever("HTTP/1.1 500 No\r\n\r\n", strings.Repeat("x", 64<<10), 0))})
 	}, Fail, "answer longer than 65536 bytes", false},
-	{"chunk of a terabyte", func(t *testing.T) Config {
-		return Config{URL: raw(t, forever("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffff\r\n", strings.Repeat("x", 64<<10), 0))}
+	{"chunk of a terabyte", func(t *testing.T) config.ListedCheck {
+		return given(config.ListedCheck{URL: raw(t, forever("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffff\r\n", strings.Repeat("x", 64<<10), 0))})
 	}, Fail, "answer longer than 65536 bytes", false},
-	{"headers without end", func(t *testing.T) Config {
-		return Config{URL: raw(t, forever("HTTP/1.1 200 OK\r\n", "X-Y: "+strings.Repeat("z", 1000)+"\r\n", 0))}
+	{"headers without end", func(t *testing.T) config.ListedCheck {
+		return given(config.ListedCheck{URL: raw(t, forever("HTTP/1.1 200 OK\r\n", "X-Y: "+strings.Repeat("z", 1000)+"\r\n", 0))})
 	}, Fail, "answer longer than 65536 bytes", false},
-	{"one header without end", func(t *testing.T) Config {
-		return Config{URL: raw(t, forever("HTTP/1.1 200 OK\r\nX-Y: ", strings.Repeat("z", 64<<10), 0))}
+	{"one header without end", func(t *testing.T) config.ListedCheck {
+		return given(config.ListedCheck{URL: raw(t, forever("HTTP/1.1 200 OK\r\nX-Y: ", strings.Repeat("z", 64<<10), 0))})
 	}, Fail, "answer longer than 65536 bytes", false},
-	{"redirect to a healthy server", func(t *testing.T) Config {
-		return Config{URL: serve(t, status(http.StatusFound, "Location", serve(t, ok)))}
+	{"redirect to a healthy server", func(t *testing.T) config.ListedCheck {
+		return given(config.ListedCheck{URL: serve(t, status(http.StatusFound, "Location", serve(t, ok)))})
 	}, Fail, "302", false},
-	{"401", func(t *testing.T) Config { return Config{URL: serve(t, status(http.StatusUnauthorized))} }, Pass, "401", false},
-	{"401 to who shows a certificate", func(t *testing.T) Config {
+	{"401", func(t *testing.T) config.ListedCheck {
+		return given(config.ListedCheck{URL: serve(t, status(http.StatusUnauthorized))})
+	}, Pass, "401", false},
+	{"401 to who shows a certificate", func(t *testing.T) config.ListedCheck {
 		cert, _ := issued(t, time.Now().Add(time.Hour))
 		key, err := x509.MarshalPKCS8PrivateKey(cert.PrivateKey)
 		require.NoError(t, err)
 		pair := filepath.Join(t.TempDir(), "client.pem")
 		put(t, pair, append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Certificate[0]}),
 			pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})...))
-		return Config{URL: serve(t, status(http.StatusUnauthorized)), CertFile: pair}
+		return given(config.ListedCheck{URL: serve(t, status(http.StatusUnauthorized)), ClientCert: pair})
 	}, Fail, "401", false},
-	{"403", func(t *testing.T) Config { return Config{URL: serve(t, status(http.StatusForbidden))} }, Fail, "403", false},
-	{"switching protocols", func(t *testing.T) Config {
-		return Config{URL: raw(t, func(w io.Writer) { _, _ = io.WriteString(w, "HTTP/1.1 101 Switching Protocols\r\n\r\n") })}
+	{"403", func(t *testing.T) config.ListedCheck {
+		return given(config.ListedCheck{URL: serve(t, status(http.StatusForbidden))})
+	}, Fail, "403", false},
+	{"switching protocols", func(t *testing.T) config.ListedCheck {
+		return given(config.ListedCheck{URL: raw(t, func(w io.Writer) { _, _ = io.WriteString(w, "HTTP/1.1 101 Switching Protocols\r\n\r\n") })})
 	}, Fail, "101", false},
-	{"another CA", func(t *testing.T) Config {
+	{"another CA", func(t *testing.T) config.ListedCheck {
 		cert, _ := issued(t, time.Now().Add(time.Hour))
 		_, other := issued(t, time.Now().Add(time.Hour))
-		return Config{URL: certified(t, cert), CAFile: other}
+		return given(config.ListedCheck{URL: certified(t, cert), CA: other})
 	}, Fail, "certificate not trusted: x509: certificate signed by unknown authority", false},
-	{"another name", func(t *testing.T) Config {
+	{"another name", func(t *testing.T) config.ListedCheck {
 		cert, ca := issued(t, time.Now().Add(time.Hour))
-		return Config{URL: certified(t, cert), CAFile: ca, ServerName: "db.local"}
+		return given(config.ListedCheck{URL: certified(t, cert), CA: ca, ServerName: "db.local"})
 	}, Fail, "certificate not trusted: x509: certificate is valid for kubernetes, not db.local", false},
-	{"certificate that has expired", func(t *testing.T) Config {
+	{"certificate that has expired", func(t *testing.T) config.ListedCheck {
 		cert, ca := issued(t, time.Now().Add(-time.Hour))
-		return Config{URL: certified(t, cert), CAFile: ca}
+		return given(config.ListedCheck{URL: certified(t, cert), CA: ca})
 	}, Fail, "certificate not trusted: it expired at ", false},
-	{"certificate that is good", func(t *testing.T) Config {
+	{"certificate that is good", func(t *testing.T) config.ListedCheck {
 		cert, ca := issued(t, time.Now().Add(time.Hour))
-		return Config{URL: certified(t, cert), CAFile: ca}
+		return given(config.ListedCheck{URL: certified(t, cert), CA: ca})
 	}, Pass, "200", false},
 }
 
@@ -171,7 +181,7 @@ func TestHostileServers(t *testing.T) {
 				t.Parallel()
 				cfg.Timeout = hostileTimeout
 			}
-			p, err := newHTTPProber(cfg.withDefaults())
+			p, err := newHTTPProber(cfg)
 			require.NoError(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), cfg.Timeout)
 			defer cancel()
@@ -226,16 +236,16 @@ func TestTenThousandProbesKeepTheDescriptorsConstant(t *testing.T) {
 	const unhurried = 20 * time.Second
 	for _, tt := range []struct {
 		name   string
-		cfg    Config
+		cfg    config.ListedCheck
 		probes int
 	}{
-		{"https", Config{URL: url, CAFile: ca, ServerName: "example.com", Timeout: unhurried}, 500},
-		{"http", Config{URL: plain, Timeout: unhurried}, 3000},
-		{"refused", Config{URL: "https://" + closed.Addr().String(), Timeout: unhurried}, 6000},
-		{"silent", Config{URL: "https://" + silent.Addr().String(), Timeout: time.Millisecond}, 500},
+		{"https", given(config.ListedCheck{URL: url, CA: ca, ServerName: "example.com", Timeout: unhurried}), 500},
+		{"http", given(config.ListedCheck{URL: plain, Timeout: unhurried}), 3000},
+		{"refused", given(config.ListedCheck{URL: "https://" + closed.Addr().String(), Timeout: unhurried}), 6000},
+		{"silent", given(config.ListedCheck{URL: "https://" + silent.Addr().String(), Timeout: time.Millisecond}), 500},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p, err := newHTTPProber(tt.cfg.withDefaults())
+			p, err := newHTTPProber(tt.cfg)
 			require.NoError(t, err)
 			ctx, cancel := context.WithCancel(t.Context())
 			wait := p.Watch(ctx, func() {})

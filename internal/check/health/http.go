@@ -16,6 +16,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/base/lack"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // httpProber asks by GET, on a new connection each time: what is to be known is whether a client that comes now is served. Only
@@ -38,63 +39,61 @@ type httpProber struct {
 
 var _ watcher = (*httpProber)(nil)
 
-// HTTP makes the Prober of an HTTP or HTTPS endpoint. The error names the field of cfg that cannot be.
-func HTTP(cfg Config) (Prober, error) { return newHTTPProber(cfg.withDefaults()) }
+// HTTP makes the Prober of an HTTP or HTTPS endpoint. The error names the setting that cannot be. The files that it
+// names may appear, change or vanish at any time; while one is missing the check fails.
+func HTTP(h config.ListedCheck) (Prober, error) { return newHTTPProber(h) }
 
-func newHTTPProber(cfg Config) (*httpProber, error) {
-	u, err := url.Parse(cfg.URL)
+func newHTTPProber(h config.ListedCheck) (*httpProber, error) {
+	u, err := url.Parse(h.URL)
 	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return nil, fmt.Errorf("health: URL %q, want an absolute http or https URL", cfg.URL)
+		return nil, fmt.Errorf("health: URL %q, want an absolute http or https URL", h.URL)
 	}
 	req, err := http.NewRequest(http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, fmt.Errorf("health: URL %q: %w", cfg.URL, err)
+		return nil, fmt.Errorf("health: URL %q: %w", h.URL, err)
 	}
 	req.Header.Set("User-Agent", "keepvip")
-	c, err := newCredentials(cfg)
+	c, err := newCredentials(h)
 	if err != nil {
 		return nil, err
 	}
 	if u.Scheme == "http" && !c.none() {
 		return nil, errors.New("health: a CA, client certificate or token for http, want an https URL")
 	}
-	p := &httpProber{request: req, codes: cfg.Codes, credentials: c, timeout: cfg.Timeout, idle: newIdleWatch(!cfg.NoIdle)}
+	p := &httpProber{request: req, codes: h.Codes, credentials: c, timeout: h.Timeout, idle: newIdleWatch(h.Watch)}
 	p.dialer.KeepAlive, p.in = -1, bufio.NewReader(nil)
 	p.address = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme]))
 	if u.Scheme == "https" {
-		p.secure(cfg, u.Hostname())
+		p.secure(h, u.Hostname())
 	}
-	p.reuse.fast = fast(cfg)
+	p.reuse.fast = h.Interval > 0 && h.Interval < fastInterval
 	return p, nil
 }
 
 // secure prepares TLS. Without a CA there is nothing to verify against: the certificate that kubeadm makes for an apiserver has
 // no public issuer, and 127.0.0.1 is not among its names.
-func (p *httpProber) secure(cfg Config, host string) {
-	name := cfg.ServerName
+func (p *httpProber) secure(h config.ListedCheck, host string) {
+	name := h.ServerName
 	switch {
-	case name == "" && cfg.CAFile != "":
-		name = apiserverName
 	case name == "" && net.ParseIP(host) == nil:
 		name = host
+	case name == "" && h.CA != "":
+		name = apiserverName
 	}
 	p.tls = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, ServerName: name, CurvePreferences: curves()}
 	p.tls.VerifyConnection = func(cs tls.ConnectionState) error {
 		if len(cs.PeerCertificates) > 0 {
 			p.expires = cs.PeerCertificates[0].NotAfter
 		}
-		if cfg.CAFile == "" {
+		if h.CA == "" {
 			return nil
 		}
 		return p.now.verify(cs, name)
 	}
-	if cfg.CertFile != "" {
+	if h.ClientCert != "" {
 		p.tls.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return p.now.pair, nil }
 	}
 }
-
-// fast tells a check whose own cost matters.
-func fast(cfg Config) bool { return cfg.Interval > 0 && cfg.Interval < fastInterval }
 
 // curves leaves out the key exchanges that withstand quantum computers, the dearest part of a handshake. There is nothing in a probe to keep
 // secret for so long: a token is worth no more than its lifetime.

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/pem"
@@ -21,14 +22,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // probe takes one look. When the certificate expires is for another test to say.
-func probe(t *testing.T, cfg Config) Result {
+func probe(t *testing.T, cfg config.ListedCheck) Result {
 	t.Helper()
-	if cfg.Timeout == 0 {
-		cfg.Timeout = patience
-	}
+	cfg.Timeout = cmp.Or(cfg.Timeout, patience)
+	cfg = given(cfg)
 	p, err := newHTTPProber(cfg)
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), cfg.Timeout)
@@ -92,7 +93,7 @@ func TestProbeStatus(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprint(tt.status), func(t *testing.T) {
-			r := probe(t, Config{URL: serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			r := probe(t, config.ListedCheck{URL: serve(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Location", "https://127.0.0.1:1/")
 				w.WriteHeader(tt.status)
 			})})
@@ -114,7 +115,7 @@ func TestProbeAsksByGETOnANewConnection(t *testing.T) {
 		from = append(from, r.RemoteAddr)
 		io.WriteString(w, "ok")
 	})
-	p, err := newHTTPProber(Config{URL: url + "/readyz?exclude=etcd"})
+	p, err := newHTTPProber(given(config.ListedCheck{URL: url + "/readyz?exclude=etcd"}))
 	require.NoError(t, err)
 	for range 2 {
 		assert.Equal(t, Result{Outcome: Pass, Reason: "200"}, undated(p.Probe(t.Context())))
@@ -128,7 +129,7 @@ func TestProbeExchangesKeysAsCheaplyAsItCan(t *testing.T) {
 	var by tls.CurveID
 	s := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { by = r.TLS.CurveID }))
 	defer s.Close()
-	p, err := newHTTPProber(Config{URL: s.URL})
+	p, err := newHTTPProber(given(config.ListedCheck{URL: s.URL}))
 	require.NoError(t, err)
 	require.Equal(t, Pass, p.Probe(t.Context()).Outcome)
 	assert.Equal(t, tls.X25519, by)
@@ -137,9 +138,9 @@ func TestProbeExchangesKeysAsCheaplyAsItCan(t *testing.T) {
 func TestProbePlainHTTP(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") }))
 	defer s.Close()
-	assert.Equal(t, Result{Outcome: Pass, Reason: "200"}, probe(t, Config{URL: s.URL}))
+	assert.Equal(t, Result{Outcome: Pass, Reason: "200"}, probe(t, config.ListedCheck{URL: s.URL}))
 
-	r := probe(t, Config{URL: strings.Replace(s.URL, "http:", "https:", 1)})
+	r := probe(t, config.ListedCheck{URL: strings.Replace(s.URL, "http:", "https:", 1)})
 	assert.Equal(t, Fail, r.Outcome)
 	assert.Equal(t, "no TLS on this port", r.Reason)
 }
@@ -149,14 +150,14 @@ func TestProbeSkipsInterimAnswers(t *testing.T) {
 		w.WriteHeader(http.StatusEarlyHints)
 		io.WriteString(w, "ok")
 	})
-	assert.Equal(t, Result{Outcome: Pass, Reason: "200"}, probe(t, Config{URL: url}))
+	assert.Equal(t, Result{Outcome: Pass, Reason: "200"}, probe(t, config.ListedCheck{URL: url}))
 }
 
 func TestProbeRefusedIsDefinite(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	l.Close()
-	assert.Equal(t, Result{Outcome: Down, Reason: "connection refused", Code: code.CheckRefused}, probe(t, Config{URL: "https://" + l.Addr().String()}))
+	assert.Equal(t, Result{Outcome: Down, Reason: "connection refused", Code: code.CheckRefused}, probe(t, config.ListedCheck{URL: "https://" + l.Addr().String()}))
 }
 
 func TestProbeServerThatHangs(t *testing.T) {
@@ -190,7 +191,7 @@ func TestProbeServerThatHangs(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			start := time.Now()
-			assert.Equal(t, Result{Outcome: Fail, Reason: tt.want, Code: code.CheckTimeout}, probe(t, Config{URL: tt.url, Timeout: budget}))
+			assert.Equal(t, Result{Outcome: Fail, Reason: tt.want, Code: code.CheckTimeout}, probe(t, config.ListedCheck{URL: tt.url, Timeout: budget}))
 			assert.Less(t, time.Since(start), patience)
 		})
 	}
@@ -229,7 +230,7 @@ func TestProbeEndlessAnswerIsBounded(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			r := probe(t, Config{URL: tt.url})
+			r := probe(t, config.ListedCheck{URL: tt.url})
 			runtime.ReadMemStats(&after)
 			assert.Equal(t, Result{Outcome: Fail, Reason: "answer longer than 65536 bytes"}, r)
 			assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8<<20), "server included")
@@ -255,13 +256,13 @@ func TestProbeCutConnection(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, Result{Outcome: Fail, Reason: tt.want, Broken: true, Code: code.CheckCut}, probe(t, Config{URL: tt.url}))
+			assert.Equal(t, Result{Outcome: Fail, Reason: tt.want, Broken: true, Code: code.CheckCut}, probe(t, config.ListedCheck{URL: tt.url}))
 		})
 	}
 }
 
 func TestProbeGarbage(t *testing.T) {
-	r := probe(t, Config{URL: "http://" + listen(t, func(c net.Conn) { io.WriteString(c, "SSH-2.0-OpenSSH\r\n\r\n") })})
+	r := probe(t, config.ListedCheck{URL: "http://" + listen(t, func(c net.Conn) { io.WriteString(c, "SSH-2.0-OpenSSH\r\n\r\n") })})
 	assert.Equal(t, Fail, r.Outcome)
 	assert.Contains(t, r.Reason, "malformed HTTP")
 	assert.NotContains(t, r.Reason, "\n")
@@ -271,7 +272,7 @@ func TestProbeVerifiesAgainstTheCA(t *testing.T) {
 	s := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer s.Close()
 	ca := filepath.Join(t.TempDir(), "ca.crt")
-	cfg := Config{URL: s.URL, CAFile: ca, ServerName: "example.com", Timeout: 5 * time.Second} // httptest's certificate has that name
+	cfg := given(config.ListedCheck{URL: s.URL, CA: ca, ServerName: "example.com", Timeout: 5 * time.Second}) // httptest's certificate has that name
 	p, err := newHTTPProber(cfg)
 	require.NoError(t, err)
 
@@ -308,7 +309,7 @@ func TestProbeKeepsNoDescriptors(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // nobody accepts: the kernel completes the connection, TLS hangs
 	require.NoError(t, err)
 	defer l.Close()
-	p, err := newHTTPProber(Config{URL: "https://" + l.Addr().String()})
+	p, err := newHTTPProber(given(config.ListedCheck{URL: "https://" + l.Addr().String()}))
 	require.NoError(t, err)
 	once := func() {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
@@ -329,4 +330,17 @@ func descriptors(t *testing.T) int {
 	entries, err := os.ReadDir("/proc/self/fd")
 	require.NoError(t, err)
 	return len(entries)
+}
+
+func TestServerNameThatIsVerified(t *testing.T) {
+	for _, tt := range []struct{ url, ca, named, want string }{
+		{"https://registry.local/v2", "/ca", "", "registry.local"},
+		{"https://registry.local/v2", "/ca", "other", "other"},
+		{"https://[::1]:1/", "/ca", "", apiserverName},
+		{"https://[::1]:1/", "", "", ""},
+	} {
+		p, err := newHTTPProber(config.ListedCheck{URL: tt.url, CA: tt.ca, ServerName: tt.named})
+		require.NoError(t, err)
+		assert.Equal(t, tt.want, p.tls.ServerName, "%+v", tt)
+	}
 }

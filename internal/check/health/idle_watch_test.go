@@ -18,6 +18,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/base/bubble"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // watched is a server whose connections are counted by state.
@@ -58,7 +59,7 @@ func (w *watched) in(s http.ConnState) int {
 }
 
 // running starts a Checker of a URL and returns its reports.
-func running(t *testing.T, cfg Config) (*Checker, chan Verdict) {
+func running(t *testing.T, cfg config.ListedCheck) (*Checker, chan Verdict) {
 	t.Helper()
 	c, err := newHTTPChecker(cfg, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
@@ -93,7 +94,7 @@ const hourly = time.Hour // an interval that no test waits for
 
 func TestDeathIsSeenWithoutWaitingForTheNextProbe(t *testing.T) {
 	w := serveWatched(t, ok)
-	_, reports := running(t, Config{URL: w.URL, Interval: hourly, Timeout: 10 * time.Second})
+	_, reports := running(t, given(config.ListedCheck{URL: w.URL, Interval: hourly, Timeout: 10 * time.Second}))
 	require.Equal(t, Healthy, next(t, reports).State)
 	w.Listener.Close()
 	w.CloseClientConnections()
@@ -104,7 +105,7 @@ func TestDeathIsSeenWithoutWaitingForTheNextProbe(t *testing.T) {
 
 func TestIdleWatchIsOneIdleConnection(t *testing.T) {
 	w := serveWatched(t, ok)
-	c, reports := running(t, Config{URL: w.URL, Interval: hourly, Timeout: 10 * time.Second})
+	c, reports := running(t, given(config.ListedCheck{URL: w.URL, Interval: hourly, Timeout: 10 * time.Second}))
 	require.Equal(t, Healthy, next(t, reports).State)
 	for range 5 {
 		require.Equal(t, Pass, fresh(t, c).Outcome)
@@ -116,7 +117,7 @@ func TestIdleWatchIsOneIdleConnection(t *testing.T) {
 
 func TestIdleWatchDoesNotHoldUpAnOrderlyShutdown(t *testing.T) {
 	w := serveWatched(t, ok)
-	_, reports := running(t, Config{URL: w.URL, Interval: hourly, Timeout: 10 * time.Second})
+	_, reports := running(t, given(config.ListedCheck{URL: w.URL, Interval: hourly, Timeout: 10 * time.Second}))
 	require.Equal(t, Healthy, next(t, reports).State)
 	require.Eventually(t, func() bool { return w.in(http.StateIdle) == 1 }, 10*time.Second, time.Millisecond)
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second) // net/http waits five seconds for one that never asked anything
@@ -133,7 +134,7 @@ func TestIdleWatchIsLeftWhenTheServerSaysThatItGoes(t *testing.T) {
 			io.WriteString(w, "[+]ping ok\n[-]shutdown failed: reason withheld\nreadyz check failed\n")
 		}
 	})
-	c, reports := running(t, Config{URL: w.URL, Interval: hourly, Timeout: 10 * time.Second})
+	c, reports := running(t, given(config.ListedCheck{URL: w.URL, Interval: hourly, Timeout: 10 * time.Second}))
 	require.Equal(t, Healthy, next(t, reports).State)
 	going.Store(true)
 	c.Kick()
@@ -156,7 +157,9 @@ func TestNoIdleWatchWhereItIsNotWanted(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			w := serveWatched(t, tt.serve)
-			_, reports := running(t, Config{URL: w.URL, Interval: hourly, Timeout: 10 * time.Second, NoIdle: tt.noIdle})
+			h := given(config.ListedCheck{URL: w.URL, Interval: hourly, Timeout: 10 * time.Second})
+			h.Watch = !tt.noIdle
+			_, reports := running(t, h)
 			next(t, reports)
 			assert.Eventually(t, func() bool { return w.in(http.StateIdle)+w.in(http.StateActive)+w.in(http.StateNew) == 0 }, 10*time.Second, time.Millisecond)
 		})
@@ -195,7 +198,7 @@ func (p *lined) lay() net.Conn {
 func runLined(t *testing.T, d time.Duration, answer func(*lined) Result) (looks, lines int) {
 	t.Helper()
 	p := &lined{idleWatch: newIdleWatch(true), answer: answer}
-	c, err := NewChecker(p, Config{Interval: time.Second}, slog.New(slog.DiscardHandler))
+	c, err := newChecker(p, given(config.ListedCheck{Interval: time.Second}), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
@@ -255,7 +258,7 @@ func TestIdleWatchInTheWayOfTheServerIsGivenUp(t *testing.T) {
 
 func TestIdleWatchOfManyEndsLeavesNothingOpen(t *testing.T) {
 	w := serveWatched(t, ok)
-	c, reports := running(t, Config{URL: w.URL, Interval: hourly, Timeout: 10 * time.Second})
+	c, reports := running(t, given(config.ListedCheck{URL: w.URL, Interval: hourly, Timeout: 10 * time.Second}))
 	next(t, reports)
 	fresh(t, c)
 	before := descriptors(t)
@@ -287,7 +290,7 @@ func TestShutdownIsReadFromTheBody(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, tt.want, probe(t, Config{URL: serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			assert.Equal(t, tt.want, probe(t, config.ListedCheck{URL: serve(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(tt.status)
 				io.WriteString(w, tt.body)
 			})}))

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // look takes one look with a budget that only a hang exceeds.
@@ -41,13 +42,13 @@ func TestTCP(t *testing.T) {
 		{"refuses", l.Addr().String(), Result{Outcome: Down, Reason: "connection refused", Code: code.CheckRefused}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p, err := TCP(tt.address, Config{})
+			p, err := TCP(given(config.ListedCheck{Address: tt.address}))
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, look(t, p))
 		})
 	}
 	for _, bad := range []string{"", "127.0.0.1", ":80", "127.0.0.1:"} {
-		_, err := TCP(bad, Config{})
+		_, err := TCP(given(config.ListedCheck{Address: bad}))
 		assert.EqualError(t, err, "health: address "+strconv.Quote(bad)+", want host:port")
 	}
 }
@@ -66,9 +67,9 @@ func TestTCPDeathIsAnEvent(t *testing.T) {
 			conns <- c
 		}
 	}()
-	p, err := TCP(l.Addr().String(), Config{})
+	p, err := TCP(given(config.ListedCheck{Address: l.Addr().String()}))
 	require.NoError(t, err)
-	reports := runs(t, p, Config{Interval: hourly})
+	reports := runs(t, p, config.ListedCheck{Interval: hourly})
 	require.Equal(t, Healthy, next(t, reports).State)
 	l.Close()
 	for c := range conns {
@@ -78,10 +79,11 @@ func TestTCPDeathIsAnEvent(t *testing.T) {
 }
 
 // runs starts a Checker of any Prober.
-func runs(t *testing.T, p Prober, cfg Config) chan Verdict {
+func runs(t *testing.T, p Prober, cfg config.ListedCheck) chan Verdict {
 	t.Helper()
 	cfg.Timeout = cmp.Or(cfg.Timeout, patience)
-	c, err := NewChecker(p, cfg, slog.New(slog.DiscardHandler))
+	cfg = given(cfg)
+	c, err := newChecker(p, cfg, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	reports, done := make(chan Verdict, 100), make(chan struct{})
@@ -99,16 +101,16 @@ func TestFile(t *testing.T) {
 	require.NoError(t, os.Chtimes(old, time.Time{}, time.Now().Add(-time.Hour)))
 	tests := []struct {
 		name string
-		cfg  FileConfig
+		cfg  config.ListedCheck
 		want Result
 	}{
-		{"there", FileConfig{Path: there}, Result{Reason: there + " is there"}},
-		{"not there", FileConfig{Path: absent}, Result{Outcome: Down, Reason: absent + " is not there"}},
-		{"there, to be absent", FileConfig{Path: there, Absent: true}, Result{Outcome: Down, Reason: there + " is there"}},
-		{"not there as wished", FileConfig{Path: absent, Absent: true}, Result{Reason: absent + " is not there"}},
-		{"young", FileConfig{Path: there, MaxAge: 10 * time.Minute}, Result{Reason: there + " is there"}},
-		{"old", FileConfig{Path: old, MaxAge: 10 * time.Minute}, Result{Outcome: Down, Reason: old + " was not written for 10m0s"}},
-		{"cannot be told", FileConfig{Path: there + "/x", Absent: true}, Result{Outcome: Fail, Reason: there + "/x: not a directory"}},
+		{"there", config.ListedCheck{Path: there}, Result{Reason: there + " is there"}},
+		{"not there", config.ListedCheck{Path: absent}, Result{Outcome: Down, Reason: absent + " is not there"}},
+		{"there, to be absent", config.ListedCheck{Path: there, Absent: true}, Result{Outcome: Down, Reason: there + " is there"}},
+		{"not there as wished", config.ListedCheck{Path: absent, Absent: true}, Result{Reason: absent + " is not there"}},
+		{"young", config.ListedCheck{Path: there, MaxAge: 10 * time.Minute}, Result{Reason: there + " is there"}},
+		{"old", config.ListedCheck{Path: old, MaxAge: 10 * time.Minute}, Result{Outcome: Down, Reason: old + " was not written for 10m0s"}},
+		{"cannot be told", config.ListedCheck{Path: there + "/x", Absent: true}, Result{Outcome: Fail, Reason: there + "/x: not a directory"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, tt.want, look(t, File(tt.cfg))) })
@@ -169,10 +171,10 @@ func sleeper(t *testing.T, name string) *exec.Cmd {
 }
 
 func TestProcess(t *testing.T) {
-	assert.Equal(t, "no process keepvip-no-such-thing", look(t, Process("keepvip-no-such-thing", true)).Reason)
-	assert.Equal(t, Down, look(t, Process("keepvip-no-such-thing", true)).Outcome)
+	assert.Equal(t, "no process keepvip-no-such-thing", look(t, newProcess(config.ListedCheck{Process: "keepvip-no-such-thing", Watch: true})).Reason)
+	assert.Equal(t, Down, look(t, newProcess(config.ListedCheck{Process: "keepvip-no-such-thing", Watch: true})).Outcome)
 	cmd := sleeper(t, "keepvip-test-sleeper")
-	p := Process("keepvip-test-sleeper", true)
+	p := newProcess(config.ListedCheck{Process: "keepvip-test-sleeper", Watch: true})
 	want := Result{Reason: "process " + strconv.Itoa(cmd.Process.Pid)}
 	assert.Equal(t, want, look(t, p))
 	assert.Equal(t, want, look(t, p))
@@ -188,14 +190,14 @@ func TestProcessEndIsAnEvent(t *testing.T) {
 	} else {
 		h.Close()
 	}
-	reports := runs(t, Process("keepvip-test-mortal", true), Config{Interval: hourly})
+	reports := runs(t, newProcess(config.ListedCheck{Process: "keepvip-test-mortal", Watch: true}), config.ListedCheck{Interval: hourly})
 	require.Equal(t, Healthy, next(t, reports).State)
 	require.NoError(t, cmd.Process.Kill())
 	assert.Equal(t, "no process keepvip-test-mortal", next(t, reports).Reason)
 }
 
 func TestProcessThatCannotBeListed(t *testing.T) {
-	p := Process("x", true).(*processProber)
+	p := newProcess(config.ListedCheck{Process: "x", Watch: true})
 	p.proc = filepath.Join(t.TempDir(), "none")
 	assert.Equal(t, Result{Outcome: Fail, Reason: "list the processes: no such file or directory"}, look(t, p))
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // noisyGroup is a group of equal nodes in virtual time: the address moves, at once, when its holder is unhealthy and another node is
@@ -22,7 +24,7 @@ type noisyGroup struct {
 
 func newNoisyGroup(seed uint64, noise ...float64) *noisyGroup {
 	g := &noisyGroup{noise: noise, rng: rand.New(rand.NewPCG(seed, 1))}
-	cfg := Config{}.withDefaults()
+	cfg := given(config.ListedCheck{})
 	for _, share := range noise {
 		gate := NewGate(cfg.Rise, cfg.Fall)
 		gate.Step(time.Unix(0, 0), Result{Outcome: Pass})
@@ -38,7 +40,7 @@ func newNoisyGroup(seed uint64, noise ...float64) *noisyGroup {
 
 // run lets five minutes pass.
 func (g *noisyGroup) run() {
-	cfg, end := Config{}.withDefaults(), time.Unix(0, 0).Add(5*time.Minute)
+	cfg, end := given(config.ListedCheck{}), time.Unix(0, 0).Add(5*time.Minute)
 	for {
 		i := 0
 		for j, at := range g.next {
@@ -108,7 +110,7 @@ func TestRareFailuresMoveNothing(t *testing.T) {
 
 // A service that has recovered for good, but for one probe in twenty, is not kept out for long.
 func TestDampingEndsForAServiceThatIsNearlyWell(t *testing.T) {
-	cfg := Config{}.withDefaults()
+	cfg := given(config.ListedCheck{})
 	var all []time.Duration
 	for seed := range uint64(200) {
 		rng, now, g := rand.New(rand.NewPCG(seed, 2)), time.Unix(0, 0), NewGate(cfg.Rise, cfg.Fall)

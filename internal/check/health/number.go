@@ -12,15 +12,8 @@ import (
 	"syscall"
 
 	"github.com/keepvip/keepvip/internal/base/lack"
+	"github.com/keepvip/keepvip/internal/config"
 )
-
-// NumberConfig describes a file with a number that moves this node's priority, as keepalived's track_file.
-type NumberConfig struct {
-	Path    string
-	Weight  int  // the number times the weight is added; 0: any number but 0 is unhealthy
-	Reverse bool // the other way: it is taken off; with weight 0 the number 0 is unhealthy
-	Initial int  // what counts until the file is there for the first time
-}
 
 const (
 	// leastPoints is what is unhealthy altogether, and all below it; mostPoints is the most that is added.
@@ -32,7 +25,7 @@ const (
 )
 
 type numberProber struct {
-	cfg   NumberConfig
+	check config.ListedCheck
 	seen  bool // the file was there once
 	last  int  // the newest number
 	empty bool // the file was empty at the last look
@@ -44,14 +37,16 @@ type numberFound struct {
 	err  error
 }
 
-// Number makes the Prober of a file with a number. Its Results have Points. A file that is not there, and text that is no number, are 0. What
-// it finds is definite; a file that cannot be read is a failure, and moves nothing by itself.
-func Number(cfg NumberConfig) Prober { return &numberProber{cfg: cfg, last: cfg.Initial} }
+// Number makes the Prober of a file with a number that moves this node's priority, as keepalived's track_file. Its
+// Results have Points: the number times the weight, taken off where the check is reversed. With weight 0 any number but
+// 0 is unhealthy, or 0 where it is reversed. A file that is not there, and text that is no number, are 0. What it finds
+// is definite; a file that cannot be read is a failure, and moves nothing by itself.
+func Number(h config.ListedCheck) Prober { return &numberProber{check: h, last: h.Initial} }
 
 // Probe implements [Prober].
 func (p *numberProber) Probe(ctx context.Context) Result {
 	f, err := p.call.do(ctx, func() (f numberFound) {
-		f.text, f.err = readNumber(p.cfg.Path)
+		f.text, f.err = readNumber(p.check.Path)
 		return f
 	})
 	if err == nil {
@@ -85,7 +80,7 @@ func (p *numberProber) take(text string, err error) Result {
 		return unasked(lack.Of(err), err)
 	case err != nil:
 		r := p.result("")
-		return Result{Outcome: Fail, Points: r.Points, Reason: p.cfg.Path + ": " + plain(err).Error()}
+		return Result{Outcome: Fail, Points: r.Points, Reason: p.check.Path + ": " + plain(err).Error()}
 	case text == "" && p.seen && !p.empty:
 		p.empty = true
 		return p.result("is empty")
@@ -97,18 +92,18 @@ func (p *numberProber) take(text string, err error) Result {
 
 // result is what the newest number comes to.
 func (p *numberProber) result(what string) Result {
-	if p.cfg.Weight == 0 {
-		if (p.last != 0) != p.cfg.Reverse {
-			return Result{Outcome: Down, Reason: p.cfg.Path + " " + what}
+	if p.check.Weight == 0 {
+		if (p.last != 0) != p.check.Reverse {
+			return Result{Outcome: Down, Reason: p.check.Path + " " + what}
 		}
-		return Result{Reason: p.cfg.Path + " " + what}
+		return Result{Reason: p.check.Path + " " + what}
 	}
-	points := p.last * p.cfg.Weight
-	if p.cfg.Reverse {
+	points := p.last * p.check.Weight
+	if p.check.Reverse {
 		points = -points
 	}
 	points = min(max(points, leastPoints), mostPoints)
-	r := Result{Reason: fmt.Sprintf("%s %s: %+d", p.cfg.Path, what, points), Points: points}
+	r := Result{Reason: fmt.Sprintf("%s %s: %+d", p.check.Path, what, points), Points: points}
 	if points == leastPoints {
 		return Result{Outcome: Down, Reason: r.Reason}
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // What is read of a file is what C's strtol makes of it.
@@ -53,7 +55,7 @@ func TestNumberArithmetic(t *testing.T) {
 		{"7", 0, true, Pass, 0},
 		{"text", 0, false, Pass, 0},
 	} {
-		p := Number(NumberConfig{Path: "f", Weight: tt.weight, Reverse: tt.reverse}).(*numberProber)
+		p := Number(config.ListedCheck{Path: "f", Weight: tt.weight, Reverse: tt.reverse}).(*numberProber)
 		r := p.take(tt.text, nil)
 		assert.Equal(t, []any{tt.want, tt.points}, []any{r.Outcome, r.Points}, "%+v", tt)
 		assert.Contains(t, r.Reason, "f says ")
@@ -62,7 +64,7 @@ func TestNumberArithmetic(t *testing.T) {
 
 func TestNumberFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
-	p := Number(NumberConfig{Path: path, Weight: 2, Initial: 9})
+	p := Number(config.ListedCheck{Path: path, Weight: 2, Initial: 9})
 	write := func(text string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o600)) }
 	steps := []struct {
 		name   string
@@ -89,10 +91,10 @@ func TestNumberFileThatCannotBeRead(t *testing.T) {
 	fifo := filepath.Join(dir, "fifo")
 	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
 	for _, path := range []string{dir, fifo} {
-		r := look(t, Number(NumberConfig{Path: path, Weight: 3, Initial: 2}))
+		r := look(t, Number(config.ListedCheck{Path: path, Weight: 3, Initial: 2}))
 		assert.Equal(t, []any{Fail, 6}, []any{r.Outcome, r.Points}, r.Reason)
 	}
-	r := look(t, Number(NumberConfig{Path: filepath.Join(fifo, "x"), Weight: 3}))
+	r := look(t, Number(config.ListedCheck{Path: filepath.Join(fifo, "x"), Weight: 3}))
 	assert.Equal(t, Pass, r.Outcome, "a directory that is none: the file is not there")
 }
 
@@ -100,7 +102,7 @@ func TestNumberFileThatCannotBeRead(t *testing.T) {
 func TestNumberIsReported(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	require.NoError(t, os.WriteFile(path, []byte("1"), 0o600))
-	reports := runs(t, Number(NumberConfig{Path: path, Weight: 10}), Config{Interval: 5 * time.Millisecond})
+	reports := runs(t, Number(config.ListedCheck{Path: path, Weight: 10}), config.ListedCheck{Interval: 5 * time.Millisecond})
 	assert.Equal(t, 10, next(t, reports).Points)
 	require.NoError(t, os.Rename(written(t, "7"), path))
 	assert.Equal(t, 70, next(t, reports).Points)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // Probing repeats a probe while any [Checker] of it runs. All of them hear each result, so that entries which ask the same have it asked once.
@@ -33,11 +35,10 @@ type finding struct {
 
 func (f *finding) took() time.Duration { return f.end.Sub(f.start) }
 
-// NewProbing makes a Probing with a Prober of the caller's. Of cfg it uses the interval and the timeout.
-func NewProbing(p Prober, cfg Config) *Probing {
-	cfg = cfg.withDefaults()
+// NewProbing makes a Probing with a Prober of the caller's. It repeats it as h says.
+func NewProbing(p Prober, h config.ListedCheck) *Probing {
 	out := newProbing(p)
-	out.interval, out.timeout = cfg.Interval, cfg.Timeout
+	out.interval, out.timeout = h.Interval, h.Timeout
 	return out
 }
 

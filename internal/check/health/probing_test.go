@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/base/bubble"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // heard is a Checker that runs, and what it has reported.
@@ -31,7 +32,7 @@ func (h *heard) said() ([]State, []time.Duration) {
 }
 
 // hear runs one more Checker of p. Its reports wait for so long until they are taken.
-func hear(t *testing.T, p *Probing, cfg Config, slow time.Duration) *heard {
+func hear(t *testing.T, p *Probing, cfg config.ListedCheck, slow time.Duration) *heard {
 	t.Helper()
 	c, err := p.Checker(cfg, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
@@ -54,7 +55,7 @@ func hear(t *testing.T, p *Probing, cfg Config, slow time.Duration) *heard {
 func TestCheckersOfOneProbeAskOnce(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{pass, pass, pass, fail}}
-		cfg := Config{Interval: time.Second}
+		cfg := given(config.ListedCheck{Interval: time.Second})
 		p := NewProbing(s, cfg)
 		var told uint64 // results; one more may have begun
 		p.Observe(func(time.Duration) { told++ })
@@ -90,11 +91,11 @@ func TestCheckersOfOneProbeAskOnce(t *testing.T) {
 func TestCheckerThatJoinsHearsTheNewestResult(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{pass, pass, down}}
-		p := NewProbing(s, Config{Interval: 10 * time.Second})
-		first := hear(t, p, Config{}, 0)
+		p := NewProbing(s, given(config.ListedCheck{Interval: 10 * time.Second}))
+		first := hear(t, p, given(config.ListedCheck{}), 0)
 		defer first.stop()
 		time.Sleep(5 * time.Second)
-		second := hear(t, p, Config{}, 0)
+		second := hear(t, p, given(config.ListedCheck{}), 0)
 		defer second.stop()
 		synctest.Wait()
 		states, at := second.said()
@@ -108,7 +109,7 @@ func TestCheckerThatJoinsHearsTheNewestResult(t *testing.T) {
 		assert.Len(t, s.begun(), 2)
 
 		time.Sleep(12 * time.Second)
-		third := hear(t, p, Config{}, 0)
+		third := hear(t, p, given(config.ListedCheck{}), 0)
 		defer third.stop()
 		synctest.Wait()
 		assert.Len(t, s.begun(), 4, "what is definite for the first time is looked at once more")
@@ -121,13 +122,13 @@ func TestCheckerThatJoinsHearsTheNewestResult(t *testing.T) {
 func TestProbeBeginsAnewForACheckerAfterTheLast(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{pass, hang, pass}}
-		p := NewProbing(s, Config{Interval: time.Second, Timeout: 30 * time.Second})
-		one := hear(t, p, Config{}, 0)
+		p := NewProbing(s, given(config.ListedCheck{Interval: time.Second, Timeout: 30 * time.Second}))
+		one := hear(t, p, given(config.ListedCheck{}), 0)
 		time.Sleep(2 * time.Second)
 		begun := time.Now()
 		go one.stop()
 		synctest.Wait()
-		next := hear(t, p, Config{}, 0)
+		next := hear(t, p, given(config.ListedCheck{}), 0)
 		defer next.stop()
 		synctest.Wait()
 		assert.Zero(t, time.Since(begun), "the probe that hangs ends with the last that hears of it")

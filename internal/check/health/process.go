@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/base/lack"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // processProber looks for a process by the name of its program.
@@ -25,11 +26,19 @@ type processProber struct {
 
 var _ watcher = (*processProber)(nil)
 
-// Process makes the Prober of a process: healthy while one runs whose program has that name (the last element of its first
-// argument, or what the kernel calls it). Its end is an event, and definite. Only processes of this PID namespace are seen.
-// Without watch its end is seen by the next probe.
-func Process(name string, watch bool) Prober {
-	return &processProber{name: name, proc: "/proc", idle: newIdleWatch(watch)}
+// Process makes the Prober of a process: healthy while one runs whose program has that name (the last element of its
+// first argument, or what the kernel calls it). Its end is an event, and definite. Only processes of this PID namespace
+// are seen. Without Watch its end is seen by the next probe. Where a number of processes or arguments are wanted, they
+// are counted.
+func Process(h config.ListedCheck) Prober {
+	if h.Quorum == 0 && h.QuorumMax == config.MostProcesses && h.Arguments == nil {
+		return newProcess(h)
+	}
+	return newProcesses(h)
+}
+
+func newProcess(h config.ListedCheck) *processProber {
+	return &processProber{name: h.Process, proc: "/proc", idle: newIdleWatch(h.Watch)}
 }
 
 // Watch implements [watcher].

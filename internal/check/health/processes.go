@@ -10,35 +10,23 @@ import (
 	"strings"
 
 	"github.com/keepvip/keepvip/internal/base/lack"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
-// ProcessesConfig describes processes that are counted.
-type ProcessesConfig struct {
-	Name        string // as of [Process]
-	Least, Most int    // how many of them are healthy
-	Arguments   []string
-	Match       ArgumentsMatch // "": whatever their arguments are
-}
-
-// ArgumentsMatch is how the arguments of a process are compared. What is compared is that of a process whose first argument has the name.
-type ArgumentsMatch string
-
-// The ways.
-const (
-	matchExact ArgumentsMatch = "exact" // all of them
-	matchFirst ArgumentsMatch = "first" // more may follow
-	matchBegin ArgumentsMatch = "begin" // more may follow, and the last one may be longer
-)
-
+// processesProber is healthy while there are as many processes as wanted. One that has begun or ended is seen by the
+// next probe, and counts as any other result.
 type processesProber struct {
-	cfg  ProcessesConfig
-	proc string // "/proc"
-	call patient[Result]
+	check config.ListedCheck
+	proc  string // "/proc"
+	call  patient[Result]
 }
 
-// Processes makes the Prober of several processes: healthy while there are as many as wanted. One that has begun or ended is seen by the next
-// probe, and counts as any other result.
-func Processes(cfg ProcessesConfig) Prober { return &processesProber{cfg: cfg, proc: "/proc"} }
+func newProcesses(h config.ListedCheck) *processesProber {
+	if h.QuorumMax > 0 {
+		h.Quorum = max(h.Quorum, 1)
+	}
+	return &processesProber{check: h, proc: "/proc"}
+}
 
 // Probe implements [Prober].
 func (p *processesProber) Probe(ctx context.Context) Result {
@@ -56,10 +44,10 @@ func (p *processesProber) look(ctx context.Context) Result {
 		return unasked(lack.Of(err), err)
 	case err != nil:
 		return Result{Outcome: Fail, Reason: "list the processes: " + brief(err)}
-	case n >= p.cfg.Least && n <= p.cfg.Most:
-		return Result{Reason: fmt.Sprintf("%d of %s", n, p.cfg.Name)}
+	case n >= p.check.Quorum && n <= p.check.QuorumMax:
+		return Result{Reason: fmt.Sprintf("%d of %s", n, p.check.Process)}
 	}
-	r := Result{Outcome: Fail, Reason: fmt.Sprintf("%d of %s, want %s", n, p.cfg.Name, p.wanted())}
+	r := Result{Outcome: Fail, Reason: fmt.Sprintf("%d of %s, want %s", n, p.check.Process, p.wanted())}
 	if n == 0 {
 		r.Hint = podHint
 	}
@@ -68,16 +56,13 @@ func (p *processesProber) look(ctx context.Context) Result {
 
 func (p *processesProber) wanted() string {
 	switch {
-	case p.cfg.Least == p.cfg.Most:
-		return strconv.Itoa(p.cfg.Least)
-	case p.cfg.Most >= mostProcesses:
-		return fmt.Sprintf("at least %d", p.cfg.Least)
+	case p.check.Quorum == p.check.QuorumMax:
+		return strconv.Itoa(p.check.Quorum)
+	case p.check.QuorumMax >= config.MostProcesses:
+		return fmt.Sprintf("at least %d", p.check.Quorum)
 	}
-	return fmt.Sprintf("%d to %d", p.cfg.Least, p.cfg.Most)
+	return fmt.Sprintf("%d to %d", p.check.Quorum, p.check.QuorumMax)
 }
-
-// mostProcesses is no bound.
-const mostProcesses = 65535
 
 func (p *processesProber) count(ctx context.Context) (n int, err error) {
 	dir, err := os.Open(p.proc)
@@ -107,31 +92,32 @@ func (p *processesProber) count(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// is tells whether the process of a directory counts, or why that cannot be read.
+// is tells whether the process of a directory counts, or why that cannot be read. Arguments count where its first one
+// has the name.
 func (p *processesProber) is(dir string) (bool, error) {
 	line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
 	if err != nil || len(line) == 0 {
 		return false, err
 	}
 	first, arguments, _ := bytes.Cut(line, []byte{0})
-	named := filepath.Base(string(first)) == p.cfg.Name
-	if p.cfg.Match == "" && !named {
+	named := filepath.Base(string(first)) == p.check.Process
+	if p.check.Arguments == nil && !named {
 		name, err := kernelName(dir)
-		return err == nil && name == shortName(p.cfg.Name), err
+		return err == nil && name == shortName(p.check.Process), err
 	}
-	return named && (p.cfg.Match == "" || matches(string(arguments), p.cfg.Arguments, p.cfg.Match)), nil
+	return named && (p.check.Arguments == nil || matches(string(arguments), p.check.Arguments, p.check.Match)), nil
 }
 
 // matches compares arguments, each of which ends with a NUL.
-func matches(have string, want []string, how ArgumentsMatch) bool {
+func matches(have string, want []string, how config.ArgumentsMatch) bool {
 	var b strings.Builder
 	for _, w := range want {
 		b.WriteString(w + "\x00")
 	}
 	switch how {
-	case matchFirst:
+	case config.MatchFirst:
 		return strings.HasPrefix(have, b.String())
-	case matchBegin:
+	case config.MatchBegin:
 		return strings.HasPrefix(have, strings.TrimSuffix(b.String(), "\x00"))
 	}
 	return have == b.String()

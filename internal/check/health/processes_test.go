@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // processTable makes a directory like /proc: of each process what its arguments are, and what the kernel calls it.
@@ -40,7 +42,7 @@ func TestProcessesAreCounted(t *testing.T) {
 		name        string
 		least, most int
 		arguments   []string
-		match       ArgumentsMatch
+		match       config.ArgumentsMatch
 		want        Result
 	}{
 		{"web", 3, 65535, nil, "", Result{Reason: "3 of web"}},
@@ -51,21 +53,21 @@ func TestProcessesAreCounted(t *testing.T) {
 		{"none", 0, 0, nil, "", Result{Reason: "0 of none"}},
 		{"none", 1, 1, nil, "", Result{Outcome: Fail, Reason: "0 of none, want 1", Hint: podHint}},
 		{"a-name-of-many-letters", 1, 1, nil, "", Result{Reason: "1 of a-name-of-many-letters"}},
-		{"web", 1, 1, nil, matchExact, Result{Reason: "1 of web"}},
-		{"web", 1, 1, []string{"-c", "/etc/a", "-v"}, matchExact, Result{Reason: "1 of web"}},
-		{"web", 1, 1, []string{"-c", "/etc/a"}, matchExact, Result{Outcome: Fail, Reason: "0 of web, want 1", Hint: podHint}},
-		{"web", 1, 1, []string{"-c", "/etc/a"}, matchFirst, Result{Reason: "1 of web"}},
-		{"web", 2, 2, []string{"-c", "/etc/a"}, matchBegin, Result{Reason: "2 of web"}},
-		{"web", 3, 3, nil, matchBegin, Result{Reason: "3 of web"}},
+		{"web", 1, 1, []string{}, "exact", Result{Reason: "1 of web"}},
+		{"web", 1, 1, []string{"-c", "/etc/a", "-v"}, "exact", Result{Reason: "1 of web"}},
+		{"web", 1, 1, []string{"-c", "/etc/a"}, "exact", Result{Outcome: Fail, Reason: "0 of web, want 1", Hint: podHint}},
+		{"web", 1, 1, []string{"-c", "/etc/a"}, config.MatchFirst, Result{Reason: "1 of web"}},
+		{"web", 2, 2, []string{"-c", "/etc/a"}, config.MatchBegin, Result{Reason: "2 of web"}},
+		{"web", 3, 3, []string{}, config.MatchBegin, Result{Reason: "3 of web"}},
 	} {
-		p := Processes(ProcessesConfig{Name: tt.name, Least: tt.least, Most: tt.most, Arguments: tt.arguments, Match: tt.match}).(*processesProber)
+		p := newProcesses(config.ListedCheck{Process: tt.name, Quorum: tt.least, QuorumMax: tt.most, Arguments: tt.arguments, Match: tt.match})
 		p.proc = proc
 		assert.Equal(t, tt.want, look(t, p), "%+v", tt)
 	}
 }
 
 func TestProcessesThatCannotBeListed(t *testing.T) {
-	p := Processes(ProcessesConfig{Name: "x"}).(*processesProber)
+	p := newProcesses(config.ListedCheck{Process: "x"})
 	p.proc = filepath.Join(t.TempDir(), "none")
 	assert.Equal(t, Result{Outcome: Fail, Reason: "list the processes: no such file or directory"}, look(t, p))
 }
@@ -73,5 +75,5 @@ func TestProcessesThatCannotBeListed(t *testing.T) {
 func TestProcessesOfThisHost(t *testing.T) {
 	sleeper(t, "keepvip-test-counted")
 	sleeper(t, "keepvip-test-counted")
-	assert.Equal(t, "2 of keepvip-test-counted", look(t, Processes(ProcessesConfig{Name: "keepvip-test-counted", Least: 2, Most: 2})).Reason)
+	assert.Equal(t, "2 of keepvip-test-counted", look(t, Process(config.ListedCheck{Process: "keepvip-test-counted", Quorum: 2, QuorumMax: 2})).Reason)
 }

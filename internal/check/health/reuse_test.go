@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // askers counts a server's requests by connection.
@@ -39,7 +41,7 @@ func (a *askers) count() (connections, requests int) {
 func TestAFastCheckAsksOnAConnectionThatItHas(t *testing.T) {
 	var seen askers
 	w := serveWatched(t, func(_ http.ResponseWriter, r *http.Request) { seen.note(r) })
-	c, reports := running(t, Config{URL: w.URL, Interval: 10 * time.Millisecond, Timeout: 10 * time.Second})
+	c, reports := running(t, given(config.ListedCheck{URL: w.URL, Interval: 10 * time.Millisecond, Timeout: 10 * time.Second}))
 	require.Equal(t, Healthy, next(t, reports).State)
 	start := time.Now()
 	require.Eventually(t, func() bool { _, requests := seen.count(); return requests > 50 }, time.Minute, time.Millisecond)
@@ -52,7 +54,7 @@ func TestAFastCheckMakesANewConnectionNowAndThen(t *testing.T) {
 	now := time.Unix(0, 0)
 	u := reuse{fast: true, allowed: true}
 	w := serveWatched(t, ok)
-	p, err := newHTTPProber(Config{URL: w.URL})
+	p, err := newHTTPProber(given(config.ListedCheck{URL: w.URL}))
 	require.NoError(t, err)
 	x := exchange{prober: p, keep: true}
 	require.Equal(t, Pass, x.result(t.Context(), nil).Outcome)
@@ -66,7 +68,7 @@ func TestAFastCheckMakesANewConnectionNowAndThen(t *testing.T) {
 
 func TestAFastCheckDoesNotMindThatTheServerClosesWhatIsIdle(t *testing.T) {
 	w := serveWatched(t, ok)
-	c, reports := running(t, Config{URL: w.URL, Interval: 10 * time.Millisecond, Timeout: 10 * time.Second})
+	c, reports := running(t, given(config.ListedCheck{URL: w.URL, Interval: 10 * time.Millisecond, Timeout: 10 * time.Second}))
 	require.Equal(t, Healthy, next(t, reports).State)
 	for range 20 {
 		w.CloseClientConnections()
@@ -86,7 +88,7 @@ func TestAFastCheckFindsOutOnNewConnections(t *testing.T) {
 			w.WriteHeader(http.StatusInternalServerError)
 		}
 	})
-	_, reports := running(t, Config{URL: w.URL, Interval: 10 * time.Millisecond, Timeout: 10 * time.Second})
+	_, reports := running(t, given(config.ListedCheck{URL: w.URL, Interval: 10 * time.Millisecond, Timeout: 10 * time.Second}))
 	require.Equal(t, Healthy, next(t, reports).State)
 	unhealthy.Store(true)
 	require.Equal(t, Unhealthy, next(t, reports).State)
@@ -97,7 +99,7 @@ func TestAFastCheckFindsOutOnNewConnections(t *testing.T) {
 func TestADefaultCheckMakesANewConnectionEachTime(t *testing.T) {
 	var seen askers
 	w := serveWatched(t, func(w http.ResponseWriter, r *http.Request) { seen.note(r); io.WriteString(w, "ok") })
-	c, reports := running(t, Config{URL: w.URL, Timeout: 10 * time.Second})
+	c, reports := running(t, given(config.ListedCheck{URL: w.URL, Timeout: 10 * time.Second}))
 	require.Equal(t, Healthy, next(t, reports).State)
 	for range 5 {
 		fresh(t, c)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 func TestReversed(t *testing.T) {
@@ -40,8 +42,8 @@ func TestReversedIsCounted(t *testing.T) {
 }
 
 func TestReversedWatcherStaysOne(t *testing.T) {
-	_, watches := Reversed(Process("keepvip-test", true)).(watcher)
+	_, watches := Reversed(newProcess(config.ListedCheck{Process: "keepvip-test", Watch: true})).(watcher)
 	assert.True(t, watches)
-	_, watches = Reversed(File(FileConfig{Path: filepath.Join(t.TempDir(), "f")})).(watcher)
+	_, watches = Reversed(File(config.ListedCheck{Path: filepath.Join(t.TempDir(), "f")})).(watcher)
 	require.False(t, watches)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/base/lack"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // tcpProber connects, and says nothing.
@@ -22,14 +23,13 @@ type tcpProber struct {
 
 var _ watcher = (*tcpProber)(nil)
 
-// TCP makes the Prober of a TCP endpoint, such as "127.0.0.1:5432": it is healthy when it accepts connections. Of cfg it uses
-// the times, the counts and NoIdle.
-func TCP(address string, cfg Config) (Prober, error) {
-	host, port, err := net.SplitHostPort(address)
+// TCP makes the Prober of a TCP endpoint, such as "127.0.0.1:5432": it is healthy when it accepts connections.
+func TCP(h config.ListedCheck) (Prober, error) {
+	host, port, err := net.SplitHostPort(h.Address)
 	if err != nil || host == "" || port == "" {
-		return nil, fmt.Errorf("health: address %q, want host:port", address)
+		return nil, fmt.Errorf("health: address %q, want host:port", h.Address)
 	}
-	return &tcpProber{address: address, timeout: cfg.withDefaults().Timeout, dialer: net.Dialer{KeepAlive: -1}, idle: newIdleWatch(!cfg.NoIdle)}, nil
+	return &tcpProber{address: h.Address, timeout: h.Timeout, dialer: net.Dialer{KeepAlive: -1}, idle: newIdleWatch(h.Watch)}, nil
 }
 
 // Watch implements [watcher].

@@ -10,6 +10,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/base/bubble"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 func reasons(reports []Verdict) (out []string) {
@@ -22,7 +23,7 @@ func reasons(reports []Verdict) (out []string) {
 func TestCheckerTellsTheNewestReasonOfAServiceThatStaysUnhealthy(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{pass, down, down, fail}}
-		reports, _ := run(t, s, Config{}, 4*time.Second, nil)
+		reports, _ := run(t, s, given(config.ListedCheck{}), 4*time.Second, nil)
 		assert.Equal(t, []string{" 200", "KV201 connection refused", "KV202 500"}, reasons(reports))
 		assert.Equal(t, Unhealthy, reports[2].State)
 		assert.Equal(t, reports[1].Since, reports[2].Since, "it is no change of state")
@@ -35,7 +36,7 @@ func TestCheckerTellsAReasonThatAlternatesAtMostOnceASecond(t *testing.T) {
 		for range 50 {
 			s.steps = append(s.steps, fail, down)
 		}
-		_, at := run(t, s, Config{}, 10*time.Second, nil)
+		_, at := run(t, s, given(config.ListedCheck{}), 10*time.Second, nil)
 		require.Greater(t, len(at), 3)
 		for i := 2; i < len(at); i++ {
 			assert.GreaterOrEqual(t, at[i]-at[i-1], time.Second)
@@ -46,7 +47,7 @@ func TestCheckerTellsAReasonThatAlternatesAtMostOnceASecond(t *testing.T) {
 func TestCheckerTellsThatDampingAloneKeepsAServiceUnhealthy(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{pass, down, pass, pass, down, down, down, down, down, pass}}
-		reports, _ := run(t, s, Config{}, 6*time.Second, nil)
+		reports, _ := run(t, s, given(config.ListedCheck{}), 6*time.Second, nil)
 		last := reports[len(reports)-1]
 		assert.Equal(t, Unhealthy, last.State)
 		assert.Equal(t, code.CheckFlaps, last.Code, "it is not refused any more")

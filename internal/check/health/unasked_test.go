@@ -18,13 +18,14 @@ import (
 
 	"github.com/keepvip/keepvip/internal/base/bubble"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 var starved = step{Result: unasked(code.NoDescriptors, syscall.EMFILE), takes: time.Millisecond}
 
 // Whatever this host lacks, a healthy service stays healthy and an unhealthy one unhealthy, for as long as it lasts.
 func TestCheckerKeepsItsVerdictWhileItCannotAsk(t *testing.T) {
-	cfg := Config{Interval: 100 * time.Millisecond, Timeout: 50 * time.Millisecond}
+	cfg := given(config.ListedCheck{Interval: 100 * time.Millisecond, Timeout: 50 * time.Millisecond})
 	for name, tt := range map[string]struct {
 		steps []step
 		want  State
@@ -55,7 +56,7 @@ func TestCheckerKeepsItsVerdictWhileItCannotAsk(t *testing.T) {
 func TestCheckerForgetsWhatItLackedOnceItAsks(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var c *Checker
-		run(t, &script{steps: []step{pass, starved, starved, pass}}, Config{}, time.Minute, func(of *Checker) { c = of })
+		run(t, &script{steps: []step{pass, starved, starved, pass}}, given(config.ListedCheck{}), time.Minute, func(of *Checker) { c = of })
 		assert.Empty(t, c.Verdict().Lacks)
 		assert.Equal(t, uint64(2), c.Verdict().Unasked)
 		assert.Equal(t, Healthy, c.Verdict().State)
@@ -99,8 +100,8 @@ func probeStarved(t *testing.T) {
 		require.NoError(t, err)
 		return p
 	}
-	tcp := must(TCP(at, Config{}))
-	found := Process(filepath.Base(os.Args[0]), false)
+	tcp := must(TCP(given(config.ListedCheck{Address: at})))
+	found := newProcess(config.ListedCheck{Process: filepath.Base(os.Args[0])})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	require.Equal(t, Pass, found.Probe(ctx).Outcome)
@@ -108,16 +109,16 @@ func probeStarved(t *testing.T) {
 		name string
 		Prober
 	}{
-		{"http", must(HTTP(Config{URL: "http://" + at}))},
-		{"https", must(HTTP(Config{URL: "https://" + at, CAFile: file}))},
+		{"http", must(HTTP(given(config.ListedCheck{URL: "http://" + at})))},
+		{"https", must(HTTP(given(config.ListedCheck{URL: "https://" + at, CA: file})))},
 		{"tcp", tcp},
-		{"exec", must(Exec(ExecConfig{Command: []string{"/bin/true"}, UID: 65534, GID: 65534, Timeout: time.Second}))},
-		{"number", Number(NumberConfig{Path: file, Weight: 1})},
+		{"exec", must(Exec(config.ListedCheck{Command: []string{"/bin/true"}, UID: 65534, GID: 65534, Timeout: time.Second}))},
+		{"number", Number(config.ListedCheck{Path: file, Weight: 1})},
 		{"process", found},
-		{"gone process", Process("keepvip-none-of-that-name", false)},
-		{"processes", Processes(ProcessesConfig{Name: "keepvip-none-of-that-name", Least: 1, Most: 1})},
+		{"gone process", newProcess(config.ListedCheck{Process: "keepvip-none-of-that-name"})},
+		{"processes", Process(config.ListedCheck{Process: "keepvip-none-of-that-name", Quorum: 1, QuorumMax: 1})},
 		{"interface", must(Interface("lo"))},
-		{"gateway", Gateway(starvedNeighbour{}, Config{})},
+		{"gateway", Gateway(starvedNeighbour{}, given(config.ListedCheck{}))},
 		{"reversed", Reversed(tcp)},
 	}
 	var limit unix.Rlimit

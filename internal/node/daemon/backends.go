@@ -58,7 +58,7 @@ func proberOfBackends(v config.VIP, near neighbours) (health.Prober, error) {
 			return health.Func(func(context.Context) health.Result { return health.Result{Reason: "UDP alone is not asked"} }), nil
 		}
 		h.Watch = false
-		one, err := proberOf(v, h, healthConfig(h), near)
+		one, err := proberOf(v, h, near)
 		if err != nil {
 			return nil, err
 		}

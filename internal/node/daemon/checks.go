@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/url"
 
 	"github.com/keepvip/keepvip/internal/check/health"
 	"github.com/keepvip/keepvip/internal/config"
@@ -71,16 +69,15 @@ func checkersOf(v config.VIP, near neighbours, shared *probings, log *slog.Logge
 
 func checkerOf(v config.VIP, h config.ListedCheck, near neighbours, shared *probings, log *slog.Logger) (NamedCheck, error) {
 	c := NamedCheck{VIP: v.Name, Name: h.Name, Weight: h.Weight, Numbered: h.Number, kind: h.Kind}
-	cfg := healthConfig(h)
 	p, err := shared.of(asks(v, h), func() (*health.Probing, error) {
-		p, err := proberOf(v, h, cfg, near)
+		p, err := proberOf(v, h, near)
 		if err != nil {
 			return nil, err
 		}
 		if h.Reverse && !h.Number {
 			p = health.Reversed(p)
 		}
-		return health.NewProbing(p, cfg), nil
+		return health.NewProbing(p, h), nil
 	})
 	if err != nil {
 		return c, err
@@ -88,7 +85,7 @@ func checkerOf(v config.VIP, h config.ListedCheck, near neighbours, shared *prob
 	if h.Name != "" {
 		log = log.With("check", h.Name)
 	}
-	c.Checker, err = p.Checker(cfg, log)
+	c.Checker, err = p.Checker(h, log)
 	if !h.Number {
 		h.Weight = 0 // what the instance makes of the verdict is no part of the check
 	}
@@ -107,71 +104,33 @@ func madeFor(v config.VIP, h config.ListedCheck) string {
 	return ""
 }
 
-func healthConfig(h config.ListedCheck) health.Config {
-	return health.Config{
-		URL: h.URL, CAFile: h.CA, ServerName: serverName(h), Codes: h.Codes,
-		CertFile: h.ClientCert, KeyFile: h.ClientKey, TokenFile: h.TokenFile, NoIdle: !h.Watch,
-		Interval: h.Interval, Timeout: h.Timeout, Rise: h.Rise, Fall: h.Fall, InitFail: h.InitFail, Plain: h.Counts == config.CountsPlain,
-	}
-}
-
-func proberOf(v config.VIP, h config.ListedCheck, cfg health.Config, near neighbours) (health.Prober, error) {
+func proberOf(v config.VIP, h config.ListedCheck, near neighbours) (health.Prober, error) {
 	switch h.Kind {
 	case config.CheckHTTPS, config.CheckHTTP:
-		p, err := health.HTTP(cfg)
+		p, err := health.HTTP(h)
 		if err == nil && len(h.Further) > 0 {
 			p = health.WithFurther(p, h.Further...)
 		}
 		return p, err
 	case config.CheckTCP:
-		return health.TCP(h.Address, cfg)
+		return health.TCP(h)
 	case config.CheckExec:
-		return health.Exec(health.ExecConfig{Command: h.Command, UID: h.UID, GID: h.GID, Timeout: h.Timeout})
+		return health.Exec(h)
 	case config.CheckFile:
 		if h.Number {
-			return health.Number(health.NumberConfig{Path: h.Path, Weight: h.Weight, Reverse: h.Reverse, Initial: h.Initial}), nil
+			return health.Number(h), nil
 		}
-		return health.File(health.FileConfig{Path: h.Path, Absent: h.Absent, MaxAge: h.MaxAge}), nil
+		return health.File(h), nil
 	case config.CheckProcess:
-		if counts := processes(h); counts != nil {
-			return counts, nil
-		}
-		return health.Process(h.Process, h.Watch), nil
+		return health.Process(h), nil
 	case config.CheckInterface:
 		return health.Interface(h.Interface)
 	case config.CheckBackends:
 		return proberOfBackends(v, near)
 	case config.CheckGateway:
-		return health.Gateway(near(v, h.Router), cfg), nil
+		return health.Gateway(near(v, h.Router), h), nil
 	}
 	return nil, fmt.Errorf("no check of kind %q", h.Kind)
-}
-
-// processes is the prober of processes that are counted; nil where one is looked for, whose end is seen immediately.
-func processes(h config.ListedCheck) health.Prober {
-	if h.Quorum == 0 && h.QuorumMax == config.MostProcesses && h.Arguments == nil {
-		return nil
-	}
-	cfg := health.ProcessesConfig{Name: h.Process, Least: h.Quorum, Most: h.QuorumMax, Arguments: h.Arguments}
-	if cfg.Most > 0 {
-		cfg.Least = max(cfg.Least, 1)
-	}
-	if h.Arguments != nil {
-		cfg.Match = health.ArgumentsMatch(h.Match)
-	}
-	return health.Processes(cfg)
-}
-
-// serverName is what the reference says: the URL's host, where that is a name.
-func serverName(h config.ListedCheck) string {
-	if h.ServerName != "" || h.Kind != config.CheckHTTPS {
-		return h.ServerName
-	}
-	u, err := url.Parse(h.URL)
-	if err != nil || net.ParseIP(u.Hostname()) != nil {
-		return ""
-	}
-	return u.Hostname()
 }
 
 // checkOf is a checker as an instance sees it.

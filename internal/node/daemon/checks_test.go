@@ -42,8 +42,6 @@ vips:
 	require.NoError(t, err)
 	require.Len(t, all, len(v.Checks))
 	assert.Equal(t, uint8(120), topPriority(v))
-	assert.Equal(t, "registry.local", serverName(v.Checks[0]))
-	assert.Empty(t, serverName(config.ListedCheck{Kind: config.CheckHTTPS, URL: "https://[::1]:1/"}))
 	v.Checks[2].Weight = 7
 	again, err := checkersOf(v, near, nil, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)

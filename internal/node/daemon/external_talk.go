@@ -1,10 +1,10 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"net/netip"
 	"net/url"
 	"time"
@@ -85,10 +85,12 @@ func served(v config.VIP, near neighbours) func(context.Context) bool {
 		if h.Kind != config.CheckHTTPS && h.Kind != config.CheckHTTP || err != nil || v.HostPort() == "" {
 			continue
 		}
-		h.ServerName = cmp.Or(h.ServerName, serverName(h))
+		if h.ServerName == "" && net.ParseIP(at.Hostname()) == nil {
+			h.ServerName = at.Hostname()
+		}
 		at.Host = v.HostPort()
 		h.URL, h.Watch = at.String(), false
-		p, err := proberOf(v, h, healthConfig(h), near)
+		p, err := proberOf(v, h, near)
 		if err != nil {
 			return nil
 		}

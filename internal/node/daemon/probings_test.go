@@ -48,11 +48,11 @@ func TestProbeIsForgottenWithItsChecks(t *testing.T) {
 	shared, made := newProbings(), 0
 	fresh := func() (*health.Probing, error) {
 		made++
-		return health.NewProbing(health.Func(nil), health.Config{}), nil
+		return health.NewProbing(health.Func(nil), config.ListedCheck{Interval: time.Second, Timeout: time.Second, Rise: 2, Fall: 3}), nil
 	}
 	one, err := shared.of("x", fresh)
 	require.NoError(t, err)
-	c, err := one.Checker(health.Config{}, slog.New(slog.DiscardHandler))
+	c, err := one.Checker(config.ListedCheck{Interval: time.Second, Timeout: time.Second, Rise: 2, Fall: 3}, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	runtime.GC()
 	again, err := shared.of("x", fresh)
