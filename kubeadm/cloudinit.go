@@ -19,12 +19,6 @@ type File struct {
 	Mode    fs.FileMode // permission bits
 }
 
-// CloudInitConfig is what user data is made of.
-type CloudInitConfig struct {
-	Files    []File     // the manifest at [ManifestPath] or the unit at [UnitPath], a configuration, a key with mode 0600
-	Commands [][]string // run once, after the files are written: {"systemctl", "enable", "--now", "keepvip"}
-}
-
 // The keys of user data that this package writes, or takes something out of.
 const (
 	cloudHeader   = "#cloud-config"
@@ -61,9 +55,11 @@ func (c command) MarshalYAML() (any, error) {
 	return n, nil
 }
 
-// CloudInit renders #cloud-config user data. With an error nothing is rendered.
-func CloudInit(cfg CloudInitConfig) ([]byte, error) {
-	out, err := cfg.render()
+// CloudInit renders #cloud-config user data. The files are the manifest at [ManifestPath] or the unit at [UnitPath], a
+// configuration, a key with mode 0600. The commands, such as {"systemctl", "enable", "--now", "keepvip"}, are run once,
+// after the files are written. With an error nothing is rendered.
+func CloudInit(files []File, commands [][]string) ([]byte, error) {
+	out, err := userData(files, commands)
 	if err != nil {
 		return nil, err
 	}
@@ -79,15 +75,15 @@ func below(header string, value any) ([]byte, error) {
 	return e.Bytes(), nil
 }
 
-func (cfg CloudInitConfig) render() (cloudConfig, error) {
+func userData(files []File, commands [][]string) (cloudConfig, error) {
 	var out cloudConfig
-	if err := checkFiles(cfg.Files); err != nil {
+	if err := checkFiles(files); err != nil {
 		return out, err
 	}
-	for _, f := range cfg.Files {
+	for _, f := range files {
 		out.WriteFiles = append(out.WriteFiles, entryOf(f, "b64"))
 	}
-	for _, c := range cfg.Commands {
+	for _, c := range commands {
 		out.RunCmd = append(out.RunCmd, command(c))
 	}
 	return out, nil

@@ -12,17 +12,17 @@ import (
 // MergeCloudInit puts the files and commands into user data that is there already, called name in errors. A file of the same
 // path is replaced where it stands; the commands come first, because the others may be kubeadm. Merging twice changes nothing
 // more. Every other line stays as it is. With an error nothing is rendered.
-func MergeCloudInit(name string, userData []byte, cfg CloudInitConfig) ([]byte, error) {
-	merged, _, err := mergeCloudInit(yamledit.New(name, userData), cfg, func(*yamledit.Editor) ([]string, error) { return nil, nil })
+func MergeCloudInit(name string, text []byte, files []File, commands [][]string) ([]byte, error) {
+	merged, _, err := mergeCloudInit(yamledit.New(name, text), files, commands, func(*yamledit.Editor) ([]string, error) { return nil, nil })
 	return merged, err
 }
 
-// ReplaceKubeVIP is [MergeCloudInit], and takes out the files of kube-vip and the commands that prepare them. The notes, a line each, say
+// ReplaceKubeVIP is [MergeCloudInit] without commands, and takes out the files of kube-vip and the commands that prepare them. The notes, a line each, say
 // what was taken out and what is left to a person.
-func ReplaceKubeVIP(name string, userData []byte, cfg CloudInitConfig) (merged []byte, notes []string, err error) {
-	e := yamledit.New(name, userData)
+func ReplaceKubeVIP(name string, text []byte, files []File) (merged []byte, notes []string, err error) {
+	e := yamledit.New(name, text)
 	var stay kept
-	merged, notes, err = mergeCloudInit(e, cfg, func(e *yamledit.Editor) (notes []string, err error) {
+	merged, notes, err = mergeCloudInit(e, files, nil, func(e *yamledit.Editor) (notes []string, err error) {
 		stay, notes, err = dropKubeVIP(e, 0, []string{cloudFilesKey}, []string{cloudBootKey}, []string{cloudRunKey})
 		return notes, err
 	})
@@ -39,8 +39,10 @@ func ReplaceKubeVIP(name string, userData []byte, cfg CloudInitConfig) (merged [
 func IsCloudInit(text []byte) bool { return cloudConfigHeader(yamledit.New("", text)) == nil }
 
 // mergeCloudInit merges after prepare has changed the one document that there is.
-func mergeCloudInit(e *yamledit.Editor, cfg CloudInitConfig, prepare func(*yamledit.Editor) ([]string, error)) (merged []byte, notes []string, err error) {
-	add, err := cfg.render()
+func mergeCloudInit(
+	e *yamledit.Editor, files []File, commands [][]string, prepare func(*yamledit.Editor) ([]string, error),
+) (merged []byte, notes []string, err error) {
+	add, err := userData(files, commands)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -87,7 +87,7 @@ func TestMergeControlPlaneTellsTwoKubeVIPsApart(t *testing.T) {
 
 func TestReplaceKubeVIPLeavesOneForServices(t *testing.T) {
 	give := "#cloud-config\nwrite_files:\n" + vipFile(vipsFile, "svc_enable="+on) + "runcmd:\n- [ctr, pull, kube-vip]\n"
-	got, notes, err := ReplaceKubeVIP("u", []byte(give), CloudInitConfig{Files: part(t).Files})
+	got, notes, err := ReplaceKubeVIP("u", []byte(give), part(t).Files)
 	require.NoError(t, err)
 	assert.Contains(t, string(got), vipFile(vipsFile, "svc_enable="+on))
 	assert.Contains(t, string(got), "- [ctr, pull, kube-vip]\n")

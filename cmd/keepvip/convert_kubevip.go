@@ -148,7 +148,7 @@ func (f kubeVIPForm) apply(r *kubevip.Result, cfg *config.Config, manifest []byt
 		fillIn(files, r.Variable)
 	}
 	if kubeadm.IsCloudInit(into) {
-		return kubeadm.ReplaceKubeVIP(*f.applyTo, into, kubeadm.CloudInitConfig{Files: files})
+		return kubeadm.ReplaceKubeVIP(*f.applyTo, into, files)
 	}
 	found, err := kubeadm.TemplateEndpoint(*f.applyTo, into)
 	if err != nil {

@@ -93,16 +93,15 @@ func newManifestCloudInit() *cobra.Command {
 				}
 				notes = append(notes, fmt.Sprintf("the user data does not carry %s: put it onto every node before, for root alone (mode 0600), or use --key-from for the key", f))
 			}
-			data := kubeadm.CloudInitConfig{Files: files, Commands: commands}
 			if *merge == "" {
-				out, err := kubeadm.CloudInit(data)
+				out, err := kubeadm.CloudInit(files, commands)
 				return out, notes, err
 			}
 			old, err := readInput("merge", *merge)
 			if err != nil {
 				return nil, nil, err
 			}
-			out, err := kubeadm.MergeCloudInit(*merge, old, data)
+			out, err := kubeadm.MergeCloudInit(*merge, old, files, commands)
 			return out, notes, err
 		})
 	}
