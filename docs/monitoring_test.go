@@ -541,7 +541,7 @@ func TestMonitorsFindThePods(t *testing.T) {
 		} `json:"spec"`
 	}
 	podOf := func(follower bool) (pod printed) {
-		text, err := kubeadm.Pod(kubeadm.PodConfig{
+		text, err := kubeadm.Pod(kubeadm.Config{
 			Image: "keepvip:v1", Args: []string{"--vip=10.0.0.100"}, Socket: "/run/keepvip/keepvip.sock", StateDir: "/var/lib/keepvip",
 			Metrics: "127.0.0.1:9645", MetricsPort: 9645, Follower: follower,
 		})

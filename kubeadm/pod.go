@@ -14,15 +14,24 @@ const ManifestPath = "/etc/kubernetes/manifests/keepvip.yaml"
 // inlineVariable carries a configuration file's text into the pod.
 const inlineVariable = "KEEPVIP_CONFIG_YAML"
 
-// PodConfig is what a static pod is made of. Paths are absolute and on the node.
-type PodConfig struct {
-	Image string   // with a tag or a digest
-	Args  []string // flags for `keepvip run`, as "--vip=10.77.0.100"
+// Config is what keepvip needs of a node, whether a pod or a unit of systemd runs it. Paths are absolute and on the node.
+type Config struct {
+	Args       []string // flags for `keepvip run`, as "--vip=10.77.0.100"
+	ConfigFile string   // a configuration file on the node; "": none
+	Socket     string   // a pod sees its directory; a unit makes that, and may write it
+	StateDir   string   // likewise
 
-	// At most one of these two.
-	ConfigYAML []byte // a configuration file's text, carried in the manifest
-	ConfigFile string // a configuration file on the node
+	// Follower is a host that is no member: it runs `keepvip follow`.
+	Follower bool
+	// Unsigned tells that a Follower has no key, and asks from a port that takes the capability NET_BIND_SERVICE.
+	Unsigned bool
 
+	Realtime bool // adds the capability SYS_NICE
+	Tun      bool // sees /dev/net/tun: a route ends with the process that has a device open
+
+	// Of a pod alone.
+	Image      string // with a tag or a digest
+	ConfigYAML []byte // a configuration file's text, carried in the manifest in place of ConfigFile
 	// What the configuration names, because it has to be mounted. A file whose directory is called keepvip, such as
 	// /etc/keepvip/key, is seen with its whole directory, so that replacing it is noticed; of any other directory the pod
 	// sees that one file, as it was when the pod started.
@@ -30,20 +39,17 @@ type PodConfig struct {
 	SecretFiles []string // further keys, and passwords
 	CAFiles     []string
 	Watched     []string // files that may come and go: their directories are mounted
-	Socket      string   // its directory is mounted
-	StateDir    string
-
-	// Follower is a host that is no member: it runs `keepvip follow`.
-	Follower bool
-	// Unsigned tells that a Follower has no key, and asks from a port that takes the capability NET_BIND_SERVICE.
-	Unsigned bool
-
-	Realtime  bool   // adds the capability SYS_NICE
-	Tun       bool   // sees /dev/net/tun: a route ends with the process that has a device open
-	Processes bool   // sees the processes of the node
-	Metrics   string // host:port for the kubelet's probes; "": none
+	Processes   bool     // sees the processes of the node
+	Metrics     string   // host:port for the kubelet's probes; "": none
 	// MetricsPort is where other hosts are told the metrics: a PodMonitor finds it by the name "metrics". 0: nowhere.
 	MetricsPort int
+
+	// Of a unit alone.
+	Binary     string // "/usr/bin/keepvip"
+	Keepalived bool   // ConfigFile is a keepalived.conf
+	Writable   string // a directory that may be written, too, as others see it; "" for none
+	SwitchUser bool   // adds the capabilities to run health checks and hooks as other users
+	Chown      bool   // adds the capability to give the notify FIFO to another user
 }
 
 // podHead is a comment, which the kubelet ignores.
@@ -56,7 +62,7 @@ const podHeadFollower = `# keepvip follow as a static pod. The same file fits ev
 `
 
 // Pod renders a static pod. With an error nothing is rendered.
-func Pod(cfg PodConfig) ([]byte, error) {
+func Pod(cfg Config) ([]byte, error) {
 	spec, err := cfg.spec()
 	if err != nil {
 		return nil, err
@@ -80,7 +86,7 @@ func Pod(cfg PodConfig) ([]byte, error) {
 }
 
 // name is that of the pod, or of the DaemonSet.
-func (cfg PodConfig) name() string {
+func (cfg Config) name() string {
 	if cfg.Follower {
 		return "keepvip-follower"
 	}
@@ -91,7 +97,7 @@ func (cfg PodConfig) name() string {
 const nameLabel = "app.kubernetes.io/name"
 
 // spec is the part that a static pod and a DaemonSet share.
-func (cfg PodConfig) spec() (podSpec, error) {
+func (cfg Config) spec() (podSpec, error) {
 	if err := cfg.validate(); err != nil {
 		return podSpec{}, err
 	}
@@ -143,7 +149,7 @@ func confined(realtime, lowPort bool) securityContext {
 	}
 }
 
-func (cfg PodConfig) validate() error {
+func (cfg Config) validate() error {
 	if err := checkImage(cfg.Image); err != nil {
 		return err
 	}
@@ -156,7 +162,7 @@ func (cfg PodConfig) validate() error {
 	return nil
 }
 
-func (cfg PodConfig) args() []string {
+func (cfg Config) args() []string {
 	args := []string{"run"}
 	if cfg.Follower {
 		args = []string{"follow"}
@@ -170,14 +176,14 @@ func (cfg PodConfig) args() []string {
 	return args
 }
 
-func (cfg PodConfig) env() []envVar {
+func (cfg Config) env() []envVar {
 	if len(cfg.ConfigYAML) == 0 {
 		return nil
 	}
 	return []envVar{{Name: inlineVariable, Value: literal(string(cfg.ConfigYAML))}}
 }
 
-func (cfg PodConfig) ports() []port {
+func (cfg Config) ports() []port {
 	if cfg.MetricsPort == 0 {
 		return nil
 	}

@@ -10,28 +10,10 @@ import (
 // UnitPath is where an administrator's systemd units are.
 const UnitPath = "/etc/systemd/system/keepvip.service"
 
-// SystemdConfig is what a systemd unit is made of. Paths are absolute and on the node.
-type SystemdConfig struct {
-	Binary     string   // "/usr/bin/keepvip"
-	Args       []string // flags for `keepvip run`
-	ConfigFile string   // on the node; "": only flags
-	Keepalived bool     // ConfigFile is a keepalived.conf
-	Socket     string   // its directory is made and may be written
-	StateDir   string   // is made and may be written
-	Writable   string   // a directory that may be written, too, as others see it; "" for none
-	// Follower is a host that is no member: it runs `keepvip follow`. Unsigned: without a key, for which it takes one capability more.
-	Follower, Unsigned bool
-
-	Realtime   bool // adds the capability SYS_NICE
-	Tun        bool // sees /dev/net/tun beside the usual devices
-	SwitchUser bool // adds the capabilities to run health checks and hooks as other users
-	Chown      bool // adds the capability to give the notify FIFO to another user
-}
-
 // Systemd renders a unit for systemd 247 or later, with the same confinement as the static pod. It counts as started when
 // the election has begun, it is started anew when a loop of keepvip is stuck, and its reload fails with a configuration that
 // has an error. With an error nothing is rendered.
-func Systemd(cfg SystemdConfig) ([]byte, error) {
+func Systemd(cfg Config) ([]byte, error) {
 	args := cfg.Args
 	if cfg.ConfigFile != "" {
 		if err := checkPath("config file", cfg.ConfigFile); err != nil {

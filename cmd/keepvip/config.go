@@ -13,6 +13,7 @@ import (
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/node/control"
 	"github.com/keepvip/keepvip/internal/node/daemon"
+	"github.com/keepvip/keepvip/kubeadm"
 )
 
 func newConfig() *cobra.Command {
@@ -31,7 +32,7 @@ func newValidate() *cobra.Command {
 	}
 	output := bindOutput(cmd)
 	file := cmd.Flags().String("kubeadm-config", "", "a kubeadm configuration: the address comes from its controlPlaneEndpoint unless --vip is given, and what does not fit is an error")
-	var k *kubeadmConfig
+	var k *kubeadm.InitConfig
 	load := func(f *configFlags) (cfg *config.Config, err error) {
 		in := f.input()
 		if k, err = readKubeadm(&in, *file, false); err != nil {
@@ -40,8 +41,8 @@ func newValidate() *cobra.Command {
 		return config.Load(in)
 	}
 	return describing(cmd, load, func(cfg *config.Config) error {
-		k.spreads(cfg)
-		fits, err := k.fit(cfg)
+		spreadsPorts(k, cfg)
+		fits, err := fit(k, cfg)
 		if err := errors.Join(daemon.SuitsHere(cfg), err); err != nil {
 			return err
 		}

@@ -52,15 +52,15 @@ func (m *manifestFlags) run(cmd *cobra.Command, render func(*config.Config) (out
 	if err != nil {
 		return err
 	}
-	if cfg, err = k.probePort(in, cfg); err != nil {
+	if cfg, err = probePort(k, in, cfg); err != nil {
 		return err
 	}
-	k.spreads(cfg)
+	spreadsPorts(k, cfg)
 	if m.print {
 		out, err := k.Complete(addressesOf(cfg))
 		return printOut(cmd, out, nil, err)
 	}
-	fits, err := k.fit(cfg)
+	fits, err := fit(k, cfg)
 	if err != nil {
 		return err
 	}

@@ -13,12 +13,9 @@ import (
 	"github.com/keepvip/keepvip/kubeadm"
 )
 
-// kubeadmConfig is the kubeadm configuration of a command line; nil without one.
-type kubeadmConfig struct{ *kubeadm.InitConfig }
-
-// readKubeadm reads --kubeadm-config, and takes the virtual address from it where nothing else names one. Where it is to be printed it may
-// be missing.
-func readKubeadm(in *config.Input, name string, print bool) (*kubeadmConfig, error) {
+// readKubeadm reads --kubeadm-config, nil without one, and takes the virtual address from it where nothing else names one.
+// Where it is to be printed it may be missing.
+func readKubeadm(in *config.Input, name string, print bool) (*kubeadm.InitConfig, error) {
 	var text []byte
 	switch {
 	case name != "":
@@ -48,7 +45,7 @@ func readKubeadm(in *config.Input, name string, print bool) (*kubeadmConfig, err
 	default:
 		return nil, fmt.Errorf("--kubeadm-config: the controlPlaneEndpoint %s of %s is a name, want --vip ADDRESS", host, name)
 	}
-	return &kubeadmConfig{c}, nil
+	return c, nil
 }
 
 // namesAddress tells that the address has another source than kubeadm's configuration.
@@ -67,7 +64,7 @@ func hasVariable(in config.Input, names ...string) bool {
 }
 
 // probePort lets the default check ask at the port that the apiservers of this cluster listen on.
-func (k *kubeadmConfig) probePort(in config.Input, cfg *config.Config) (*config.Config, error) {
+func probePort(k *kubeadm.InitConfig, in config.Input, cfg *config.Config) (*config.Config, error) {
 	if k == nil || k.BindPort() == 6443 || len(cfg.VIPs) != 1 || len(cfg.VIPs[0].Checks) > 0 ||
 		cfg.Origin("vips[0].check.url").Source != config.Default {
 		return cfg, nil
@@ -76,8 +73,8 @@ func (k *kubeadmConfig) probePort(in config.Input, cfg *config.Config) (*config.
 	return config.Load(in)
 }
 
-// spreads says at which ports the load of the apiservers is spread.
-func (k *kubeadmConfig) spreads(cfg *config.Config) {
+// spreadsPorts says at which ports the load of the apiservers is spread.
+func spreadsPorts(k *kubeadm.InitConfig, cfg *config.Config) {
 	if k == nil {
 		return
 	}
@@ -100,7 +97,7 @@ func apiserverPorts(cfg *config.Config, target uint16) (ports []uint16) {
 }
 
 // fit holds the configurations against each other. A preset that asks at another port could never be right.
-func (k *kubeadmConfig) fit(cfg *config.Config) (notes []string, err error) {
+func fit(k *kubeadm.InitConfig, cfg *config.Config) (notes []string, err error) {
 	if k == nil {
 		return nil, nil
 	}

@@ -74,11 +74,9 @@ func unitBinary(self string) string {
 	return self
 }
 
-func unitOf(cfg *config.Config, binary, file string) kubeadm.SystemdConfig {
-	return kubeadm.SystemdConfig{
-		Binary: binary, Args: cfg.Args(), ConfigFile: file, Socket: cfg.Socket, StateDir: cfg.StateDir, Realtime: cfg.Realtime,
-		Writable:   cfg.KeepalivedFiles,
-		Tun:        slices.ContainsFunc(cfg.VIPs, config.VIP.Routed),
-		SwitchUser: slices.ContainsFunc(cfg.Programs(), func(p config.Program) bool { return !p.AsRoot() }), Chown: cfg.FIFO.User != "",
-	}
+func unitOf(cfg *config.Config, binary, file string) kubeadm.Config {
+	unit := nodeOf(cfg)
+	unit.Binary, unit.ConfigFile, unit.Writable, unit.Chown = binary, file, cfg.KeepalivedFiles, cfg.FIFO.User != ""
+	unit.SwitchUser = slices.ContainsFunc(cfg.Programs(), func(p config.Program) bool { return !p.AsRoot() })
+	return unit
 }
