@@ -51,7 +51,7 @@ func withLinks(t *testing.T) *lab.Node {
 	given, err := filepath.Glob(os.Getenv("KEEPALIVED_FILES"))
 	require.NoError(t, err)
 	for _, path := range given {
-		cfg, err := keepalived.Read(path, syntax.Options{ID: trial.KeepalivedID, Files: syntax.Disk{}})
+		cfg, err := keepalived.Read(path, trial.KeepalivedID, syntax.Disk{})
 		require.NoError(t, err)
 		for _, i := range cfg.Instances {
 			names = append(names, i.Interface)
@@ -120,7 +120,7 @@ func TestTrackFilesAreThoseOfKeepalived(t *testing.T) {
 		require.NotEmpty(t, data, log)
 		theirs, ours := facts(t, path, data)
 		assert.Equal(t, theirs, ours, word)
-		cfg, err := keepalived.Read(path, syntax.Options{ID: trial.KeepalivedID, Files: syntax.Disk{}})
+		cfg, err := keepalived.Read(path, trial.KeepalivedID, syntax.Disk{})
 		require.NoError(t, err)
 		require.Len(t, cfg.Files, 1)
 		if at := regexp.MustCompile(`(?m)^   File = (.*)$`).FindStringSubmatch(data); at != nil {
@@ -132,7 +132,7 @@ func TestTrackFilesAreThoseOfKeepalived(t *testing.T) {
 // facts leaves out the scripts that keepalived has dropped, because they are not on this host.
 func facts(t *testing.T, path, data string) (theirs, ours []string) {
 	t.Helper()
-	cfg, err := keepalived.Read(path, syntax.Options{ID: trial.KeepalivedID, Files: syntax.Disk{}})
+	cfg, err := keepalived.Read(path, trial.KeepalivedID, syntax.Disk{})
 	require.NoError(t, err)
 	name, err := os.Hostname()
 	require.NoError(t, err)

@@ -150,7 +150,7 @@ func (y *tally) one(t *testing.T, n *lab.Node, text string) error {
 		count(&y.refusedThere)
 		return nil
 	}
-	cfg, err := keepalived.Read(path, syntax.Options{ID: trial.KeepalivedID, Files: syntax.Disk{}})
+	cfg, err := keepalived.Read(path, trial.KeepalivedID, syntax.Disk{})
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func runnable(t *testing.T) []string {
 	require.NoError(t, err)
 	var out []string
 	for _, path := range debian {
-		doc, err := syntax.Read(path, syntax.Options{ID: trial.KeepalivedID, Files: syntax.Disk{}})
+		doc, err := syntax.Read(path, trial.KeepalivedID, syntax.Disk{})
 		require.NoError(t, err)
 		r, why := convert.Convert(doc, convert.Options{}), ""
 		for _, f := range r.Findings {
@@ -167,7 +167,7 @@ func withScripts(t *testing.T, n *lab.Node, path string) string {
 // configured is how many addresses the instances of a file have.
 func configured(t *testing.T, path string) int {
 	t.Helper()
-	cfg, err := keepalived.Read(path, syntax.Options{ID: trial.KeepalivedID, Files: syntax.Disk{}})
+	cfg, err := keepalived.Read(path, trial.KeepalivedID, syntax.Disk{})
 	require.NoError(t, err)
 	all := map[string]bool{}
 	for _, i := range cfg.Instances {

@@ -16,7 +16,7 @@ import (
 
 // convertKeepalived prints what a keepalived.conf comes to, and the findings on standard error; or both as an object.
 func convertKeepalived(cmd *cobra.Command, path, id string, o convert.Options, asObject bool) error {
-	doc, err := syntax.Read(path, syntax.Options{ID: cmp.Or(id, hostID()), Files: syntax.Disk{Pipe: path}})
+	doc, err := syntax.Read(path, cmp.Or(id, hostID()), syntax.Disk{Pipe: path})
 	if err != nil {
 		return unreadable(path, err, aKeepalivedConf+", or of a kube-vip manifest")
 	}

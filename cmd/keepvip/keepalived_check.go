@@ -69,7 +69,7 @@ func verdictOfTest(code int) string {
 // test is what there is to say of the file, one line each, and keepalived's exit code for it.
 func (k *keepalivedConf) test() (lines string, code int) {
 	path := cmp.Or(k.path, os.Getenv(config.EnvConf))
-	doc, err := syntax.Read(path, syntax.Options{ID: cmp.Or(k.id, hostID()), Files: syntax.Disk{Pipe: path}})
+	doc, err := syntax.Read(path, cmp.Or(k.id, hostID()), syntax.Disk{Pipe: path})
 	if err != nil {
 		code = testRefused
 		if k.all {

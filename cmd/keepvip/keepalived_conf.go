@@ -23,7 +23,7 @@ type keepalivedConf struct {
 
 // read makes a configuration of the file, the one that `keepvip convert` prints. The error has one line for each finding of severity error.
 func (k *keepalivedConf) read(path string) (config.Converted, error) {
-	doc, err := syntax.Read(path, syntax.Options{ID: cmp.Or(k.id, hostID()), Files: syntax.Disk{}})
+	doc, err := syntax.Read(path, cmp.Or(k.id, hostID()), syntax.Disk{})
 	if err != nil {
 		return config.Converted{}, unreadable(path, err, aKeepalivedConf)
 	}

@@ -44,7 +44,7 @@ func newLint() *cobra.Command {
 		if _, ok := kubeVIPText(args[0]); ok {
 			return fmt.Errorf("%s: YAML, want a keepalived.conf: keepvip config validate checks a configuration of keepvip, and keepvip convert reads a kube-vip", args[0])
 		}
-		cfg, err := keepalived.Read(args[0], syntax.Options{ID: *id, Files: syntax.Disk{Pipe: args[0]}})
+		cfg, err := keepalived.Read(args[0], *id, syntax.Disk{Pipe: args[0]})
 		if err != nil {
 			return unreadable(args[0], err, aKeepalivedConf)
 		}

@@ -21,7 +21,7 @@ func TestModelIsWhatKeepalivedDumped(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, files, 25)
 	for _, path := range files {
-		cfg, err := keepalived.Read(path, syntax.Options{ID: "node", Files: syntax.Disk{}})
+		cfg, err := keepalived.Read(path, "node", syntax.Disk{})
 		require.NoError(t, err)
 		text, err := os.ReadFile(strings.TrimSuffix(path, ".conf") + ".facts")
 		require.NoError(t, err)
@@ -38,7 +38,7 @@ func TestGlobalsAreWhatKeepalivedDumped(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, path := range files {
-		cfg, err := keepalived.Read(path, syntax.Options{ID: "vm", Files: syntax.Disk{}})
+		cfg, err := keepalived.Read(path, "vm", syntax.Disk{})
 		require.NoError(t, err)
 		text, err := os.ReadFile(strings.TrimSuffix(path, ".conf") + ".data")
 		require.NoError(t, err)

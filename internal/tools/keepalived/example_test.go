@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/keepvip/keepvip/internal/tools/keepalived"
-	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
 )
 
 // oneFile is a file system of one file.
@@ -25,7 +24,7 @@ func ExampleRead() {
     }
 }
 `
-	cfg, err := keepalived.Read("keepalived.conf", syntax.Options{Files: oneFile(text)})
+	cfg, err := keepalived.Read("keepalived.conf", "", oneFile(text))
 	if err != nil {
 		fmt.Println(err)
 		return

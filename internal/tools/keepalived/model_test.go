@@ -27,7 +27,7 @@ func (oneFile) Glob(string) ([]string, error) { return nil, nil }
 
 func model(t *testing.T, text string) *Config {
 	t.Helper()
-	c, err := Read("/k.conf", syntax.Options{ID: "one", Files: oneFile(text)})
+	c, err := Read("/k.conf", "one", oneFile(text))
 	require.NoError(t, err)
 	return c
 }

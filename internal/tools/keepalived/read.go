@@ -9,9 +9,10 @@ import (
 	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
 )
 
-// Read reads a file and what it includes. The error says that the file itself cannot be read; everything else is a finding.
-func Read(path string, o syntax.Options) (*Config, error) {
-	doc, err := syntax.Read(path, o)
+// Read reads a file and what it includes, as [syntax.Read]. The error says that the file itself cannot be read;
+// everything else is a finding.
+func Read(path, id string, from syntax.Files) (*Config, error) {
+	doc, err := syntax.Read(path, id, from)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ func (one) Glob(string) ([]string, error) { return nil, nil }
 
 func converted(t testing.TB, text string, o Options) Result {
 	t.Helper()
-	doc, err := syntax.Read("k.conf", syntax.Options{Files: one(text)})
+	doc, err := syntax.Read("k.conf", "", one(text))
 	require.NoError(t, err)
 	return Convert(doc, o)
 }
@@ -467,7 +467,7 @@ func TestConvertErrorsHaveAPlaceAndARemedy(t *testing.T) {
 		samples, err := filepath.Glob(pattern)
 		require.NoError(t, err)
 		for _, path := range samples {
-			doc, err := syntax.Read(path, syntax.Options{Files: syntax.Disk{}})
+			doc, err := syntax.Read(path, "", syntax.Disk{})
 			require.NoError(t, err)
 			for _, f := range Convert(doc, Options{}).Findings {
 				if f.Severity == keepalived.Fault {

@@ -26,7 +26,7 @@ func ExampleConvert() {
     debug 2
 }
 `
-	doc, err := syntax.Read("keepalived.conf", syntax.Options{Files: oneFile(text)})
+	doc, err := syntax.Read("keepalived.conf", "", oneFile(text))
 	if err != nil {
 		fmt.Println(err)
 		return

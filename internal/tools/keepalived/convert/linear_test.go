@@ -58,7 +58,7 @@ func TestConvertIsLinear(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cost := func(n int) time.Duration {
 				return threadTime(t, func() {
-					doc, err := syntax.Read("/k.conf", syntax.Options{Files: oneFile(text(n))})
+					doc, err := syntax.Read("/k.conf", "", oneFile(text(n)))
 					require.NoError(t, err)
 					Convert(doc, Options{})
 				})

@@ -37,7 +37,7 @@ func gradedAt(t *testing.T, text string, line int) (worst keepalived.Severity) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "k.conf")
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	c, err := keepalived.Read(path, syntax.Options{Files: syntax.Disk{}})
+	c, err := keepalived.Read(path, "", syntax.Disk{})
 	require.NoError(t, err)
 	for _, f := range Grade(c.Findings) {
 		if f.Line == line {

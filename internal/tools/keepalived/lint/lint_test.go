@@ -21,7 +21,7 @@ func TestLintGolden(t *testing.T) {
 	require.NotEmpty(t, files)
 	for _, path := range files {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			c, err := keepalived.Read(path, syntax.Options{ID: "node", Files: syntax.Disk{}})
+			c, err := keepalived.Read(path, "node", syntax.Disk{})
 			require.NoError(t, err)
 			var got strings.Builder
 			for _, f := range Grade(Lint(c)) {
@@ -83,7 +83,7 @@ func TestSameVRID(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "k.conf")
 		require.NoError(t, os.WriteFile(path, []byte(instance("A", c.a)+instance("B", c.b)), 0o600))
-		cfg, err := keepalived.Read(path, syntax.Options{Files: syntax.Disk{}})
+		cfg, err := keepalived.Read(path, "", syntax.Disk{})
 		require.NoError(t, err)
 		found := false
 		for _, f := range Lint(cfg) {

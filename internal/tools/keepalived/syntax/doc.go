@@ -13,5 +13,5 @@
 //
 // Every word knows the file and line it comes from: the line on which a definition is used, and not that on which it is made. Where
 // keepalived would report a fault and go on in its own way, there is a [problem] with that place; a block with an unknown name keeps what
-// is inside and nothing behind it. The package touches no files but through [files], and starts no goroutine.
+// is inside and nothing behind it. The package touches no files but through [Files], and starts no goroutine.
 package syntax

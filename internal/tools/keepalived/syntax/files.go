@@ -7,8 +7,9 @@ import (
 	"github.com/keepvip/keepvip/internal/base/regular"
 )
 
-// files gives the reader what it reads. Paths are joined with the directory of the including file before they come here.
-type files interface {
+// Files gives the reader what it reads. Paths are joined with the directory of the including file before they come
+// here.
+type Files interface {
 	// Read returns the whole of a file, or an error when it is a directory, cannot be read or is longer than maxFile.
 	Read(path string) ([]byte, error)
 	// Glob returns the paths that match a pattern without braces, sorted; hidden files only match a pattern that says so.
@@ -32,7 +33,7 @@ type Disk struct {
 	Pipe string
 }
 
-// Read implements [files].
+// Read implements [Files].
 func (d Disk) Read(path string) (data []byte, err error) {
 	if path == d.Pipe {
 		data, err = regular.ReadNamed(path, maxFile)
@@ -45,7 +46,7 @@ func (d Disk) Read(path string) (data []byte, err error) {
 	return data, nil
 }
 
-// Glob implements [files].
+// Glob implements [Files].
 func (Disk) Glob(pattern string) ([]string, error) {
 	found, err := filepath.Glob(pattern)
 	if err != nil {

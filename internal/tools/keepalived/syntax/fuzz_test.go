@@ -18,7 +18,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		doc, err := Read("/f", Options{ID: "one", Files: memory{"/f": text, "/i": "i1\ni2 {\n"}})
+		doc, err := Read("/f", "one", memory{"/f": text, "/i": "i1\ni2 {\n"})
 		require.NoError(t, err)
 		var visit func([]*Node)
 		visit = func(nodes []*Node) {

@@ -6,17 +6,11 @@ import (
 	"strings"
 )
 
-// Options say how to read.
-type Options struct {
-	ID    string // what @id is compared with: keepalived's --config-id, by default the first part of the node's name
-	Files files
-}
-
 // reader makes lines of files. Every method that takes a line decides whether it was one of its kind.
 type reader struct {
 	id       string
 	root     string
-	files    files
+	files    Files
 	sources  []*source
 	defined  map[string]definition
 	pushed   int // lines that replacements made
@@ -37,9 +31,11 @@ type Document struct {
 	Remarks  []Remark // in the order in which they are read
 }
 
-// Read reads a file and what it includes. The error says that the file itself cannot be read; everything else is a [problem].
-func Read(path string, o Options) (*Document, error) {
-	r := &reader{id: o.ID, files: o.Files, root: filepath.Dir(path), defined: map[string]definition{}}
+// Read reads a file and what it includes. What follows @ on a line is compared with id: keepalived's --config-id, by
+// default the first part of the node's name. The error says that the file itself cannot be read; everything else is a
+// [problem].
+func Read(path, id string, from Files) (*Document, error) {
+	r := &reader{id: id, files: from, root: filepath.Dir(path), defined: map[string]definition{}}
 	if err := r.open(path); err != nil {
 		return nil, err
 	}

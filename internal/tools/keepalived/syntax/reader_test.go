@@ -11,7 +11,7 @@ import (
 
 func read(t *testing.T, files memory) *Document {
 	t.Helper()
-	doc, err := Read("/etc/keepalived/keepalived.conf", Options{ID: "one", Files: files})
+	doc, err := Read("/etc/keepalived/keepalived.conf", "one", files)
 	require.NoError(t, err)
 	return doc
 }
@@ -231,6 +231,6 @@ func TestReadKnowsWhereEachLineIsFrom(t *testing.T) {
 }
 
 func TestReadMissingFileIsAnError(t *testing.T) {
-	_, err := Read("/nowhere", Options{Files: memory{}})
+	_, err := Read("/nowhere", "", memory{})
 	require.ErrorContains(t, err, "/nowhere")
 }
