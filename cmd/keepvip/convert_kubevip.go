@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/keepvip/keepvip/internal/base/printable"
 	"github.com/keepvip/keepvip/internal/base/regular"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/tools/kubevip"
@@ -159,8 +160,6 @@ func (f kubeVIPForm) apply(r *kubevip.Result, cfg *config.Config, manifest []byt
 		Files:    files,
 		Endpoint: kubeadm.Endpoint{Host: cmp.Or(r.Variable, addresses[0].String()), Port: cmp.Or(found.Port, endpointPort(cfg))},
 	}
-	for _, a := range addresses[1:] {
-		part.CertSANs = append(part.CertSANs, a.String())
-	}
+	part.CertSANs = printable.Words(addresses[1:])
 	return kubeadm.MergeControlPlane(*f.applyTo, into, part)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/keepvip/keepvip/internal/base/printable"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/tools/doctor"
 	"github.com/keepvip/keepvip/internal/tools/doctor/gather"
@@ -258,7 +259,7 @@ func doctorText(doc doctorDoc) string {
 			fmt.Fprintf(&b, " (%s, keepvip %s)", h.Node, h.Keepvip)
 		}
 		fmt.Fprintf(&b, ": VRRP version %d, VRID %d, priority %d, every %v, %s\n", h.Version, h.VRID, h.Priority,
-			time.Duration(h.Interval*float64(time.Second)), addressList(h.Addresses))
+			time.Duration(h.Interval*float64(time.Second)), printable.List(h.Addresses))
 	}
 	for _, m := range doc.Members {
 		b.WriteString(memberLine(m) + "\n")
@@ -281,14 +282,6 @@ func doctorText(doc doctorDoc) string {
 		b.WriteString("nothing is wrong\n")
 	}
 	return b.String()
-}
-
-func addressList(all []netip.Addr) string {
-	words := make([]string, len(all))
-	for i, a := range all {
-		words[i] = a.String()
-	}
-	return strings.Join(words, ", ")
 }
 
 // doctorVerdict is the exit status. The findings themselves are printed.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/keepvip/keepvip/internal/base/printable"
 	"github.com/keepvip/keepvip/internal/node/daemon"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/internal/tools/explain"
@@ -87,7 +88,7 @@ func explanationText(d explanationDoc, now time.Time) string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s: %s, observed here: %s\n", v.Name, joined(v.Addresses), v.Observed)
+		fmt.Fprintf(&b, "%s: %s, observed here: %s\n", v.Name, printable.List(v.Addresses), v.Observed)
 		for _, f := range v.Facts {
 			fmt.Fprintf(&b, "  %-6s %s%s\n", f.Code, f.Text, sinceText(f.Since, now))
 			if f.Remedy != "" {

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"net/netip"
 	"os"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/printable"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 	"github.com/keepvip/keepvip/internal/node/follower"
@@ -91,12 +91,12 @@ func followerText(s *follower.Status, now time.Time) string {
 	fmt.Fprintf(&b, "%s, keepvip %s, follows %s\n", s.Node, s.Version, key)
 	b.WriteString(configText(s.Config, now))
 	for _, e := range s.Follows {
-		fmt.Fprintf(&b, "\n%s: %s\n", e.Name, addressesText(e.Addresses))
+		fmt.Fprintf(&b, "\n%s: %s\n", e.Name, strings.Join(printable.Words(e.Addresses), " "))
 		if e.Problem != "" {
 			fmt.Fprintf(&b, "  PROBLEM   %s\n", coded(e.Problem, code.NotFollowed))
 		}
 		if len(e.By) > 0 {
-			fmt.Fprintf(&b, "  told by   %s\n", addressesText(e.By))
+			fmt.Fprintf(&b, "  told by   %s\n", strings.Join(printable.Words(e.By), " "))
 		} else {
 			fmt.Fprintf(&b, "  told by   NOBODY: no member answers; those known before are used where this host reaches them%s\n", refusedText(e.Refused))
 		}
@@ -121,7 +121,7 @@ func writeFollowed(b *strings.Builder, p follower.PortStatus) {
 	b.WriteString("\n")
 	rows := [][]string{{"    MEMBER", "ADDRESS", "WEIGHT", "CONNECTIONS"}}
 	for _, m := range p.Members {
-		text, at := "its share", addressesText(m.SentTo)
+		text, at := "its share", strings.Join(printable.Words(m.SentTo), " ")
 		if !m.Used {
 			text, at = "none: "+m.Why, m.Address.String()
 		}
@@ -138,12 +138,4 @@ func refusedText(refused map[string]uint64) string {
 		return ""
 	}
 	return "; some answers are signed with another key than this host's followers' key"
-}
-
-func addressesText(all []netip.Addr) string {
-	var out []string
-	for _, a := range all {
-		out = append(out, a.String())
-	}
-	return strings.Join(out, " ")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/keepvip/keepvip/internal/base/printable"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/kubeadm"
 )
@@ -129,9 +130,7 @@ func controlPlaneOf(cfg *config.Config, form nodeForm, secret string) (kubeadm.C
 	addresses := addressesOf(cfg)
 	part.Endpoint = kubeadm.Endpoint{Host: addresses[0].String(), Port: endpointPort(cfg)}
 	part.Spread = len(apiserverPorts(cfg, part.Endpoint.Port)) > 0
-	for _, a := range addresses[1:] {
-		part.CertSANs = append(part.CertSANs, a.String())
-	}
+	part.CertSANs = printable.Words(addresses[1:])
 	switch {
 	case len(secretFiles(cfg)) > 1:
 		return part, fmt.Errorf("%s: more than the key, want key.file alone: only one Secret can be given", strings.Join(secretFiles(cfg), ", "))

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/printable"
 	"github.com/keepvip/keepvip/internal/node/daemon"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
@@ -64,7 +65,7 @@ func spreadText(d spreadDoc) string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s: %s", v.Name, joined(v.Addresses))
+		fmt.Fprintf(&b, "%s: %s", v.Name, printable.List(v.Addresses))
 		if v.Spread == nil {
 			b.WriteString(", not spread: the holder serves everything (spread: direct turns it on)\n")
 			continue

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/printable"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/node/daemon"
 	"github.com/keepvip/keepvip/internal/node/door"
@@ -112,15 +112,11 @@ func listenerText(l *daemon.ListenerStatus) string {
 	case l.Problem != "":
 		return "NO LISTENER " + coded(l.Problem, l.Code) + "\n"
 	}
-	to := make([]string, len(l.To))
-	for i, a := range l.To {
-		to[i] = a.String()
-	}
-	return fmt.Sprintf("listens at %s for %s, %d connections\n", l.Address, strings.Join(to, " "), l.Connections)
+	return fmt.Sprintf("listens at %s for %s, %d connections\n", l.Address, strings.Join(printable.Words(l.To), " "), l.Connections)
 }
 
 func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {
-	fmt.Fprintf(b, "\n%s: %s", v.Name, joined(v.Addresses))
+	fmt.Fprintf(b, "\n%s: %s", v.Name, printable.List(v.Addresses))
 	if v.Interface != "" {
 		fmt.Fprintf(b, " on %s", v.Interface)
 	}
@@ -263,14 +259,6 @@ func expiryText(c instance.CheckStatus, now time.Time) string {
 		return coded(fmt.Sprintf("%s expires on %s, in %d days", of, day, int(left.Hours()/24)), how)
 	}
 	return ""
-}
-
-func joined(ps []netip.Prefix) string {
-	out := make([]string, len(ps))
-	for i, p := range ps {
-		out[i] = p.String()
-	}
-	return strings.Join(out, ", ")
 }
 
 // ago is a span as a person says it: two units at most.

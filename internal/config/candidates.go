@@ -17,8 +17,8 @@ func (k vipValidator) candidates() {
 	}
 }
 
-// sameSet tells whether two lists have the same addresses, in any order.
-func sameSet(a, b []netip.Addr) bool {
+// SameSet tells whether two lists have the same addresses, in any order.
+func SameSet(a, b []netip.Addr) bool {
 	within := func(some, all []netip.Addr) bool {
 		return !slices.ContainsFunc(some, func(x netip.Addr) bool { return !slices.Contains(all, x) })
 	}

@@ -303,7 +303,7 @@ func listedOptions() []Option {
 		{
 			Key:     at("router"),
 			Help:    "gateway: the router that has to answer ARP or neighbour discovery on the interface of the virtual address; without it the next hop of the default route there, of the family of the first address",
-			binding: one(router(), func(t target) *netip.Addr { return &t.check.Router }),
+			binding: one(source(), func(t target) *netip.Addr { return &t.check.Router }),
 		},
 	}
 }

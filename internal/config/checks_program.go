@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/keepvip/keepvip/internal/base/regular"
 )
 
 // checkPrograms finds the users and the programs of all checks and hooks on this machine: one that cannot run would be found out
@@ -152,7 +154,7 @@ func program(path string) (fs.FileInfo, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, errNoProgram
 	case err != nil:
-		return nil, plain(err)
+		return nil, regular.Plain(err)
 	case !info.Mode().IsRegular():
 		return nil, errNoFile
 	}

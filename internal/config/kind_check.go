@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,18 +19,6 @@ func endpoint() kind[string] {
 		}
 		return nil
 	})
-}
-
-// router is address, which may be missing.
-func router() kind[netip.Addr] {
-	k := address()
-	k.format = func(a netip.Addr) string {
-		if !a.IsValid() {
-			return ""
-		}
-		return a.String()
-	}
-	return k
 }
 
 // words binds a list in which the same may stand twice, as in a command line.

@@ -1,9 +1,7 @@
 package config
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 )
 
@@ -52,15 +50,6 @@ func Load(in Input) (*Config, error) {
 		c.noteFiles()
 	}
 	return c, nil
-}
-
-// plain drops the operation and the path, which the caller has named already.
-func plain(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }
 
 // merge fills the configuration: defaults, then the file, then what overrides it, which is in rising order.

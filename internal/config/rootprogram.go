@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/keepvip/keepvip/internal/base/regular"
 )
 
 // mostLinks are as many symbolic links as the kernel follows.
@@ -23,7 +25,7 @@ func along(path string, look func(path string, info fs.FileInfo) error) error {
 	visit := func(path string) error {
 		info, err := os.Lstat(path)
 		if err != nil {
-			return plain(err)
+			return regular.Plain(err)
 		}
 		return look(path, info)
 	}

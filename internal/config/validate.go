@@ -350,7 +350,7 @@ func (k *validator) validateGroups() {
 			at := fmt.Sprintf("%s[%d].group", vipsKey, i)
 			k.bad(at, "%s has %s[%d] in it, with another priority, vrrp.owner or vrrp.preempt; want the same, as they move together", v.Group, vipsKey, j)
 		}
-		if !sameSet(v.Candidates, o.Candidates) {
+		if !SameSet(v.Candidates, o.Candidates) {
 			at := fmt.Sprintf("%s[%d].group", vipsKey, i)
 			k.bad(at, "%s has %s[%d] in it, with other candidates; want the same, as they move together", v.Group, vipsKey, j)
 		}

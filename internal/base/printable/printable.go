@@ -2,6 +2,8 @@
 package printable
 
 import (
+	"fmt"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -20,3 +22,15 @@ func Clean(s string, most int) string {
 	}
 	return string(out)
 }
+
+// Words are values as each prints itself.
+func Words[T fmt.Stringer](all []T) []string {
+	out := make([]string, len(all))
+	for i, v := range all {
+		out[i] = v.String()
+	}
+	return out
+}
+
+// List is the values in one text, with commas between them.
+func List[T fmt.Stringer](all []T) string { return strings.Join(Words(all), ", ") }

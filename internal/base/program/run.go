@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -121,7 +120,7 @@ func (e End) OK() bool { return e.Err == nil && e.Status.Exited() && e.Status.Ex
 func (e End) Reason() string {
 	switch {
 	case e.Err != nil:
-		return brief(e.Err.Error())
+		return Brief(e.Err.Error())
 	case e.Status.Signaled():
 		return "killed by " + unix.SignalName(e.Status.Signal())
 	}
@@ -132,7 +131,7 @@ func (e End) Reason() string {
 func (e End) FirstLine() string {
 	for line := range strings.Lines(string(e.Output[:min(len(e.Output), 4<<10)])) {
 		if text := strings.TrimSpace(strings.Map(printable, line)); text != "" {
-			return brief(text)
+			return Brief(text)
 		}
 	}
 	return ""
@@ -145,21 +144,12 @@ func printable(r rune) rune {
 	return r
 }
 
-// brief is a text on one line of bounded length.
-func brief(text string) string {
+// Brief is a text on one line of bounded length.
+func Brief(text string) string {
 	const most = 200
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) > most {
 		text = text[:most] + "..."
 	}
 	return text
-}
-
-// plain drops the operation and the path, which the caller has named already.
-func plain(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }

@@ -10,6 +10,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/base/regular"
 )
 
 // ErrNotStarted wraps the reason why a program did not run at all.
@@ -61,7 +63,7 @@ func sandboxed(ctx context.Context, cfg Config, input, output *os.File) (unix.Wa
 	pid, err := start(cfg.Command, user, input, output)
 	_ = output.Close() // the program has it
 	if err != nil {
-		return 0, fmt.Errorf("%w: %s: %w", ErrNotStarted, cfg.Command[0], plain(err))
+		return 0, fmt.Errorf("%w: %s: %w", ErrNotStarted, cfg.Command[0], regular.Plain(err))
 	}
 	ended := make(chan error, 1)
 	// Without reaping it: its number stays its own until the whole group is killed.

@@ -17,7 +17,7 @@ var ErrNotRegular = errors.New("not a regular file, want one")
 func Open(path string) (f *os.File, size int64, err error) {
 	f, err = os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
-		return nil, 0, plain(err)
+		return nil, 0, Plain(err)
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
@@ -25,7 +25,7 @@ func Open(path string) (f *os.File, size int64, err error) {
 	}
 	if err != nil {
 		_ = f.Close() // nothing was written
-		return nil, 0, plain(err)
+		return nil, 0, Plain(err)
 	}
 	return f, info.Size(), nil
 }
@@ -49,7 +49,7 @@ func ReadNamed(path string, most int64) ([]byte, error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, plain(err)
+		return nil, Plain(err)
 	}
 	defer f.Close()
 	return ReadAll(f, most)
@@ -60,15 +60,15 @@ func ReadAll(f io.Reader, most int64) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	switch {
 	case err != nil:
-		return nil, plain(err)
+		return nil, Plain(err)
 	case int64(len(data)) > most:
 		return nil, fmt.Errorf("more than %d bytes, want at most that", most)
 	}
 	return data, nil
 }
 
-// plain drops the operation and the path.
-func plain(err error) error {
+// Plain drops the operation and the path, which the caller names.
+func Plain(err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
 		return pe.Err

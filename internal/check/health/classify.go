@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/program"
 )
 
 // classify judges an exchange that brought no complete answer. Reasons hold no measured times: they are compared and counted.
@@ -72,11 +72,4 @@ func notTrusted(err error) bool {
 }
 
 // brief is an error on one line of bounded length.
-func brief(err error) string {
-	const most = 200
-	text := strings.Join(strings.Fields(err.Error()), " ")
-	if len(text) > most {
-		text = text[:most] + "..."
-	}
-	return text
-}
+func brief(err error) string { return program.Brief(err.Error()) }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/lack"
+	"github.com/keepvip/keepvip/internal/base/regular"
 	"github.com/keepvip/keepvip/internal/config"
 )
 
@@ -44,7 +45,7 @@ func (p *fileProber) judge(f found, now time.Time) Result {
 	case lack.Of(f.err) != "":
 		return unasked(lack.Of(f.err), f.err)
 	case !there && !errors.Is(f.err, fs.ErrNotExist):
-		return Result{Outcome: Fail, Reason: p.check.Path + ": " + plain(f.err).Error()}
+		return Result{Outcome: Fail, Reason: p.check.Path + ": " + regular.Plain(f.err).Error()}
 	case there == p.check.Absent && there:
 		return Result{Outcome: Down, Reason: p.check.Path + " is there"}
 	case there == p.check.Absent:

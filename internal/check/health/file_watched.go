@@ -33,7 +33,7 @@ func (f *watchedFile[T]) load() (value T, fresh bool, err error) {
 	}
 	info, err := os.Stat(f.path)
 	if err != nil {
-		return fail(plain(err))
+		return fail(regular.Plain(err))
 	}
 	if f.parsed != nil && os.SameFile(info, f.parsed) && info.ModTime().Equal(f.parsed.ModTime()) && info.Size() == f.parsed.Size() {
 		return f.value, false, nil
@@ -55,15 +55,6 @@ func parsePool(pem []byte) (*x509.CertPool, error) {
 		return nil, errors.New("no certificate in it, want PEM")
 	}
 	return pool, nil
-}
-
-// plain drops the path from an error of package os: the caller has named it.
-func plain(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }
 
 // errStuck is a file system that hangs, as one of a server that is gone.

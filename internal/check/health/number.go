@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/keepvip/keepvip/internal/base/lack"
+	"github.com/keepvip/keepvip/internal/base/regular"
 	"github.com/keepvip/keepvip/internal/config"
 )
 
@@ -80,7 +81,7 @@ func (p *numberProber) take(text string, err error) Result {
 		return unasked(lack.Of(err), err)
 	case err != nil:
 		r := p.result("")
-		return Result{Outcome: Fail, Points: r.Points, Reason: p.check.Path + ": " + plain(err).Error()}
+		return Result{Outcome: Fail, Points: r.Points, Reason: p.check.Path + ": " + regular.Plain(err).Error()}
 	case text == "" && p.seen && !p.empty:
 		p.empty = true
 		return p.result("is empty")

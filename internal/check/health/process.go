@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/base/lack"
+	"github.com/keepvip/keepvip/internal/base/regular"
 	"github.com/keepvip/keepvip/internal/config"
 )
 
@@ -94,12 +95,12 @@ func (p *processProber) keepHandle() {
 func (p *processProber) find(ctx context.Context) (pid int, err error) {
 	dir, err := os.Open(p.proc)
 	if err != nil {
-		return 0, fmt.Errorf("list the processes: %w", plain(err))
+		return 0, fmt.Errorf("list the processes: %w", regular.Plain(err))
 	}
 	defer dir.Close()
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
-		return 0, fmt.Errorf("list the processes: %w", plain(err))
+		return 0, fmt.Errorf("list the processes: %w", regular.Plain(err))
 	}
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/keepvip/keepvip/internal/base/lack"
+	"github.com/keepvip/keepvip/internal/base/regular"
 	"github.com/keepvip/keepvip/internal/config"
 )
 
@@ -67,12 +68,12 @@ func (p *processesProber) wanted() string {
 func (p *processesProber) count(ctx context.Context) (n int, err error) {
 	dir, err := os.Open(p.proc)
 	if err != nil {
-		return 0, plain(err)
+		return 0, regular.Plain(err)
 	}
 	defer dir.Close()
 	names, err := dir.Readdirnames(-1)
 	if err != nil {
-		return 0, plain(err)
+		return 0, regular.Plain(err)
 	}
 	for _, name := range names {
 		if _, err := strconv.Atoi(name); err != nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/printable"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/link"
 )
@@ -17,7 +18,7 @@ func judgeCandidates(out *findings, f Facts, v config.VIP, w Wire, heard func(ne
 	}
 	out.add(Finding{
 		Code: code.NoCandidates, Severity: Error, VIP: v.Name,
-		What: fmt.Sprintf("none of the candidates (%s) is this host, and none is heard on %s: nobody can hold %s", list(v.Candidates), w.Interface, first(v)),
+		What: fmt.Sprintf("none of the candidates (%s) is this host, and none is heard on %s: nobody can hold %s", printable.List(v.Candidates), w.Interface, first(v)),
 	})
 }
 

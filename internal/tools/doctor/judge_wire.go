@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/printable"
 	"github.com/keepvip/keepvip/internal/config"
 )
 
@@ -110,7 +110,7 @@ func judgeAdvert(out *findings, f Facts, v config.VIP, w Wire, a Advert) {
 	case a.VRID != v.VRRP.ID:
 		return
 	case !a.shares(v) && !v.VRRP.AnyAddresses:
-		say(code.ForeignVRID, Error, "%s advertises %s with VRID %d, which is the one of %s here", a.Source, list(a.Addresses), a.VRID, first(v))
+		say(code.ForeignVRID, Error, "%s advertises %s with VRID %d, which is the one of %s here", a.Source, printable.List(a.Addresses), a.VRID, first(v))
 		return
 	}
 	if a.Version != v.VRRP.Version {
@@ -119,27 +119,12 @@ func judgeAdvert(out *findings, f Facts, v config.VIP, w Wire, a Advert) {
 	if a.Interval != v.VRRP.AdvertisementInterval {
 		say(code.OtherInterval, Warning, "%s advertises every %v, and this host every %v", a.Source, a.Interval, v.VRRP.AdvertisementInterval)
 	}
-	if !v.VRRP.AnyAddresses && !same(a.Addresses, v.Advertised(w.IPv4)) {
-		say(code.OtherAddresses, Warning, "%s advertises %s, and this host has %s", a.Source, list(a.Addresses), list(v.Advertised(w.IPv4)))
+	if !v.VRRP.AnyAddresses && !config.SameSet(a.Addresses, v.Advertised(w.IPv4)) {
+		say(code.OtherAddresses, Warning, "%s advertises %s, and this host has %s", a.Source, printable.List(a.Addresses), printable.List(v.Advertised(w.IPv4)))
 	}
 	if !slices.ContainsFunc(w.Hellos, func(h Hello) bool { return h.Source == a.Source }) {
 		say(code.MembersNotHeard, Warning, "%s advertises, and none of the members' messages (UDP) comes from there", a.Source)
 	}
-}
-
-func list(all []netip.Addr) string {
-	var words []string
-	for _, a := range all {
-		words = append(words, a.String())
-	}
-	return strings.Join(words, ", ")
-}
-
-func same(a, b []netip.Addr) bool {
-	within := func(some, all []netip.Addr) bool {
-		return !slices.ContainsFunc(some, func(x netip.Addr) bool { return !slices.Contains(all, x) })
-	}
-	return within(a, b) && within(b, a)
 }
 
 // judgeHello looks at a message of another member of the group of v.
@@ -175,7 +160,7 @@ func judgeHello(out *findings, f Facts, v config.VIP, w Wire, h Hello) {
 		say(code.OtherInterval, Warning, "%s advertises every %v, and this host every %v", who, h.Interval, v.VRRP.AdvertisementInterval)
 	}
 	if own := w.Digests[v.Name]; h.Addresses != 0 && own != 0 && h.Addresses != own && !v.VRRP.AnyAddresses {
-		say(code.OtherAddresses, Warning, "%s has another list of addresses than %s here", who, list(v.Advertised(w.IPv4)))
+		say(code.OtherAddresses, Warning, "%s has another list of addresses than %s here", who, printable.List(v.Advertised(w.IPv4)))
 	}
 	if h.Claims && h.VRID == v.VRRP.ID && !slices.ContainsFunc(w.Adverts, func(a Advert) bool { return a.Source == h.Source && a.VRID == h.VRID }) {
 		say(code.VRRPNotHeard, Error, "%s says that it advertises, and no VRRP (protocol 112) of it arrives at this host", who)
