@@ -1,28 +1,22 @@
 package health
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/base/lack"
-	"github.com/keepvip/keepvip/internal/base/regular"
 	"github.com/keepvip/keepvip/internal/config"
 )
 
 // processProber looks for a process by the name of its program.
 type processProber struct {
-	name string
-	proc string // "/proc"
-	last int    // the process that was found last; 0: none
+	listing
+	last int // the process that was found last; 0: none
 	idle *idleWatch
-	call patient[Result]
 }
 
 var _ watcher = (*processProber)(nil)
@@ -39,7 +33,7 @@ func Process(h config.ListedCheck) Prober {
 }
 
 func newProcess(h config.ListedCheck) *processProber {
-	return &processProber{name: h.Process, proc: "/proc", idle: newIdleWatch(h.Watch)}
+	return &processProber{listing: listing{check: h, proc: "/proc"}, idle: newIdleWatch(h.Watch)}
 }
 
 // Watch implements [watcher].
@@ -47,14 +41,8 @@ func (p *processProber) Watch(ctx context.Context, changed func()) (wait func())
 	return p.idle.watch(ctx, changed)
 }
 
-// Probe implements [Prober]. The arguments of a process that hangs in the kernel cannot be read.
-func (p *processProber) Probe(ctx context.Context) Result {
-	r, err := p.call.do(ctx, func() Result { return p.look(ctx) })
-	if err != nil {
-		return Result{Outcome: Fail, Reason: "list the processes: " + err.Error()}
-	}
-	return r
-}
+// Probe implements [Prober].
+func (p *processProber) Probe(ctx context.Context) Result { return p.patiently(ctx, p.look) }
 
 // look asks the process that was found last first: to look through all of them is dear.
 func (p *processProber) look(ctx context.Context) Result {
@@ -71,10 +59,7 @@ func (p *processProber) look(ctx context.Context) Result {
 		}
 		if p.last = pid; pid == 0 {
 			p.idle.drop(false)
-			return Result{
-				Outcome: Down, Reason: "no process " + p.name,
-				Hint: podHint,
-			}
+			return Result{Outcome: Down, Reason: "no process " + p.check.Process, Hint: podHint}
 		}
 	}
 	p.keepHandle()
@@ -93,60 +78,21 @@ func (p *processProber) keepHandle() {
 }
 
 func (p *processProber) find(ctx context.Context) (pid int, err error) {
-	dir, err := os.Open(p.proc)
-	if err != nil {
-		return 0, fmt.Errorf("list the processes: %w", regular.Plain(err))
-	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
-	if err != nil {
-		return 0, fmt.Errorf("list the processes: %w", regular.Plain(err))
-	}
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil {
-			continue
+	failed := p.each(ctx, func(n int) (done bool) {
+		var runs bool
+		if runs, err = p.is(n); runs || lack.Of(err) != "" {
+			pid = n
+			return true
 		}
-		runs, err := p.is(pid)
-		if runs || lack.Of(err) != "" {
-			return pid, err
-		}
-		if ctx.Err() != nil {
-			return 0, fmt.Errorf("list the processes: %w", ctx.Err())
-		}
+		return false
+	})
+	if failed != nil {
+		return 0, fmt.Errorf("list the processes: %w", failed)
 	}
-	return 0, nil
-}
-
-// is tells whether a process runs and has the name, or why that cannot be read. A kernel thread has no arguments, nor has a process that has
-// ended and is not waited for. There is no process 0.
-func (p *processProber) is(pid int) (bool, error) {
 	if pid == 0 {
-		return false, nil
+		return 0, nil // what could not be read of a process is of one that has ended
 	}
-	dir := filepath.Join(p.proc, strconv.Itoa(pid))
-	args, err := os.ReadFile(filepath.Join(dir, "cmdline"))
-	if err != nil || len(args) == 0 {
-		return false, err
-	}
-	first, _, _ := bytes.Cut(args, []byte{0})
-	if filepath.Base(string(first)) == p.name {
-		return true, nil
-	}
-	name, err := kernelName(dir)
-	return err == nil && name == shortName(p.name), err
-}
-
-// kernelName is what the kernel calls the process of a directory.
-func kernelName(dir string) (string, error) {
-	comm, err := os.ReadFile(filepath.Join(dir, "comm"))
-	return string(bytes.TrimSuffix(comm, []byte("\n"))), err
-}
-
-// shortName is a name as the kernel has it.
-func shortName(name string) string {
-	const kernelMost = 15 // TASK_COMM_LEN without its NUL
-	return name[:min(len(name), kernelMost)]
+	return pid, err
 }
 
 // podHint is for who sees no process.
