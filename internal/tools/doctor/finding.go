@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/keepvip/keepvip/internal/base/code"
@@ -78,4 +79,19 @@ func (f *findings) sorted() []Finding {
 		return cmp.Or(cmp.Compare(a.Severity.rank(), b.Severity.rank()), cmp.Compare(a.Code, b.Code))
 	})
 	return f.list
+}
+
+// sayer adds findings about one thing.
+type sayer func(c code.Code, s Severity, format string, args ...any)
+
+// about says findings about a virtual address, by its name, and another host; "": about none.
+func (f *findings) about(vip, peer string) sayer {
+	return func(c code.Code, s Severity, format string, args ...any) {
+		f.add(Finding{Code: c, Severity: s, VIP: vip, Peer: peer, What: fmt.Sprintf(format, args...)})
+	}
+}
+
+// say says one about a virtual address.
+func (f *findings) say(vip string, c code.Code, s Severity, format string, args ...any) {
+	f.about(vip, "")(c, s, format, args...)
 }

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 
@@ -15,7 +14,7 @@ func Judge(f Facts) []Finding {
 	out := &findings{}
 	for _, v := range f.VIPs {
 		if f.ipv6Off() && first(v).Is6() {
-			out.add(Finding{Code: code.NoIPv6, Severity: Error, VIP: v.Name, What: fmt.Sprintf("IPv6 is off on this host, and %s is elected by IPv6", first(v))})
+			out.say(v.Name, code.NoIPv6, Error, "IPv6 is off on this host, and %s is elected by IPv6", first(v))
 			continue // that no interface has a subnet for it is for that reason
 		}
 		place, ok := judgePlace(out, f, v)

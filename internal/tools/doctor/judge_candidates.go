@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 
@@ -16,10 +15,7 @@ func judgeCandidates(out *findings, f Facts, v config.VIP, w Wire, heard func(ne
 	if len(v.Candidates) == 0 || slices.ContainsFunc(v.Candidates, func(a netip.Addr) bool { return f.own(a) || heard(a) }) {
 		return
 	}
-	out.add(Finding{
-		Code: code.NoCandidates, Severity: Error, VIP: v.Name,
-		What: fmt.Sprintf("none of the candidates (%s) is this host, and none is heard on %s: nobody can hold %s", printable.List(v.Candidates), w.Interface, first(v)),
-	})
+	out.say(v.Name, code.NoCandidates, Error, "none of the candidates (%s) is this host, and none is heard on %s: nobody can hold %s", printable.List(v.Candidates), w.Interface, first(v))
 }
 
 // own tells whether this host has the address.

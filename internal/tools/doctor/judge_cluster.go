@@ -27,10 +27,7 @@ func judgeCheck(out *findings, f Facts, v config.VIP) {
 		if !slices.ContainsFunc(asked, func(a netip.Addr) bool { return slices.Contains(f.virtual(), a) }) {
 			continue
 		}
-		out.add(Finding{
-			Code: code.CheckOnAddress, Severity: Error, VIP: v.Name,
-			What: fmt.Sprintf("a check of %s asks %s, which is a virtual address: it says how the holder is, and not how this host is", v.Name, host),
-		})
+		out.say(v.Name, code.CheckOnAddress, Error, "a check of %s asks %s, which is a virtual address: it says how the holder is, and not how this host is", v.Name, host)
 	}
 }
 
@@ -55,10 +52,7 @@ func judgeCluster(out *findings, f Facts) {
 		if i < 0 || s.names(f.VIPs[i], f.Endpoints) {
 			continue
 		}
-		out.add(Finding{
-			Code: code.CertificateWithoutAddress, Severity: Error, VIP: s.VIP,
-			What: fmt.Sprintf("the certificate of %s names neither %s nor the name that the cluster's files have for it", s.URL, first(f.VIPs[i])),
-		})
+		out.say(s.VIP, code.CertificateWithoutAddress, Error, "the certificate of %s names neither %s nor the name that the cluster's files have for it", s.URL, first(f.VIPs[i]))
 	}
 	for _, e := range f.Endpoints {
 		judgeEndpoint(out, f, e)
@@ -77,12 +71,9 @@ func judgeExpiry(out *findings, s Serving) {
 	day := s.Ends.UTC().Format(time.DateOnly)
 	switch c := code.Expiry(s.Left); c {
 	case code.CertificateExpired:
-		out.add(Finding{Code: c, Severity: Error, VIP: s.VIP, What: fmt.Sprintf("the certificate of %s has expired on %s", s.URL, day)})
+		out.say(s.VIP, c, Error, "the certificate of %s has expired on %s", s.URL, day)
 	case code.CertificateExpires:
-		out.add(Finding{
-			Code: c, Severity: Warning, VIP: s.VIP,
-			What: fmt.Sprintf("the certificate of %s expires on %s, in %d days", s.URL, day, int(s.Left.Hours()/24)),
-		})
+		out.say(s.VIP, c, Warning, "the certificate of %s expires on %s, in %d days", s.URL, day, int(s.Left.Hours()/24))
 	}
 }
 
@@ -151,9 +142,9 @@ func judgeConnection(out *findings, c Connect) {
 	switch {
 	case c.Err == nil:
 	case c.Refused:
-		out.add(Finding{Code: code.RaftRefused, Severity: Warning, Peer: c.To.Addr().String(), What: fmt.Sprintf("nothing listens at %s (TCP): no keepvip with Raft runs there", c.To)})
+		out.about("", c.To.Addr().String())(code.RaftRefused, Warning, "nothing listens at %s (TCP): no keepvip with Raft runs there", c.To)
 	default:
-		out.add(Finding{Code: code.RaftDropped, Severity: Error, Peer: c.To.Addr().String(), What: fmt.Sprintf("no connection to %s (TCP): %v", c.To, c.Err)})
+		out.about("", c.To.Addr().String())(code.RaftDropped, Error, "no connection to %s (TCP): %v", c.To, c.Err)
 	}
 }
 
@@ -166,20 +157,14 @@ func judgeIPVS(out *findings, f Facts) {
 		for _, v := range f.VIPs {
 			for _, a := range l.Addresses {
 				if slices.Contains(addressesOf(v), a.Prefix.Addr()) {
-					out.add(Finding{
-						Code: code.IPVSStrictARP, Severity: Error, VIP: v.Name,
-						What: fmt.Sprintf("%s is on %s, as the address of a service: every node takes its packets", a.Prefix.Addr(), l.Name),
-					})
+					out.say(v.Name, code.IPVSStrictARP, Error, "%s is on %s, as the address of a service: every node takes its packets", a.Prefix.Addr(), l.Name)
 				}
 			}
 		}
 		ignore, _ := f.sysctl("ipv4", "arp_ignore", "all")
 		announce, _ := f.sysctl("ipv4", "arp_announce", "all")
 		if ignore < 1 || announce < 2 {
-			out.add(Finding{
-				Code: code.IPVSStrictARP, Severity: Warning,
-				What: fmt.Sprintf("kube-proxy runs in mode ipvs without strictARP (arp_ignore %d, arp_announce %d): every node answers for the addresses of services", ignore, announce),
-			})
+			out.say("", code.IPVSStrictARP, Warning, "kube-proxy runs in mode ipvs without strictARP (arp_ignore %d, arp_announce %d): every node answers for the addresses of services", ignore, announce)
 		}
 	}
 }

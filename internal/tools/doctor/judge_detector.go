@@ -33,10 +33,7 @@ func judgeDetector(out *findings, v config.VIP, e Echoes) {
 			}
 			out.add(f)
 		case lost*100 >= mostLost*m.Sent:
-			out.add(Finding{
-				Code: code.DetectorMeasured, Severity: Note, VIP: v.Name, Peer: m.Address.String(),
-				What: fmt.Sprintf("%s left %d of %d echo requests on %s unanswered", nameOf(m), lost, m.Sent, e.Interface),
-			})
+			out.about(v.Name, m.Address.String())(code.DetectorMeasured, Note, "%s left %d of %d echo requests on %s unanswered", nameOf(m), lost, m.Sent, e.Interface)
 		}
 	}
 	wait := max(pulse.LeastWait, 2*max(e.Late, slowest))

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 
@@ -19,9 +18,7 @@ type External struct {
 
 // judgeExternal looks whether clients are served where they are sent, and nowhere else.
 func judgeExternal(out *findings, f Facts, e External) {
-	say := func(c code.Code, s Severity, format string, args ...any) {
-		out.add(Finding{Code: c, Severity: s, VIP: e.VIP.Name, What: fmt.Sprintf(format, args...)})
-	}
+	say := out.about(e.VIP.Name, "")
 	switch {
 	case len(e.Resolves) == 0:
 		say(code.ExternalUnanswered, Error, "the external address is %s, and no name server knows an address of it", e.VIP.HostPort())

@@ -43,10 +43,7 @@ func judgeClusterSubnets(out *findings, f Facts, v config.VIP) {
 	for _, p := range v.Addresses {
 		for _, s := range f.Subnets {
 			if s.Subnet.Contains(p.Addr()) {
-				out.add(Finding{
-					Code: code.ClusterNetwork, Severity: Error, VIP: v.Name,
-					What: fmt.Sprintf("%s is in %s, the %s of %s, line %d", p.Addr(), s.Subnet, strings.TrimLeft(s.Flag, "-"), s.File, s.Line),
-				})
+				out.say(v.Name, code.ClusterNetwork, Error, "%s is in %s, the %s of %s, line %d", p.Addr(), s.Subnet, strings.TrimLeft(s.Flag, "-"), s.File, s.Line)
 			}
 		}
 	}
@@ -80,7 +77,7 @@ func judgeKubelet(out *findings, f Facts) {
 	}
 	virtual := func(a netip.Addr) bool { return slices.Contains(f.virtual(), a) }
 	say := func(s Severity, format string, args ...any) {
-		out.add(Finding{Code: code.KubeletAddress, Severity: s, What: fmt.Sprintf(format, args...)})
+		out.say("", code.KubeletAddress, s, format, args...)
 	}
 	own := f.ownAddresses()
 	named := slices.IndexFunc(k.Resolves, virtual)

@@ -25,10 +25,7 @@ func judgeListed(out *findings, f Facts, v config.VIP, w Wire) {
 		if h.Own || h.Group != first(v) || f.listed(v, h.Source) || f.keptOut(h.Source) != nil {
 			continue
 		}
-		out.add(Finding{
-			Code: code.NotAPeer, Severity: Error, VIP: v.Name, Peer: h.Source.String(),
-			What: fmt.Sprintf("%s is a member of %s, and its own address is not in vrrp.peers here", h.Source, first(v)),
-		})
+		out.about(v.Name, h.Source.String())(code.NotAPeer, Error, "%s is a member of %s, and its own address is not in vrrp.peers here", h.Source, first(v))
 	}
 	if f.Daemon == nil {
 		return

@@ -11,13 +11,11 @@ import (
 // judgePeers compares what the doctors of two hosts have heard of each other: each protocol and each way by itself.
 func judgePeers(out *findings, f Facts) {
 	for _, p := range f.Peers {
-		say := func(c code.Code, s Severity, format string) {
-			out.add(Finding{Code: c, Severity: s, Peer: p.Address.String(), What: fmt.Sprintf(format, p.Address)})
-		}
+		say := func(c code.Code, format string) { out.about("", p.Address.String())(c, Error, format, p.Address) }
 		switch {
 		case p.HeardVRRP || p.HeardMembers:
 		case p.Refused:
-			say(code.WrongKey, Error, "the doctor on %s has another key than this host, or only one of the two has a key")
+			say(code.WrongKey, "the doctor on %s has another key than this host, or only one of the two has a key")
 			continue
 		case !f.onLink(p, true) && !f.onLink(p, false):
 			f.withoutDoctor(out, p)
@@ -26,25 +24,25 @@ func judgePeers(out *findings, f Facts) {
 		switch {
 		case p.HeardVRRP:
 		case f.onLink(p, true):
-			say(code.VRRPInDropped, Error, "protocol 112 of %s arrives, and this host drops it")
+			say(code.VRRPInDropped, "protocol 112 of %s arrives, and this host drops it")
 		default:
-			say(code.VRRPNotHeard, Error, "protocol 112 of %s does not arrive")
+			say(code.VRRPNotHeard, "protocol 112 of %s does not arrive")
 		}
 		switch {
 		case p.HeardMembers:
 		case f.onLink(p, false):
-			say(code.MembersInDropped, Error, "UDP of %s to the members' port arrives, and this host drops it")
+			say(code.MembersInDropped, "UDP of %s to the members' port arrives, and this host drops it")
 		default:
-			say(code.MembersNotHeard, Error, "UDP of %s to the members' port does not arrive")
+			say(code.MembersNotHeard, "UDP of %s to the members' port does not arrive")
 		}
 		if !p.Tells {
 			continue
 		}
 		if !p.VRRPHeardThere {
-			say(code.VRRPNotHeardThere, Error, "the doctor on %s hears no protocol 112 of this host")
+			say(code.VRRPNotHeardThere, "the doctor on %s hears no protocol 112 of this host")
 		}
 		if !p.MembersHeardThere {
-			say(code.MembersNotHeardThere, Error, "the doctor on %s hears no UDP of this host to the members' port")
+			say(code.MembersNotHeardThere, "the doctor on %s hears no UDP of this host to the members' port")
 		}
 	}
 }

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/keepvip/keepvip/internal/base/code"
@@ -19,28 +18,22 @@ func judgePlace(out *findings, f Facts, v config.VIP) (l link.Link, ok bool) {
 	l, err := link.Choose(f.Links, a, v.Interface)
 	switch {
 	case errors.Is(err, link.ErrNoInterface):
-		out.add(Finding{Code: code.InterfaceMissing, Severity: Error, VIP: v.Name, What: fmt.Sprintf("no interface is called %s", v.Interface)})
+		out.say(v.Name, code.InterfaceMissing, Error, "no interface is called %s", v.Interface)
 		return l, false
 	case err != nil && v.Local():
 		return l, false // routers send it here, whatever subnets this host has
 	case err != nil:
-		out.add(Finding{Code: code.NoSubnet, Severity: Error, VIP: v.Name, What: fmt.Sprintf("no interface has a subnet that contains %s", a)})
+		out.say(v.Name, code.NoSubnet, Error, "no interface has a subnet that contains %s", a)
 		return l, false
 	}
 	if v.Interface != "" && !v.Local() && !v.HooksOnly && !f.inSubnet(l, a) && link.NotOwn(f.Links, a, f.virtual()) == nil {
-		out.add(Finding{Code: code.NoSubnet, Severity: Warning, VIP: v.Name, What: fmt.Sprintf("no subnet of %s contains %s", l.Name, a)})
+		out.say(v.Name, code.NoSubnet, Warning, "no subnet of %s contains %s", l.Name, a)
 	}
 	master := slices.IndexFunc(f.Links, func(o link.Link) bool { return l.Master != 0 && o.Index == l.Master })
 	if _, has := link.Source(l, a); !has && master >= 0 {
-		out.add(Finding{
-			Code: code.PortOfAnother, Severity: Error, VIP: v.Name,
-			What: fmt.Sprintf("%s is a port of %s, which has the addresses of this host", l.Name, f.Links[master].Name),
-		})
+		out.say(v.Name, code.PortOfAnother, Error, "%s is a port of %s, which has the addresses of this host", l.Name, f.Links[master].Name)
 	} else if !has {
-		out.add(Finding{
-			Code: code.NoOwnAddress, Severity: Error, VIP: v.Name,
-			What: fmt.Sprintf("%s has no address of its own to take part in the election of %s with", l.Name, a),
-		})
+		out.say(v.Name, code.NoOwnAddress, Error, "%s has no address of its own to take part in the election of %s with", l.Name, a)
 	}
 	return l, true
 }
@@ -52,16 +45,13 @@ func judgeAddresses(out *findings, f Facts, v config.VIP) {
 	}
 	for _, p := range v.Addresses {
 		if link.NotOwn(f.Links, p.Addr(), f.virtual()) != nil {
-			out.add(Finding{Code: code.OwnAddress, Severity: Error, VIP: v.Name, What: fmt.Sprintf("%s is this host's own address", p.Addr())})
+			out.say(v.Name, code.OwnAddress, Error, "%s is this host's own address", p.Addr())
 			continue
 		}
 		for _, l := range f.Links {
 			for _, a := range l.Addresses {
 				if a.Prefix.Addr() == p.Addr() && !a.Ours && f.Daemon == nil {
-					out.add(Finding{
-						Code: code.BoundByOther, Severity: Warning, VIP: v.Name,
-						What: fmt.Sprintf("%s is on %s already, and keepvip has not put it there", p.Addr(), l.Name),
-					})
+					out.say(v.Name, code.BoundByOther, Warning, "%s is on %s already, and keepvip has not put it there", p.Addr(), l.Name)
 				}
 			}
 		}
@@ -72,10 +62,7 @@ func judgeAddresses(out *findings, f Facts, v config.VIP) {
 func judgeContainers(out *findings, f Facts, v config.VIP) {
 	for _, p := range v.Addresses {
 		if name, _, found := link.ContainerNetwork(f.Links, p.Addr(), f.virtual(), v.Interface); found {
-			out.add(Finding{
-				Code: code.ClusterNetwork, Severity: Error, VIP: v.Name,
-				What: fmt.Sprintf("%s is in the subnet of %s, which belongs to containers", p.Addr(), name),
-			})
+			out.say(v.Name, code.ClusterNetwork, Error, "%s is in the subnet of %s, which belongs to containers", p.Addr(), name)
 		}
 	}
 }
@@ -86,17 +73,11 @@ func judgeLink(out *findings, f Facts, v config.VIP, l link.Link) {
 	}
 	for _, p := range v.Addresses {
 		if link.Suitable(l, p) != nil {
-			out.add(Finding{
-				Code: code.NetworkAddress, Severity: Error, VIP: v.Name,
-				What: fmt.Sprintf("%s is the network or broadcast address (IPv6: the routers' anycast address) of a subnet of %s", p.Addr(), l.Name),
-			})
+			out.say(v.Name, code.NetworkAddress, Error, "%s is the network or broadcast address (IPv6: the routers' anycast address) of a subnet of %s", p.Addr(), l.Name)
 		}
 	}
 	if mtu := f.MTU[l.Name]; mtu > 0 && mtu < leastMTU {
-		out.add(Finding{
-			Code: code.SmallMTU, Severity: Warning, VIP: v.Name,
-			What: fmt.Sprintf("%s has an MTU of %d bytes, want %d: the members' messages are cut into fragments", l.Name, mtu, leastMTU),
-		})
+		out.say(v.Name, code.SmallMTU, Warning, "%s has an MTU of %d bytes, want %d: the members' messages are cut into fragments", l.Name, mtu, leastMTU)
 	}
 	judgeTwin(out, f, v, l)
 }
@@ -114,9 +95,6 @@ func judgeTwin(out *findings, f Facts, v config.VIP, l link.Link) {
 		if o.Index == l.Index || o.Loopback || o.Name == ipvsLink || !f.inSubnet(o, a) || f.effective("ipv4", "arp_announce", o.Name) >= 2 {
 			continue
 		}
-		out.add(Finding{
-			Code: code.SecondLink, Severity: Warning, VIP: v.Name,
-			What: fmt.Sprintf("%s has an address in the subnet of %s, too, and arp_announce less than 2: it asks in the name of the address", o.Name, a),
-		})
+		out.say(v.Name, code.SecondLink, Warning, "%s has an address in the subnet of %s, too, and arp_announce less than 2: it asks in the name of the address", o.Name, a)
 	}
 }

@@ -52,9 +52,7 @@ func judgeSpread(out *findings, f Facts, v config.VIP, l link.Link) {
 		return
 	}
 	direct := v.Spread.Via == config.ViaDirect
-	say := func(c code.Code, s Severity, format string, args ...any) {
-		out.add(Finding{Code: c, Severity: s, VIP: v.Name, What: fmt.Sprintf(format, args...)})
-	}
+	say := out.about(v.Name, "")
 	missing := lacking(f.NoModules, v)
 	switch {
 	case len(missing) > 0:
@@ -90,7 +88,7 @@ func judgeForwarding(out *findings, f Facts, v config.VIP, l link.Link) {
 		return
 	}
 	say := func(s Severity, format string, args ...any) {
-		out.add(Finding{Code: code.NotForwarding, Severity: s, VIP: v.Name, What: fmt.Sprintf(format, args...)})
+		out.say(v.Name, code.NotForwarding, s, format, args...)
 	}
 	for _, family := range []struct {
 		ipv4 bool

@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 
@@ -21,9 +20,7 @@ func judgeSysctls(out *findings, f Facts, v config.VIP, l link.Link) {
 }
 
 func judgeIPv4(out *findings, f Facts, v config.VIP, l link.Link) {
-	say := func(c code.Code, s Severity, format string, args ...any) {
-		out.add(Finding{Code: c, Severity: s, VIP: v.Name, What: fmt.Sprintf(format, args...)})
-	}
+	say := out.about(v.Name, "")
 	switch ignore := f.effective("ipv4", "arp_ignore", l.Name); {
 	case ignore == 8:
 		say(code.ARPIgnore, Error, "arp_ignore is 8 on %s: the kernel answers no ARP request there", l.Name)
@@ -49,9 +46,7 @@ func judgeIPv4(out *findings, f Facts, v config.VIP, l link.Link) {
 }
 
 func judgeIPv6(out *findings, f Facts, v config.VIP, l link.Link) {
-	say := func(c code.Code, s Severity, format string, args ...any) {
-		out.add(Finding{Code: c, Severity: s, VIP: v.Name, What: fmt.Sprintf(format, args...)})
-	}
+	say := out.about(v.Name, "")
 	if n, known := f.sysctl("ipv6", "disable_ipv6", l.Name); known && n != 0 || f.NoIPv6 {
 		say(code.NoIPv6, Error, "IPv6 is off on %s, and an address of %s is of IPv6", l.Name, v.Name)
 		return

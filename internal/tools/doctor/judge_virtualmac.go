@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/keepvip/keepvip/internal/base/code"
@@ -24,9 +23,6 @@ func judgeVirtualMAC(out *findings, f Facts, v config.VIP, l link.Link) {
 		out.add(Finding{Code: code.VirtualMACInterface, Severity: Error, VIP: v.Name, What: err.Error()})
 	}
 	if n, _ := f.sysctl("ipv4", "arp_filter", "all"); n != 0 && slices.ContainsFunc(addressesOf(v), isIPv4) {
-		out.add(Finding{
-			Code: code.ARPFilter, Severity: Error, VIP: v.Name,
-			What: fmt.Sprintf("arp_filter is on for all interfaces: %s, by which no route leaves, answers nobody", name),
-		})
+		out.say(v.Name, code.ARPFilter, Error, "arp_filter is on for all interfaces: %s, by which no route leaves, answers nobody", name)
 	}
 }

@@ -97,9 +97,7 @@ func judgeFirewall(out *findings, f Facts, v config.VIP, w Wire) {
 
 // judgeAdvert looks at an advertisement of another host.
 func judgeAdvert(out *findings, f Facts, v config.VIP, w Wire, a Advert) {
-	say := func(c code.Code, s Severity, format string, args ...any) {
-		out.add(Finding{Code: c, Severity: s, VIP: v.Name, Peer: a.Source.String(), What: fmt.Sprintf(format, args...)})
-	}
+	say := out.about(v.Name, a.Source.String())
 	if v.Election != config.ElectionVRRP {
 		return
 	}
@@ -133,9 +131,7 @@ func judgeHello(out *findings, f Facts, v config.VIP, w Wire, h Hello) {
 	if h.Node != "" {
 		who = h.Node + " (" + who + ")"
 	}
-	say := func(c code.Code, s Severity, format string, args ...any) {
-		out.add(Finding{Code: c, Severity: s, VIP: v.Name, Peer: h.Source.String(), What: fmt.Sprintf(format, args...)})
-	}
+	say := out.about(v.Name, h.Source.String())
 	judgeKey(f, h, who, say)
 	judgeClock(f, h, who, say)
 	if refused(f, h) {
@@ -166,8 +162,6 @@ func judgeHello(out *findings, f Facts, v config.VIP, w Wire, h Hello) {
 		say(code.VRRPNotHeard, Error, "%s says that it advertises, and no VRRP (protocol 112) of it arrives at this host", who)
 	}
 }
-
-type sayer func(c code.Code, s Severity, format string, args ...any)
 
 // refused tells that key or clock keep this host from taking into account what the member says, and the member what this host says.
 func refused(f Facts, h Hello) bool {
@@ -263,6 +257,6 @@ func judgeSilence(out *findings, f Facts, v config.VIP, w Wire) {
 	}
 	others := slices.ContainsFunc(w.Hellos, func(h Hello) bool { return !h.Own }) || slices.ContainsFunc(w.Adverts, func(a Advert) bool { return !a.Own })
 	if !others {
-		out.add(Finding{Code: code.Alone, Severity: Note, VIP: v.Name, What: fmt.Sprintf("no other node is heard on %s", w.Interface)})
+		out.say(v.Name, code.Alone, Note, "no other node is heard on %s", w.Interface)
 	}
 }
