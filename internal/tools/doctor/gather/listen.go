@@ -119,52 +119,37 @@ type vrrpFrom struct {
 const most = 256
 
 func (n *notes) reached(source netip.Addr, vrid uint8) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if from := (vrrpFrom{source.WithZone(""), vrid}); len(n.arrived) < most && !slices.Contains(n.arrived, from) {
-		n.arrived = append(n.arrived, from)
-	}
+	once(n, &n.arrived, vrrpFrom{source.WithZone(""), vrid})
 }
 
-func (n *notes) spoken(source netip.Addr) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if source = source.WithZone(""); len(n.spoke) < most && !slices.Contains(n.spoke, source) {
-		n.spoke = append(n.spoke, source)
-	}
+func (n *notes) spoken(source netip.Addr) { once(n, &n.spoke, source.WithZone("")) }
+
+func (n *notes) claim(c doctor.Claim) { once(n, &n.wire.Claims, c) }
+
+// once keeps each value one time.
+func once[T comparable](n *notes, list *[]T, v T) {
+	newest(n, list, v, func(o T) bool { return o == v })
 }
 
 // advert keeps the newest of each sender and virtual router.
 func (n *notes) advert(a doctor.Advert) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	i := slices.IndexFunc(n.wire.Adverts, func(o doctor.Advert) bool { return o.Source == a.Source && o.VRID == a.VRID })
-	switch {
-	case i >= 0:
-		n.wire.Adverts[i] = a
-	case len(n.wire.Adverts) < most:
-		n.wire.Adverts = append(n.wire.Adverts, a)
-	}
+	newest(n, &n.wire.Adverts, a, func(o doctor.Advert) bool { return o.Source == a.Source && o.VRID == a.VRID })
 }
 
 // hello keeps the newest of each sender and group.
 func (n *notes) hello(h doctor.Hello) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	i := slices.IndexFunc(n.wire.Hellos, func(o doctor.Hello) bool { return o.Source == h.Source && o.Group == h.Group })
-	switch {
-	case i >= 0:
-		n.wire.Hellos[i] = h
-	case len(n.wire.Hellos) < most:
-		n.wire.Hellos = append(n.wire.Hellos, h)
-	}
+	newest(n, &n.wire.Hellos, h, func(o doctor.Hello) bool { return o.Source == h.Source && o.Group == h.Group })
 }
 
-func (n *notes) claim(c doctor.Claim) {
+// newest keeps a value in the place of the one that is of the same kind.
+func newest[T any](n *notes, list *[]T, v T, same func(T) bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.wire.Claims) < most && !slices.Contains(n.wire.Claims, c) {
-		n.wire.Claims = append(n.wire.Claims, c)
+	switch i := slices.IndexFunc(*list, same); {
+	case i >= 0:
+		(*list)[i] = v
+	case len(*list) < most:
+		*list = append(*list, v)
 	}
 }
 

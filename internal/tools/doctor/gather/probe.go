@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"math"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/auth"
@@ -92,9 +91,5 @@ func isProbe(b []byte, vrrp bool) bool {
 
 // probed notes that a probe was on the link, whatever becomes of it behind.
 func (n *notes) probed(p packet) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if seen := (doctor.Probe{Source: p.source, VRRP: p.vrrp}); len(n.wire.Probes) < most && !slices.Contains(n.wire.Probes, seen) {
-		n.wire.Probes = append(n.wire.Probes, seen)
-	}
+	once(n, &n.wire.Probes, doctor.Probe{Source: p.source, VRRP: p.vrrp})
 }
