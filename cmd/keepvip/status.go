@@ -247,18 +247,15 @@ func expiryText(c instance.CheckStatus, now time.Time) string {
 	if c.Expires.IsZero() {
 		return ""
 	}
-	of, left := "the certificate of the checked service", c.Expires.Sub(now)
+	of := "the certificate of the checked service"
 	if c.Name != "" {
 		of += " (" + c.Name + ")"
 	}
-	day := c.Expires.UTC().Format(time.DateOnly)
-	switch how := code.Expiry(left); how {
-	case code.CertificateExpired:
-		return coded(of+" has expired on "+day, how)
-	case code.CertificateExpires:
-		return coded(fmt.Sprintf("%s expires on %s, in %d days", of, day, int(left.Hours()/24)), how)
+	how, says := code.Expiry(of, c.Expires, c.Expires.Sub(now))
+	if how == "" {
+		return ""
 	}
-	return ""
+	return coded(says, how)
 }
 
 // ago is a span as a person says it: two units at most.

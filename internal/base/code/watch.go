@@ -1,6 +1,9 @@
 package code
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Codes of what only whoever watches all nodes sees, or what lasts: the alerts name them.
 const (
@@ -25,15 +28,17 @@ const (
 // person.
 const expiresSoon = 14 * 24 * time.Hour
 
-// Expiry is the code of a certificate that is valid for so long from now on; "" for one that is valid for more than 14 days.
-func Expiry(left time.Duration) Code {
+// Expiry is the code of a certificate that is valid for so long from now on, and says when it expires; "" for one that is
+// valid for more than 14 days.
+func Expiry(certificate string, ends time.Time, left time.Duration) (c Code, says string) {
+	day := ends.UTC().Format(time.DateOnly)
 	switch {
 	case left <= 0:
-		return CertificateExpired
+		return CertificateExpired, fmt.Sprintf("%s has expired on %s", certificate, day)
 	case left <= expiresSoon:
-		return CertificateExpires
+		return CertificateExpires, fmt.Sprintf("%s expires on %s, in %d days", certificate, day, int(left.Hours()/24))
 	}
-	return ""
+	return "", ""
 }
 
 func holdWatched() []Entry {

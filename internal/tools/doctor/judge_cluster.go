@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/config"
@@ -68,12 +67,8 @@ func judgeExpiry(out *findings, s Serving) {
 	if s.Ends.IsZero() {
 		return
 	}
-	day := s.Ends.UTC().Format(time.DateOnly)
-	switch c := code.Expiry(s.Left); c {
-	case code.CertificateExpired:
-		out.say(s.VIP, c, Error, "the certificate of %s has expired on %s", s.URL, day)
-	case code.CertificateExpires:
-		out.say(s.VIP, c, Warning, "the certificate of %s expires on %s, in %d days", s.URL, day, int(s.Left.Hours()/24))
+	if c, says := code.Expiry("the certificate of "+s.URL, s.Ends, s.Left); c != "" {
+		out.add(Finding{Code: c, Severity: severe(c == code.CertificateExpired), VIP: s.VIP, What: says})
 	}
 }
 

@@ -52,16 +52,11 @@ func judgeClusterSubnets(out *findings, f Facts, v config.VIP) {
 // judgeFiles looks at the ends of certificates in files.
 func judgeFiles(out *findings, f Facts) {
 	for _, c := range f.Files {
-		n := Finding{Code: code.Expiry(c.Left)}
-		day := c.Ends.UTC().Format(time.DateOnly)
-		switch n.Code {
-		case code.CertificateExpired:
-			n.Severity, n.What = Error, fmt.Sprintf("the certificate in %s has expired on %s", c.File, day)
-		case code.CertificateExpires:
-			n.Severity, n.What = Warning, fmt.Sprintf("the certificate in %s expires on %s, in %d days", c.File, day, int(c.Left.Hours()/24))
-		default:
+		kind, says := code.Expiry("the certificate in "+c.File, c.Ends, c.Left)
+		if kind == "" {
 			continue
 		}
+		n := Finding{Code: kind, Severity: severe(kind == code.CertificateExpired), What: says}
 		if c.Own {
 			n.Remedy = "Replace the file, with its key, and reload keepvip."
 		}
