@@ -41,25 +41,17 @@ func globalKeywords() map[string]globalKeyword {
 		"router_id":              {words: 2, read: func(g *globalDraft, n statement) { g.RouterID = n.Words[1]; n.extra(2) }},
 		"script_user":            {words: 2, read: func(g *globalDraft, n statement) { g.ScriptUser = user(n.Words, 1) }},
 		"enable_script_security": {read: func(g *globalDraft, n statement) { g.ScriptSecurity = n.alone() }},
-		"vrrp_version": {words: 2, read: func(g *globalDraft, n statement) {
-			if v, ok := n.number(2, 3, "takes version 2"); ok {
-				g.Version = v
-			}
-		}},
-		"vrrp_garp_interval": {words: 2, read: func(g *globalDraft, n statement) { readPause(n, &g.GarpInterval) }},
-		"vrrp_gna_interval":  {words: 2, read: func(g *globalDraft, n statement) { readPause(n, &g.GNAInterval) }},
+		"vrrp_version":           withNumber(2, 3, "takes version 2", func(g *globalDraft, v int) { g.Version = v }),
+		"vrrp_garp_interval":     {words: 2, read: func(g *globalDraft, n statement) { readPause(n, &g.GarpInterval) }},
+		"vrrp_gna_interval":      {words: 2, read: func(g *globalDraft, n statement) { readPause(n, &g.GNAInterval) }},
 		"vrrp_min_garp": {read: func(g *globalDraft, n statement) {
 			if v, ok := n.flag(); ok && v {
 				g.minGarp = true // a no behind it takes nothing back
 			}
 		}},
-		"vrrp_mcast_group4": {words: 2, read: func(g *globalDraft, n statement) { readMulticastGroup(n, &g.Group4, false) }},
-		"vrrp_mcast_group6": {words: 2, read: func(g *globalDraft, n statement) { readMulticastGroup(n, &g.Group6, true) }},
-		"vrrp_down_timer_adverts": {words: 2, read: func(g *globalDraft, n statement) {
-			if v, ok := n.number(1, 100, "takes 3"); ok {
-				g.DownTimerAdverts = v
-			}
-		}},
+		"vrrp_mcast_group4":            {words: 2, read: func(g *globalDraft, n statement) { readMulticastGroup(n, &g.Group4, false) }},
+		"vrrp_mcast_group6":            {words: 2, read: func(g *globalDraft, n statement) { readMulticastGroup(n, &g.Group6, true) }},
+		"vrrp_down_timer_adverts":      withNumber(1, 100, "takes 3", func(g *globalDraft, v int) { g.DownTimerAdverts = v }),
 		"vrrp_lower_prio_no_advert":    {read: func(g *globalDraft, n statement) { n.into(&g.LowerPrioNoAdvert) }},
 		"vrrp_higher_prio_send_advert": {read: func(g *globalDraft, n statement) { n.into(&g.HigherPrioSendAdvert) }},
 		"vrrp_skip_check_adv_addr":     {read: func(g *globalDraft, n statement) { g.SkipCheckAdvAddr = n.alone() }},
@@ -73,11 +65,7 @@ func globalKeywords() map[string]globalKeyword {
 				}
 			}
 		}},
-		"vrrp_startup_delay": {words: 2, read: func(g *globalDraft, n statement) {
-			if d, ok := n.duration(time.Microsecond, 4294*time.Second, "takes none"); ok {
-				g.StartupDelay = d
-			}
-		}},
+		"vrrp_startup_delay":           withTime(time.Microsecond, 4294*time.Second, "takes none", func(g *globalDraft, d time.Duration) { g.StartupDelay = d }),
 		"vmac_prefix":                  {words: 2, read: func(g *globalDraft, n statement) { g.VMACPrefix = n.Words[1] }},
 		"dynamic_interfaces":           {read: func(g *globalDraft, _ statement) { g.DynamicInterfaces = true }},
 		"default_interface":            {words: 2, read: func(g *globalDraft, n statement) { g.DefaultInterface = n.Words[1] }},
@@ -88,11 +76,7 @@ func globalKeywords() map[string]globalKeyword {
 		"vrrp_notify_priority_changes": {read: func(g *globalDraft, n statement) { n.into(&g.PriorityChanges) }},
 		"log_unknown_vrids":            {read: func(g *globalDraft, _ statement) { g.LogUnknownVRIDs = true }},
 		"vrrp_no_swap":                 {read: func(g *globalDraft, _ statement) { g.NoSwap = true }},
-		"vrrp_rt_priority": {words: 2, read: func(g *globalDraft, n statement) {
-			if v, ok := n.number(1, 99, "takes none"); ok {
-				g.RTPriority = v
-			}
-		}},
+		"vrrp_rt_priority":             withNumber(1, 99, "takes none", func(g *globalDraft, v int) { g.RTPriority = v }),
 	}
 	garpKeywords(table, "vrrp_garp_", func(g *globalDraft) *garpDraft { return &g.garp })
 	mailKeywords(table)

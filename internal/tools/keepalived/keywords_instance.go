@@ -59,23 +59,15 @@ func instanceKeywords(r *reader) map[string]instanceKeyword {
 			}
 			d.Interface = n.Words[1]
 		}},
-		"virtual_router_id": {words: 2, read: readVRID},
-		"priority":          {words: 2, read: readPriority},
-		"advert_int":        {words: 2, read: readInterval},
-		"version":           {words: 2, read: readVersion},
-		"authentication":    {block: true, read: readAuthentication},
-		"nopreempt":         {read: func(d *draft, n statement) { d.Preempt = !n.alone() }},
-		"preempt":           {read: func(d *draft, n statement) { d.Preempt = n.alone() }},
-		"preempt_delay": {words: 2, read: func(d *draft, n statement) {
-			if v, ok := n.duration(0, 1000*time.Second, "takes none"); ok {
-				d.PreemptDelay = v
-			}
-		}},
-		"down_timer_adverts": {words: 2, read: func(d *draft, n statement) {
-			if v, ok := n.number(1, 100, "ignores the line"); ok {
-				d.downTimer = &v
-			}
-		}},
+		"virtual_router_id":       {words: 2, read: readVRID},
+		"priority":                {words: 2, read: readPriority},
+		"advert_int":              {words: 2, read: readInterval},
+		"version":                 {words: 2, read: readVersion},
+		"authentication":          {block: true, read: readAuthentication},
+		"nopreempt":               {read: func(d *draft, n statement) { d.Preempt = !n.alone() }},
+		"preempt":                 {read: func(d *draft, n statement) { d.Preempt = n.alone() }},
+		"preempt_delay":           withTime(0, 1000*time.Second, "takes none", func(d *draft, v time.Duration) { d.PreemptDelay = v }),
+		"down_timer_adverts":      withNumber(1, 100, "ignores the line", func(d *draft, v int) { d.downTimer = &v }),
 		"lower_prio_no_advert":    {read: func(d *draft, n statement) { n.optional(&d.lowerNoAdvert) }},
 		"higher_prio_send_advert": {read: func(d *draft, n statement) { n.optional(&d.higherSend) }},
 		"skip_check_adv_addr":     {read: func(d *draft, n statement) { d.SkipCheckAdv = n.alone() }},

@@ -37,18 +37,10 @@ func scriptKeywords() map[string]keyword[Script] {
 				c.User, s.Command = s.Command.User, *c
 			}
 		}},
-		"interval": {words: 2, read: func(s *Script, n statement) {
-			if v, ok := n.atLeastOne(longestTimer); ok {
-				s.Interval = time.Duration(v) * time.Second
-			}
-		}},
-		"timeout": {words: 2, read: func(s *Script, n statement) {
-			if v, ok := n.atLeastOne(longestTimer); ok {
-				s.Timeout = time.Duration(v) * time.Second
-			}
-		}},
-		"rise": {words: 2, read: func(s *Script, n statement) { s.Rise = readResults(n) }},
-		"fall": {words: 2, read: func(s *Script, n statement) { s.Fall = readResults(n) }},
+		"interval": {words: 2, read: func(s *Script, n statement) { readTimer(n, &s.Interval) }},
+		"timeout":  {words: 2, read: func(s *Script, n statement) { readTimer(n, &s.Timeout) }},
+		"rise":     {words: 2, read: func(s *Script, n statement) { s.Rise = readResults(n) }},
+		"fall":     {words: 2, read: func(s *Script, n statement) { s.Fall = readResults(n) }},
 		"weight": {words: 2, read: func(s *Script, n statement) {
 			v, ok := signed(n.Words[1])
 			if begins := leading(n.Words[1]); !ok && begins != 0 && begins >= -mostWeight && begins <= mostWeight {
@@ -62,6 +54,12 @@ func scriptKeywords() map[string]keyword[Script] {
 		}},
 		"user":      {words: 2, read: func(s *Script, n statement) { s.Command.User = user(n.Words, 1) }},
 		"init_fail": {read: func(s *Script, _ statement) { s.InitFail = true }},
+	}
+}
+
+func readTimer(n statement, to *time.Duration) {
+	if v, ok := n.atLeastOne(longestTimer); ok {
+		*to = time.Duration(v) * time.Second
 	}
 }
 

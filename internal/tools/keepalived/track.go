@@ -30,27 +30,23 @@ func trackKeywords[T any](table map[string]keyword[T], r *reader, of func(*T) *T
 		}}
 	}
 	add("track_interface", func(t *Tracking) *[]Tracked { return &t.Interfaces }, func(to *[]Tracked, n statement) { readTracked(to, n, weight{}, mostWeight, true) })
-	add("track_script", func(t *Tracking) *[]Tracked { return &t.Scripts }, func(to *[]Tracked, n statement) {
-		if s, ok := r.scripts[n.Words[0]]; ok {
-			readTracked(to, n, s.Weight, mostWeight, false)
+	add("track_script", func(t *Tracking) *[]Tracked { return &t.Scripts },
+		defined(r.scripts, "vrrp_script", mostWeight, func(s *Script) weight { return s.Weight }))
+	add("track_file", func(t *Tracking) *[]Tracked { return &t.Files },
+		defined(r.files, "track_file", mostFileWeight, func(f *trackFile) weight { return f.Weight }))
+	add("track_process", func(t *Tracking) *[]Tracked { return &t.Processes },
+		defined(r.processes, "vrrp_track_process", mostFileWeight, func(p *TrackProcess) weight { return p.Weight }))
+}
+
+// defined reads a line about what a block of that kind has defined, which has a weight of its own.
+func defined[V any](all map[string]*V, kind string, most int64, of func(*V) weight) func(*[]Tracked, statement) {
+	return func(to *[]Tracked, n statement) {
+		if v, ok := all[n.Words[0]]; ok {
+			readTracked(to, n, of(v), most, false)
 		} else {
-			missing(n, "vrrp_script")
+			missing(n, kind)
 		}
-	})
-	add("track_file", func(t *Tracking) *[]Tracked { return &t.Files }, func(to *[]Tracked, n statement) {
-		if f, ok := r.files[n.Words[0]]; ok {
-			readTracked(to, n, f.Weight, mostFileWeight, false)
-		} else {
-			missing(n, "track_file")
-		}
-	})
-	add("track_process", func(t *Tracking) *[]Tracked { return &t.Processes }, func(to *[]Tracked, n statement) {
-		if p, ok := r.processes[n.Words[0]]; ok {
-			readTracked(to, n, p.Weight, mostFileWeight, false)
-		} else {
-			missing(n, "vrrp_track_process")
-		}
-	})
+	}
 }
 
 func missing(n statement, kind string) {

@@ -77,17 +77,9 @@ func (r *reader) readProcess(n statement) {
 }
 
 func processKeywords() map[string]keyword[TrackProcess] {
-	delay := func(to ...func(*TrackProcess) *time.Duration) keyword[TrackProcess] {
-		return keyword[TrackProcess]{words: 2, read: func(p *TrackProcess, n statement) {
-			if d, ok := n.duration(time.Microsecond, 3600*time.Second, "ignores the line"); ok {
-				for _, t := range to {
-					*t(p) = d
-				}
-			}
-		}}
+	delay := func(set func(*TrackProcess, time.Duration)) keyword[TrackProcess] {
+		return withTime(time.Microsecond, 3600*time.Second, "ignores the line", set)
 	}
-	fork := func(p *TrackProcess) *time.Duration { return &p.ForkDelay }
-	end := func(p *TrackProcess) *time.Duration { return &p.TerminateDelay }
 	return map[string]keyword[TrackProcess]{
 		"process": {words: 2, read: func(p *TrackProcess, n statement) {
 			if p.Command != nil {
@@ -134,7 +126,9 @@ func processKeywords() map[string]keyword[TrackProcess] {
 				p.Quorum, p.QuorumMax = max(p.Quorum, 1), &v
 			}
 		}},
-		"delay": delay(fork, end), "fork_delay": delay(fork), "terminate_delay": delay(end),
-		"full_command": {read: func(p *TrackProcess, _ statement) { p.FullCommand = true }},
+		"delay":           delay(func(p *TrackProcess, d time.Duration) { p.ForkDelay, p.TerminateDelay = d, d }),
+		"fork_delay":      delay(func(p *TrackProcess, d time.Duration) { p.ForkDelay = d }),
+		"terminate_delay": delay(func(p *TrackProcess, d time.Duration) { p.TerminateDelay = d }),
+		"full_command":    {read: func(p *TrackProcess, _ statement) { p.FullCommand = true }},
 	}
 }

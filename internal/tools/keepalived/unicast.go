@@ -23,11 +23,7 @@ func unicastKeywords(table map[string]instanceKeyword) {
 			d.Group = a
 		}
 	}}
-	table["unicast_ttl"] = instanceKeyword{words: 2, read: func(d *draft, n statement) {
-		if v, ok := n.number(0, 255, "takes 255"); ok {
-			d.UnicastTTL = v
-		}
-	}}
+	table["unicast_ttl"] = withNumber(0, 255, "takes 255", func(d *draft, v int) { d.UnicastTTL = v })
 	table["check_unicast_src"] = instanceKeyword{read: func(d *draft, n statement) { d.unicast(n); d.checkSource = n.alone() }}
 	table["unicast_fault_no_peer"] = instanceKeyword{read: func(d *draft, _ statement) { d.FaultNoPeer = true }}
 	table["old_unicast_checksum"] = instanceKeyword{

@@ -58,6 +58,24 @@ func (n statement) duration(least, most time.Duration, instead string) (time.Dur
 	return d, true
 }
 
+// withNumber is a keyword with a number behind it.
+func withNumber[T any](least, most int64, instead string, set func(*T, int)) keyword[T] {
+	return keyword[T]{words: 2, read: func(into *T, n statement) {
+		if v, ok := n.number(least, most, instead); ok {
+			set(into, v)
+		}
+	}}
+}
+
+// withTime is a keyword with a number of seconds behind it.
+func withTime[T any](least, most time.Duration, instead string, set func(*T, time.Duration)) keyword[T] {
+	return keyword[T]{words: 2, read: func(into *T, n statement) {
+		if d, ok := n.duration(least, most, instead); ok {
+			set(into, d)
+		}
+	}}
+}
+
 // flag reads a keyword that may have a yes or no behind it.
 func (n statement) flag() (value, ok bool) {
 	if len(n.Words) < 2 {
