@@ -86,15 +86,11 @@ func (b binding) bindable(a keepalived.Address) bool {
 
 // elsewhere writes which addresses are on another interface.
 func (b binding) elsewhere(list []entry) {
-	first := true
-	for _, e := range list {
-		if e.link == "" {
-			continue
-		}
-		if first {
+	list = slices.DeleteFunc(slices.Clone(list), func(e entry) bool { return e.link == "" })
+	for i, e := range list {
+		if i == 0 {
 			b.out.open("vips[].elsewhere", placed(e.at))
 		}
-		first = false
 		b.out.add("vips[].elsewhere", e.addr.String()+"="+e.link, placed(e.at))
 	}
 }

@@ -150,16 +150,12 @@ func (c candidacy) vrrp(list []entry) {
 
 // excluded writes the addresses that advertisements leave out.
 func (c candidacy) excluded(list []entry) {
-	first := true
+	open := sync.OnceFunc(func() { c.out.open("vips[].vrrp.excluded", placed(c.i.Where("virtual_ipaddress_excluded"))) })
 	for _, e := range list {
-		if !e.excluded.IsValid() {
-			continue
+		if e.excluded.IsValid() {
+			open()
+			c.out.add("vips[].vrrp.excluded", e.excluded.String(), placed(e.at))
 		}
-		if first {
-			c.out.open("vips[].vrrp.excluded", placed(c.i.Where("virtual_ipaddress_excluded")))
-		}
-		first = false
-		c.out.add("vips[].vrrp.excluded", e.excluded.String(), placed(e.at))
 	}
 }
 
@@ -216,12 +212,9 @@ func (c candidacy) announce() {
 	if g.Refresh > longestRefresh || g.Delay > longestDelay || g.Repeat > most || g.RefreshRepeat > most {
 		c.changed(c.where("garp_master_refresh", "vrrp_garp_master_refresh"), "keepvip announces at least each 24 hours or never, a second time after an hour at most, and 100 times at most", "")
 	}
-	begun := false
+	open := sync.OnceFunc(func() { c.out.open("vips[].announce", nowhere) })
 	set := func(keyword, name string, value any, otherwise string) {
-		if !begun {
-			begun = true
-			c.out.open("vips[].announce", nowhere)
-		}
+		open()
 		at := c.of("garp_"+keyword, "vrrp_garp_"+keyword)
 		if at == byDefault && c.cfg.Global.Has("vrrp_min_garp") {
 			at = placed(c.cfg.Global.Where("vrrp_min_garp"))

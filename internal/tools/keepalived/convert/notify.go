@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/keepvip/keepvip/internal/tools/keepalived"
@@ -68,7 +69,7 @@ const group = "GROUP"
 
 // hooks writes the notify scripts of an instance, and those of its group at the first of its entries.
 func (c notifications) hooks(i *keepalived.Instance, g *keepalived.SyncGroup) {
-	begun := false
+	open := sync.OnceFunc(func() { c.out.open("vips[].hooks", nowhere) })
 	write := func(block string, n keepalived.Notify, kind string) {
 		for _, h := range hooksOf(n, kind) {
 			args, from, ok := c.callable(h, block)
@@ -79,10 +80,7 @@ func (c notifications) hooks(i *keepalived.Instance, g *keepalived.SyncGroup) {
 			if !ok {
 				continue
 			}
-			if !begun {
-				begun = true
-				c.out.open("vips[].hooks", nowhere)
-			}
+			open()
 			c.out.next("vips[].hooks")
 			c.out.set("vips[].hooks[].command", args, from)
 			c.out.set("vips[].hooks[].user", user, as)
@@ -156,7 +154,8 @@ func (c notifications) runsAs(h hook, block, program string) (user string, from 
 // fifo writes the notify FIFO. keepvip has one.
 func (c notifications) fifo() {
 	written := ""
-	for keyword, f := range c.fifos() {
+	for i, f := range []keepalived.FIFO{c.cfg.Global.NotifyFIFO, c.cfg.Global.VRRPFIFO} { // one is taken, in this order
+		keyword := []string{"notify_fifo", "vrrp_notify_fifo"}[i]
 		at := c.cfg.Global.Where(keyword)
 		if f.Script != nil {
 			c.say(keepalived.Warning, keepalived.CodeUnsupported, f.Script.At, keyword+"_script is left out: keepvip starts no reader of the FIFO",
@@ -179,12 +178,5 @@ func (c notifications) fifo() {
 				c.changed(at, keyword+": keepvip's unit lets it write below /run/keepvip alone", "write /run/keepvip/notify here and for the reader, or add ReadWritePaths= to the unit")
 			}
 		}
-	}
-}
-
-// fifos are what may be given, in the order in which one is taken.
-func (c notifications) fifos() func(func(string, keepalived.FIFO) bool) {
-	return func(yield func(string, keepalived.FIFO) bool) {
-		_ = yield("notify_fifo", c.cfg.Global.NotifyFIFO) && yield("vrrp_notify_fifo", c.cfg.Global.VRRPFIFO)
 	}
 }
