@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -40,10 +41,7 @@ func vipNames(s daemon.Status) (out []string) {
 func otherNodes(s daemon.Status) (out []string) {
 	for _, v := range s.VIPs {
 		for _, m := range v.Members {
-			name := m.Node
-			if name == "" {
-				name = m.Address.String()
-			}
+			name := cmp.Or(m.Node, m.Address.String())
 			if !m.Self && !slices.Contains(out, name) {
 				out = append(out, name)
 			}

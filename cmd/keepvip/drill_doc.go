@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -74,12 +75,7 @@ func vantage(from string) string {
 	return "a node that was neither"
 }
 
-func orUnknown(node string) string {
-	if node == "" {
-		return "an unknown node"
-	}
-	return node
-}
+func orUnknown(node string) string { return cmp.Or(node, "an unknown node") }
 
 func milliseconds(s float64) string { return fmt.Sprintf("%.0f ms", s*1000) }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -125,7 +126,7 @@ func writeFollowed(b *strings.Builder, p follower.PortStatus) {
 		if !m.Used {
 			text, at = "none: "+m.Why, m.Address.String()
 		}
-		rows = append(rows, []string{"    " + nameOr(m.Node, "-"), at, fmt.Sprint(m.Weight), text})
+		rows = append(rows, []string{"    " + cmp.Or(m.Node, "-"), at, fmt.Sprint(m.Weight), text})
 	}
 	if len(p.Members) > 0 {
 		alignRows(b, rows)

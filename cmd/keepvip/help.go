@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -35,11 +36,7 @@ func setHelp(root *cobra.Command) {
 
 func helpText(cmd *cobra.Command) string {
 	var b strings.Builder
-	long := cmd.Long
-	if long == "" {
-		long = cmd.Short + "."
-	}
-	b.WriteString(wrapped(long, "") + "\nUsage:\n")
+	b.WriteString(wrapped(cmp.Or(cmd.Long, cmd.Short+"."), "") + "\nUsage:\n")
 	b.WriteString(wrapped(cmd.UseLine(), "  "))
 	if cmd.HasExample() {
 		b.WriteString("\nExamples:\n" + cmd.Example + "\n")

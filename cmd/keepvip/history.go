@@ -183,12 +183,7 @@ func between(a, b history.Record) string {
 }
 
 // nodeText is a node by its name, or else its address.
-func nodeText(n election.Node) string {
-	if n.Name != "" {
-		return n.Name
-	}
-	return cmp.Or(n.String(), "nobody")
-}
+func nodeText(n election.Node) string { return cmp.Or(n.Name, n.String(), "nobody") }
 
 // faultText is what began, or is over, without a move of the address.
 func faultText(r history.Record) string {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -96,7 +97,7 @@ func writeShares(b *strings.Builder, v spreadVIP, t instance.SpreadTable) {
 		if s.Why != "" {
 			condition += ": " + s.Why
 		}
-		name := nameOr(m.Node, "-")
+		name := cmp.Or(m.Node, "-")
 		switch {
 		case m.Self && m.Holder:
 			name += " (this node, the holder)"
@@ -113,13 +114,6 @@ func writeShares(b *strings.Builder, v spreadVIP, t instance.SpreadTable) {
 	if t.Nobody > 0 {
 		fmt.Fprintf(b, "%d of %d slots have no owner: the receiver of their packets serves them\n", t.Nobody, t.Slots)
 	}
-}
-
-func nameOr(name, other string) string {
-	if name == "" {
-		return other
-	}
-	return name
 }
 
 func memberOf(s *instance.SpreadStatus, a netip.Addr) instance.SpreadMember {
@@ -205,7 +199,7 @@ func tableText(t instance.SpreadTable) string {
 func leftOutText(s *instance.SpreadStatus) string {
 	var names []string
 	for _, m := range s.LeftOut {
-		names = append(names, nameOr(m.Node, m.Address.String()))
+		names = append(names, cmp.Or(m.Node, m.Address.String()))
 	}
 	return coded(fmt.Sprintf("%s: no connections, as there is room for %d members", strings.Join(names, ", "), len(s.Members)), code.TooManyMembers)
 }
@@ -217,7 +211,7 @@ func chanceText(s *instance.SpreadStatus) string {
 	case s.SecondChance:
 		return "second chance on"
 	}
-	return "second chance off: " + nameOr(s.WithoutIt, "not known yet")
+	return "second chance off: " + cmp.Or(s.WithoutIt, "not known yet")
 }
 
 // writeSpread has a line of the status for each table.
@@ -255,7 +249,7 @@ func spreadLine(s *instance.SpreadStatus, t instance.SpreadTable) string {
 	var out, odd []string
 	with := 0
 	for _, share := range t.Shares {
-		name := nameOr(memberOf(s, share.Address).Node, share.Address.String())
+		name := cmp.Or(memberOf(s, share.Address).Node, share.Address.String())
 		if share.Slots > 0 {
 			with++
 		}

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/keepvip/keepvip/internal/base/code"
@@ -23,7 +24,7 @@ func (c *chain) checks() {
 		}
 		switch k.State.String() {
 		case unhealthy:
-			c.say(why(k.Code, code.CheckFailed), k.Since, text)
+			c.say(cmp.Or(k.Code, code.CheckFailed), k.Since, text)
 		case unknown:
 			c.say(code.CheckUnknown, k.Since, text)
 		default:

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -12,9 +13,9 @@ import (
 func (c *chain) self() {
 	switch {
 	case c.Observed == instance.ObservedRemoved:
-		c.say(why(c.Code, code.Removed), c.Since, "this node has left the election: "+c.Reason)
+		c.say(cmp.Or(c.Code, code.Removed), c.Since, "this node has left the election: "+c.Reason)
 	case c.Silent:
-		c.say(why(c.Code, code.LeaseLapsed), time.Time{}, c.Reason)
+		c.say(cmp.Or(c.Code, code.LeaseLapsed), time.Time{}, c.Reason)
 	case c.Desired == instance.Held, c.Desired == instance.Drained:
 		c.wanted()
 	case c.Observed == instance.ObservedDraining:
@@ -30,13 +31,6 @@ func (c *chain) self() {
 	case c.State != active:
 		c.standby()
 	}
-}
-
-func why(c, otherwise code.Code) code.Code {
-	if c == "" {
-		return otherwise
-	}
-	return c
 }
 
 // wanted is what an operator wants of this node.
@@ -62,7 +56,7 @@ func (c *chain) wanted() {
 func (c *chain) blocked() {
 	of, reason := code.NoQuorum, c.Blocked
 	if c.Why != nil {
-		of = why(c.Why.Code, of)
+		of = cmp.Or(c.Why.Code, of)
 	}
 	c.say(of, time.Time{}, "no node can hold the address: "+reason)
 }

@@ -2,6 +2,7 @@ package gather
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -63,12 +64,8 @@ func certificates(
 func readCertificate(ctx context.Context, u *url.URL, s *doctor.Serving) error {
 	ctx, cancel := context.WithTimeout(ctx, quick)
 	defer cancel()
-	port := u.Port()
-	if port == "" {
-		port = "443"
-	}
 	d := tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, ServerName: u.Hostname()}}
-	conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
+	conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "443")))
 	if err != nil {
 		return err
 	}

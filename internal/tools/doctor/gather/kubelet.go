@@ -2,6 +2,7 @@ package gather
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/base64"
@@ -81,9 +82,7 @@ func kubeletFlags(root string) (flags []string, from string) {
 		if err != nil {
 			continue
 		}
-		if from == "" {
-			from = "by " + file
-		}
+		from = cmp.Or(from, "by "+file)
 		for line := range strings.Lines(string(text)) {
 			if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") {
 				flags = append(flags, strings.FieldsFunc(line, func(r rune) bool { return r == '"' || r == '\'' || r == ' ' || r == '\t' })...)

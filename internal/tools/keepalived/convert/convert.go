@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/keepvip/keepvip/internal/config"
@@ -69,13 +70,8 @@ func Convert(doc *syntax.Document, o Options) Result {
 		opt: o, cfg: keepalived.Model(doc), names: map[string]bool{}, slugs: map[string]string{}, groups: map[string]*keepalived.SyncGroup{},
 		nodes: map[syntax.Origin][]*syntax.Node{}, report: newReport(), used: map[string]bool{}, secrets: map[string][]byte{},
 	}
-	if c.opt.User == "" {
-		c.opt.User = DefaultUser
-	}
+	c.opt.User, c.opt.Secrets = cmp.Or(o.User, DefaultUser), cmp.Or(o.Secrets, DefaultSecrets)
 	c.opt.Root = c.opt.Root || (keepalived.User{Name: c.opt.User}).Root()
-	if c.opt.Secrets == "" {
-		c.opt.Secrets = DefaultSecrets
-	}
 	return c.convert(doc)
 }
 

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -70,11 +71,7 @@ func (c candidacy) of(keyword, global string) source {
 // slug makes a name that keepvip takes of one that it may not.
 func slug(s string) string {
 	s = strings.Trim(notName().ReplaceAllString(strings.ToLower(s), "-"), "-")
-	s = strings.Trim(s[:min(len(s), 50)], "-")
-	if s == "" {
-		return "vip"
-	}
-	return s
+	return cmp.Or(strings.Trim(s[:min(len(s), 50)], "-"), "vip")
 }
 
 // reportable tells whether keepvip takes a name for keepalived's files.
