@@ -93,9 +93,7 @@ func followerText(s *follower.Status, now time.Time) string {
 	b.WriteString(configText(s.Config, now))
 	for _, e := range s.Follows {
 		fmt.Fprintf(&b, "\n%s: %s\n", e.Name, strings.Join(printable.Words(e.Addresses), " "))
-		if e.Problem != "" {
-			fmt.Fprintf(&b, "  PROBLEM   %s\n", coded(e.Problem, code.NotFollowed))
-		}
+		writeWrong(&b, "PROBLEM", e.Problem, code.NotFollowed)
 		if len(e.By) > 0 {
 			fmt.Fprintf(&b, "  told by   %s\n", strings.Join(printable.Words(e.By), " "))
 		} else {

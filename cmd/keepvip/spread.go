@@ -72,14 +72,8 @@ func spreadText(d spreadDoc) string {
 			continue
 		}
 		fmt.Fprintf(&b, ", %s; %s; %s\n", viaText(v.Spread), connectionsText(v.Spread), chanceText(v.Spread))
-		if v.Spread.Problem != "" {
-			fmt.Fprintf(&b, "PROBLEM %s\n", coded(v.Spread.Problem, code.NotSpread))
-		}
-		if len(v.Spread.LeftOut) > 0 {
-			fmt.Fprintf(&b, "PROBLEM %s\n", leftOutText(v.Spread))
-		}
-		if v.Spread.TrackingFull != "" {
-			fmt.Fprintf(&b, "PROBLEM %s\n", coded(v.Spread.TrackingFull, code.ConntrackFull))
+		for _, text := range spreadProblems(v.Spread) {
+			fmt.Fprintf(&b, "PROBLEM %s\n", text)
 		}
 		for _, t := range v.Spread.Tables {
 			writeShares(&b, v, t)
@@ -195,13 +189,22 @@ func tableText(t instance.SpreadTable) string {
 	return fmt.Sprintf("%d of %d members are fit", t.Fit, len(t.Shares))
 }
 
-// leftOutText names the members that there is no room for.
-func leftOutText(s *instance.SpreadStatus) string {
+// spreadProblems are why connections are not spread as they should be.
+func spreadProblems(s *instance.SpreadStatus) (out []string) {
+	if s.Problem != "" {
+		out = append(out, coded(s.Problem, code.NotSpread))
+	}
 	var names []string
 	for _, m := range s.LeftOut {
 		names = append(names, cmp.Or(m.Node, m.Address.String()))
 	}
-	return coded(fmt.Sprintf("%s: no connections, as there is room for %d members", strings.Join(names, ", "), len(s.Members)), code.TooManyMembers)
+	if len(names) > 0 {
+		out = append(out, coded(fmt.Sprintf("%s: no connections, as there is room for %d members", strings.Join(names, ", "), len(s.Members)), code.TooManyMembers))
+	}
+	if s.TrackingFull != "" {
+		out = append(out, coded(s.TrackingFull, code.ConntrackFull))
+	}
+	return out
 }
 
 func chanceText(s *instance.SpreadStatus) string {
@@ -219,14 +222,8 @@ func writeSpread(b *strings.Builder, s *instance.SpreadStatus) {
 	if s == nil {
 		return
 	}
-	if s.Problem != "" {
-		fmt.Fprintf(b, "  SPREAD    %s\n", coded(s.Problem, code.NotSpread))
-	}
-	if len(s.LeftOut) > 0 {
-		fmt.Fprintf(b, "  SPREAD    %s\n", leftOutText(s))
-	}
-	if s.TrackingFull != "" {
-		fmt.Fprintf(b, "  SPREAD    %s\n", coded(s.TrackingFull, code.ConntrackFull))
+	for _, text := range spreadProblems(s) {
+		writeWrong(b, "SPREAD", text, "")
 	}
 	for _, t := range s.Tables {
 		if t.Slots == 0 {

@@ -141,26 +141,21 @@ func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {
 	writeDetector(b, v)
 	writeSpread(b, v.Spread)
 	writeLeases(b, v, now)
-	if v.Uncovered != "" {
-		fmt.Fprintf(b, "  UNSERVED  %s\n", coded(v.Uncovered, code.NotCovered))
-	}
-	if v.Unreached != "" {
-		fmt.Fprintf(b, "  UNREACHED %s\n", coded(v.Unreached, code.HeldUnreached))
-	}
-	if v.Lacking != "" {
-		fmt.Fprintf(b, "  MISSING   %s\n", coded(v.Lacking, code.FamilyMissing))
-	}
+	writeWrong(b, "UNSERVED", v.Uncovered, code.NotCovered)
+	writeWrong(b, "UNREACHED", v.Unreached, code.HeldUnreached)
+	writeWrong(b, "MISSING", v.Lacking, code.FamilyMissing)
 	if u := v.Unrouted; u != nil {
-		fmt.Fprintf(b, "  UNROUTED  %s\n            %s\n", coded(u.Reason, code.RepliesLost), u.Remedy)
+		writeWrong(b, "UNROUTED", u.Reason, code.RepliesLost)
+		fmt.Fprintf(b, "            %s\n", u.Remedy)
 	}
 	for _, c := range v.Conflicts {
-		fmt.Fprintf(b, "  CONFLICT  %s\n", coded(conflictText(c, now), cmp.Or(c.Code, code.DuplicateAddress)))
+		writeWrong(b, "CONFLICT", conflictText(c, now), cmp.Or(c.Code, code.DuplicateAddress))
 	}
 	for _, n := range newcomersOf(v) {
-		fmt.Fprintf(b, "  CONFLICT  %s\n", coded(newcomerText(n, now), code.NewMember))
+		writeWrong(b, "CONFLICT", newcomerText(n, now), code.NewMember)
 	}
 	for _, s := range v.Splits {
-		fmt.Fprintf(b, "  SPLIT     %s\n", coded(splitText(s, now), code.Split))
+		writeWrong(b, "SPLIT", splitText(s, now), code.Split)
 	}
 	if !v.Local {
 		fmt.Fprintf(b, "  %s\n", takersText(v.Takers))
@@ -176,6 +171,13 @@ func writeVIP(b *strings.Builder, v instance.Status, now time.Time) {
 		if r.Acute(now) {
 			fmt.Fprintf(b, "  %-9s %s%d times: %s; %s\n", rejectedWord(r), fromText(r), r.Count, r.Text, coded(r.Remedy, r.Code))
 		}
+	}
+}
+
+// writeWrong writes a line about what is not as it should be; an empty text says that it is.
+func writeWrong(b *strings.Builder, word, text string, c code.Code) {
+	if text != "" {
+		fmt.Fprintf(b, "  %-9s %s\n", word, coded(text, c))
 	}
 }
 
@@ -236,26 +238,19 @@ func writeChecks(b *strings.Builder, v instance.Status, now time.Time) {
 		fmt.Fprintf(b, "  %-9s %s%s\n", label, name, checkText(c, now))
 	}
 	for _, c := range v.Checks {
-		if text := expiryText(c, now); text != "" {
-			fmt.Fprintf(b, "  EXPIRES   %s\n", text)
+		if !c.Expires.IsZero() {
+			how, says := code.Expiry(servedBy(c), c.Expires, c.Expires.Sub(now))
+			writeWrong(b, "EXPIRES", says, how)
 		}
 	}
 }
 
-// expiryText is empty while the certificate that the check sees is valid for long.
-func expiryText(c instance.CheckStatus, now time.Time) string {
-	if c.Expires.IsZero() {
-		return ""
+// servedBy is whose certificate a check sees.
+func servedBy(c instance.CheckStatus) string {
+	if c.Name == "" {
+		return "the certificate of the checked service"
 	}
-	of := "the certificate of the checked service"
-	if c.Name != "" {
-		of += " (" + c.Name + ")"
-	}
-	how, says := code.Expiry(of, c.Expires, c.Expires.Sub(now))
-	if how == "" {
-		return ""
-	}
-	return coded(says, how)
+	return "the certificate of the checked service (" + c.Name + ")"
 }
 
 // ago is a span as a person says it: two units at most.
