@@ -36,36 +36,18 @@ var backed = backendOptions()
 func backendOptions() []Option {
 	at := func(key string) string { return vipsKey + "[]." + spreadBackends + "[]." + key }
 	return []Option{
-		{
-			Key:     at("addresses"),
-			Help:    "The server's own addresses, one of each family of the virtual addresses; required. Probes go to the first one",
-			binding: many(address(), func(t target) *[]netip.Addr { return &t.backend.Addresses }),
-		},
-		{
-			Key: at("port"), Default: "0",
-			Help:    "The port that the service listens on at this backend; 0: the target of the port",
-			binding: one(number[uint16](0, 65535), func(t target) *uint16 { return &t.backend.Port }),
-		},
-		{
-			Key: at("weight"), Default: "1",
-			Help:    "Its share of new connections, relative to that of the other backends; with 0 it gets none, and keeps those that it has",
-			binding: one(number[uint8](0, 255), func(t target) *uint8 { return &t.backend.Weight }),
-		},
-		{
-			Key: at("check.url"), shorthand: true,
-			Help:    "How this server is probed, as spread.backendCheck.url; without it that one counts",
-			binding: one(backendCheck(), func(t target) *string { return &t.backend.Check.URL }),
-		},
-		{
-			Key:     at("check.ca"),
-			Help:    "File with the CA certificates that this server is verified against; without it that of spread.backendCheck.ca, where the probe is by https",
-			binding: one(path(maxPath), func(t target) *string { return &t.backend.Check.CA }),
-		},
-		{
-			Key:     at("check.serverName"),
-			Help:    "The name in this server's certificate; without it spread.backendCheck.serverName",
-			binding: one(backendName(), func(t target) *string { return &t.backend.Check.ServerName }),
-		},
+		unflagged(at("addresses"), "", many(address(), func(t target) *[]netip.Addr { return &t.backend.Addresses }),
+			"The server's own addresses, one of each family of the virtual addresses; required. Probes go to the first one"),
+		unflagged(at("port"), "0", one(number[uint16](0, 65535), func(t target) *uint16 { return &t.backend.Port }),
+			"The port that the service listens on at this backend; 0: the target of the port"),
+		unflagged(at("weight"), "1", one(number[uint8](0, 255), func(t target) *uint8 { return &t.backend.Weight }),
+			"Its share of new connections, relative to that of the other backends; with 0 it gets none, and keeps those that it has"),
+		unflagged(at("check.url"), "", one(backendCheck(), func(t target) *string { return &t.backend.Check.URL }),
+			"How this server is probed, as spread.backendCheck.url; without it that one counts").short(),
+		unflagged(at("check.ca"), "", one(path(maxPath), func(t target) *string { return &t.backend.Check.CA }),
+			"File with the CA certificates that this server is verified against; without it that of spread.backendCheck.ca, where the probe is by https"),
+		unflagged(at("check.serverName"), "", one(backendName(), func(t target) *string { return &t.backend.Check.ServerName }),
+			"The name in this server's certificate; without it spread.backendCheck.serverName"),
 	}
 }
 
@@ -76,41 +58,20 @@ func backendName() kind[string] {
 
 func backendCheckOptions() []Option {
 	return []Option{
-		{
-			Key: "vips[].spread.backendCheck.url", Flag: "backend-check", Reload: live, shorthand: true,
-			Help:    "How each backend is probed, at its own address in place of the URL's host: an http or https URL by GET; kubeadm, k3s, rke2 or k0s for the /readyz of an apiserver, verified with that installation's CA; tcp by connecting. Without it https /readyz where the port is 6443, and tcp elsewhere",
-			binding: one(backendCheck(), func(t target) *string { return &t.vip.Spread.BackendCheck.URL }),
-		},
-		{
-			Key: "vips[].spread.backendCheck.ca", Flag: "backend-check-ca", Reload: live,
-			Help:    "File with the CA certificates that the backends' certificates are verified against; without it they are not verified",
-			binding: one(path(maxPath), func(t target) *string { return &t.vip.Spread.BackendCheck.CA }),
-		},
-		{
-			Key: "vips[].spread.backendCheck.serverName", Flag: "backend-check-server-name", Reload: live,
-			Help:    "The name in the certificates of backends; without it kubernetes, which every apiserver of kubeadm has",
-			binding: one(backendName(), func(t target) *string { return &t.vip.Spread.BackendCheck.ServerName }),
-		},
-		{
-			Key: "vips[].spread.backendCheck.interval", Flag: "backend-check-interval", Default: "300ms", Reload: live,
-			Help:    "The time from the start of one probe of a backend to the next",
-			binding: one(duration(10*time.Millisecond, 10*time.Minute, time.Millisecond), func(t target) *time.Duration { return &t.vip.Spread.BackendCheck.Interval }),
-		},
-		{
-			Key: "vips[].spread.backendCheck.timeout", Flag: "backend-check-timeout", Default: "600ms", Reload: live,
-			Help:    "How long a probe of a backend may take in all",
-			binding: one(duration(10*time.Millisecond, time.Minute, time.Millisecond), func(t target) *time.Duration { return &t.vip.Spread.BackendCheck.Timeout }),
-		},
-		{
-			Key: "vips[].spread.backendCheck.rise", Flag: "backend-check-rise", Default: "2", Reload: live,
-			Help:    "Good probes in a row that make an unhealthy backend healthy",
-			binding: one(number(1, 1000), func(t target) *int { return &t.vip.Spread.BackendCheck.Rise }),
-		},
-		{
-			Key: "vips[].spread.backendCheck.fall", Flag: "backend-check-fall", Default: "3", Reload: live,
-			Help:    "Bad probes in a row that make a healthy backend unhealthy; a refused connection needs only one",
-			binding: one(number(1, 1000), func(t target) *int { return &t.vip.Spread.BackendCheck.Fall }),
-		},
+		option("vips[].spread.backendCheck.url", "backend-check", "", live, one(backendCheck(), func(t target) *string { return &t.vip.Spread.BackendCheck.URL }),
+			"How each backend is probed, at its own address in place of the URL's host: an http or https URL by GET; kubeadm, k3s, rke2 or k0s for the /readyz of an apiserver, verified with that installation's CA; tcp by connecting. Without it https /readyz where the port is 6443, and tcp elsewhere").short(),
+		option("vips[].spread.backendCheck.ca", "backend-check-ca", "", live, one(path(maxPath), func(t target) *string { return &t.vip.Spread.BackendCheck.CA }),
+			"File with the CA certificates that the backends' certificates are verified against; without it they are not verified"),
+		option("vips[].spread.backendCheck.serverName", "backend-check-server-name", "", live, one(backendName(), func(t target) *string { return &t.vip.Spread.BackendCheck.ServerName }),
+			"The name in the certificates of backends; without it kubernetes, which every apiserver of kubeadm has"),
+		option("vips[].spread.backendCheck.interval", "backend-check-interval", "300ms", live, one(duration(10*time.Millisecond, 10*time.Minute, time.Millisecond), func(t target) *time.Duration { return &t.vip.Spread.BackendCheck.Interval }),
+			"The time from the start of one probe of a backend to the next"),
+		option("vips[].spread.backendCheck.timeout", "backend-check-timeout", "600ms", live, one(duration(10*time.Millisecond, time.Minute, time.Millisecond), func(t target) *time.Duration { return &t.vip.Spread.BackendCheck.Timeout }),
+			"How long a probe of a backend may take in all"),
+		option("vips[].spread.backendCheck.rise", "backend-check-rise", "2", live, one(number(1, 1000), func(t target) *int { return &t.vip.Spread.BackendCheck.Rise }),
+			"Good probes in a row that make an unhealthy backend healthy"),
+		option("vips[].spread.backendCheck.fall", "backend-check-fall", "3", live, one(number(1, 1000), func(t target) *int { return &t.vip.Spread.BackendCheck.Fall }),
+			"Bad probes in a row that make a healthy backend unhealthy; a refused connection needs only one"),
 	}
 }
 

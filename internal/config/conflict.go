@@ -11,15 +11,9 @@ const (
 
 func conflictOptions() []Option {
 	return []Option{
-		{
-			Key: "vips[].onConflict", Flag: "on-conflict", Default: string(defend), Reload: live,
-			Help:    "What to do about a host outside the election that claims an address: announce against it, or give the addresses up as long as it does",
-			binding: one(enum(defend, Yield), func(t target) *onConflict { return &t.vip.OnConflict }),
-		},
-		{
-			Key: "vips[].probeBeforeBind", Flag: "probe-before-bind", Default: "true", Reload: live,
-			Help:    "Ask the link before this node is the first to bind the addresses, and refuse them while a host outside the election has one; never when another holder was heard",
-			binding: one(boolean(), func(t target) *bool { return &t.vip.ProbeBeforeBind }),
-		},
+		option("vips[].onConflict", "on-conflict", string(defend), live, one(enum(defend, Yield), func(t target) *onConflict { return &t.vip.OnConflict }),
+			"What to do about a host outside the election that claims an address: announce against it, or give the addresses up as long as it does"),
+		option("vips[].probeBeforeBind", "probe-before-bind", "true", live, one(boolean(), func(t target) *bool { return &t.vip.ProbeBeforeBind }),
+			"Ask the link before this node is the first to bind the addresses, and refuse them while a host outside the election has one; never when another holder was heard"),
 	}
 }

@@ -13,17 +13,11 @@ type DHCP struct {
 
 func dhcpOptions() []Option {
 	return []Option{
-		{
-			Key: "vips[].dhcp.lease", Flag: "dhcp", Default: "false", Reload: live, shorthand: true,
-			Help: "The holder keeps a lease of each IPv4 address at the network's DHCP server, so that the server gives the address to nobody else; " +
-				"the address is the one that is configured, and stays where it is whatever a server says (docs/dhcp.md)",
-			binding: one(boolean(), func(t target) *bool { return &t.vip.DHCP.Lease }),
-		},
-		{
-			Key: "vips[].dhcp.clientID", Flag: "dhcp-client-id", Reload: live,
-			Help:    "The client identifier (RFC 2132, option 61) of the lease, the same on all nodes, for an entry with one IPv4 address; it is sent behind a byte 0. Without it keepvip- and the address",
-			binding: one(pattern("text", `^[!-~]{1,64}$`, "1 to 64 printable characters without blanks"), func(t target) *string { return &t.vip.DHCP.ClientID }),
-		},
+		option("vips[].dhcp.lease", "dhcp", "false", live, one(boolean(), func(t target) *bool { return &t.vip.DHCP.Lease }),
+			"The holder keeps a lease of each IPv4 address at the network's DHCP server, so that the server gives the address to nobody else; "+
+				"the address is the one that is configured, and stays where it is whatever a server says (docs/dhcp.md)").short(),
+		option("vips[].dhcp.clientID", "dhcp-client-id", "", live, one(pattern("text", `^[!-~]{1,64}$`, "1 to 64 printable characters without blanks"), func(t target) *string { return &t.vip.DHCP.ClientID }),
+			"The client identifier (RFC 2132, option 61) of the lease, the same on all nodes, for an entry with one IPv4 address; it is sent behind a byte 0. Without it keepvip- and the address"),
 	}
 }
 

@@ -25,24 +25,15 @@ const (
 
 func externalOptions() []Option {
 	return []Option{
-		{
-			Key: "vips[].mode", Flag: "mode", Default: string(ModeInternal), Reload: recreate,
-			Help: "Who answers clients: internal: the node that keepvip elects holds the addresses; external: a balancer at externalAddress, such as an F5, HAProxy or a cloud's, " +
-				"and keepvip elects, binds, announces and spreads nothing. A reload changes the mode while clients connect (docs/external.md)",
-			binding: one(enum(ModeInternal, ModeExternal), func(t target) *Mode { return &t.vip.Mode }),
-		},
-		{
-			Key: "vips[].externalAddress", Flag: "external-address", Reload: live,
-			Help: "Where clients connect in mode external: an address or a name, with a port or without, such as lb.example.org:6443; without a port that of the check counts. " +
-				"In mode internal it does nothing, so that one word changes the mode",
-			binding: one(externalAddress(), func(t target) *string { return &t.vip.ExternalAddress }),
-		},
-		{
-			Key: "vips[].externalGrace", Flag: "external-grace", Default: "30s", Reload: live,
-			Help: "For how long a node goes on with the addresses after a reload to mode external, as a node that comes last: clients that go by DNS learn of the change late. " +
-				"It ends early for an address that another host claims",
-			binding: one(duration(0, time.Hour, time.Millisecond), func(t target) *time.Duration { return &t.vip.ExternalGrace }),
-		},
+		option("vips[].mode", "mode", string(ModeInternal), recreate, one(enum(ModeInternal, ModeExternal), func(t target) *Mode { return &t.vip.Mode }),
+			"Who answers clients: internal: the node that keepvip elects holds the addresses; external: a balancer at externalAddress, such as an F5, HAProxy or a cloud's, "+
+				"and keepvip elects, binds, announces and spreads nothing. A reload changes the mode while clients connect (docs/external.md)"),
+		option("vips[].externalAddress", "external-address", "", live, one(externalAddress(), func(t target) *string { return &t.vip.ExternalAddress }),
+			"Where clients connect in mode external: an address or a name, with a port or without, such as lb.example.org:6443; without a port that of the check counts. "+
+				"In mode internal it does nothing, so that one word changes the mode"),
+		option("vips[].externalGrace", "external-grace", "30s", live, one(duration(0, time.Hour, time.Millisecond), func(t target) *time.Duration { return &t.vip.ExternalGrace }),
+			"For how long a node goes on with the addresses after a reload to mode external, as a node that comes last: clients that go by DNS learn of the change late. "+
+				"It ends early for an address that another host claims"),
 	}
 }
 

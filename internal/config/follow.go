@@ -19,31 +19,16 @@ type follow struct {
 
 func followOptions() []Option {
 	return []Option{
-		{
-			Key: "follow.members", Flag: "follow-member", Reload: live,
-			Help:    "Own addresses of members that a follower asks who the members are. It also asks the virtual addresses, the members that other options name, and the members that it has heard of. Only keepvip follow uses the options of follow, but for follow.onMembers",
-			binding: many(address(), func(t target) *[]netip.Addr { return &t.config.Follow.Members }),
-		},
-		{
-			Key: "follow.listen", Flag: "follow-listen", Default: off, Reload: live,
-			Help:    "A listener of a follower on its loopback interface, such as 127.0.0.1:9443, that passes connections on to the members, for the first port of the first entry that is spread",
-			binding: one(listener("127.0.0.1:9443"), func(t target) *string { return &t.config.Follow.Listen }),
-		},
-		{
-			Key: "follow.onMembers", Flag: "follow-on-members", Default: "false", Reload: live,
-			Help:    "Members listen at follow.listen, too, and pass connections on to the virtual address, so the same address serves the programs of every node",
-			binding: one(boolean(), func(t target) *bool { return &t.config.Follow.OnMembers }),
-		},
-		{
-			Key: "follow.connections", Flag: "follow-connections", Default: "0", Reload: live,
-			Help:    "Connections that there may be at follow.listen at a time, on a follower and on a member; with 0, at least 1000 and at most 16384, by this host's memory and the process's limit of descriptors. When all places are taken, the user who has the most loses the oldest",
-			binding: one(number(0, 65535), func(t target) *int { return &t.config.Follow.Connections }),
-		},
-		{
-			Key: "follow.keyFile", Flag: "follow-key-file", Reload: live,
-			Help:    "File with the followers' key, which keepvip key derive makes, readable by its owner alone; without this option a follower derives the key from key.file, if there is one",
-			binding: one(path(maxPath), func(t target) *string { return &t.config.Follow.KeyFile }),
-		},
+		option("follow.members", "follow-member", "", live, many(address(), func(t target) *[]netip.Addr { return &t.config.Follow.Members }),
+			"Own addresses of members that a follower asks who the members are. It also asks the virtual addresses, the members that other options name, and the members that it has heard of. Only keepvip follow uses the options of follow, but for follow.onMembers"),
+		option("follow.listen", "follow-listen", off, live, one(listener("127.0.0.1:9443"), func(t target) *string { return &t.config.Follow.Listen }),
+			"A listener of a follower on its loopback interface, such as 127.0.0.1:9443, that passes connections on to the members, for the first port of the first entry that is spread"),
+		option("follow.onMembers", "follow-on-members", "false", live, one(boolean(), func(t target) *bool { return &t.config.Follow.OnMembers }),
+			"Members listen at follow.listen, too, and pass connections on to the virtual address, so the same address serves the programs of every node"),
+		option("follow.connections", "follow-connections", "0", live, one(number(0, 65535), func(t target) *int { return &t.config.Follow.Connections }),
+			"Connections that there may be at follow.listen at a time, on a follower and on a member; with 0, at least 1000 and at most 16384, by this host's memory and the process's limit of descriptors. When all places are taken, the user who has the most loses the oldest"),
+		option("follow.keyFile", "follow-key-file", "", live, one(path(maxPath), func(t target) *string { return &t.config.Follow.KeyFile }),
+			"File with the followers' key, which keepvip key derive makes, readable by its owner alone; without this option a follower derives the key from key.file, if there is one"),
 	}
 }
 

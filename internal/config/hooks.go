@@ -53,50 +53,26 @@ var hooked = hookOptions()
 func hookOptions() []Option {
 	at := func(key string) string { return vipsKey + "[]." + hooksKey + "[]." + key }
 	return []Option{
-		{
-			Key:     at("command"),
-			Help:    "The program by its absolute path, and arguments; there is no shell; required",
-			binding: words(func(t target) *[]string { return &t.hook.Command }),
-		},
-		{
-			Key:     at("user"),
-			Help:    "Who the program runs as, by name or id, with its own group, or another behind a colon; only root keeps keepvip's capabilities; required",
-			binding: one(userName(), func(t target) *string { return &t.hook.User }),
-		},
-		{
-			Key:     at("states"),
-			Help:    "The states that the program is run for; without it all of them. MASTER: the addresses are bound and announced here; BACKUP: this node would take them; FAULT: it is not fit, or takes no part; STOP: keepvip ends; DELETED: a reload has taken the entry away",
-			binding: many(enum(HookMaster, HookBackup, HookFault, HookStop, HookDeleted), func(t target) *[]HookState { return &t.hook.States }),
-		},
-		{
-			Key: at("type"), Default: string(HookInstance),
-			Help:    "Whose state it is about: INSTANCE, that of the entry; GROUP, that of its group, once for all of them",
-			binding: one(enum(HookInstance, HookGroup), func(t target) *HookType { return &t.hook.Type }),
-		},
-		{
-			Key: at("arguments"), Default: "true",
-			Help:    "Append type, name, state and priority to the command, as keepalived does for notify; false for a command that is whole, as for notify_master. A JSON document on standard input says more in any case",
-			binding: one(boolean(), func(t target) *bool { return &t.hook.Arguments }),
-		},
-		{
-			Key: at("timeout"), Default: "10s",
-			Help:    "How long a run may take; then it is killed with everything that it has started. When keepvip ends all of them have 2s together",
-			binding: one(duration(100*time.Millisecond, 10*time.Minute, time.Millisecond), func(t target) *time.Duration { return &t.hook.Timeout }),
-		},
+		unflagged(at("command"), "", words(func(t target) *[]string { return &t.hook.Command }),
+			"The program by its absolute path, and arguments; there is no shell; required"),
+		unflagged(at("user"), "", one(userName(), func(t target) *string { return &t.hook.User }),
+			"Who the program runs as, by name or id, with its own group, or another behind a colon; only root keeps keepvip's capabilities; required"),
+		unflagged(at("states"), "", many(enum(HookMaster, HookBackup, HookFault, HookStop, HookDeleted), func(t target) *[]HookState { return &t.hook.States }),
+			"The states that the program is run for; without it all of them. MASTER: the addresses are bound and announced here; BACKUP: this node would take them; FAULT: it is not fit, or takes no part; STOP: keepvip ends; DELETED: a reload has taken the entry away"),
+		unflagged(at("type"), string(HookInstance), one(enum(HookInstance, HookGroup), func(t target) *HookType { return &t.hook.Type }),
+			"Whose state it is about: INSTANCE, that of the entry; GROUP, that of its group, once for all of them"),
+		unflagged(at("arguments"), "true", one(boolean(), func(t target) *bool { return &t.hook.Arguments }),
+			"Append type, name, state and priority to the command, as keepalived does for notify; false for a command that is whole, as for notify_master. A JSON document on standard input says more in any case"),
+		unflagged(at("timeout"), "10s", one(duration(100*time.Millisecond, 10*time.Minute, time.Millisecond), func(t target) *time.Duration { return &t.hook.Timeout }),
+			"How long a run may take; then it is killed with everything that it has started. When keepvip ends all of them have 2s together"),
 	}
 }
 
 func fifoOptions() []Option {
 	return []Option{
-		{
-			Key: "notifyFIFO.path", Flag: "notify-fifo", Reload: restart,
-			Help:    "A named pipe to which each change of state is written as a line, as keepalived does: INSTANCE \"apiserver\" MASTER 100; made with mode 0600 where there is none, and then removed at the end; what nobody reads is dropped and counted",
-			binding: one(absolute(maxPath, "/run/keepvip/notify"), func(t target) *string { return &t.config.FIFO.Path }),
-		},
-		{
-			Key: "notifyFIFO.user", Flag: "notify-fifo-user", Reload: restart,
-			Help:    "Who owns a pipe that keepvip makes, by name or id, with its own group, or another behind a colon; without it keepvip's own user",
-			binding: one(userName(), func(t target) *string { return &t.config.FIFO.User }),
-		},
+		option("notifyFIFO.path", "notify-fifo", "", restart, one(absolute(maxPath, "/run/keepvip/notify"), func(t target) *string { return &t.config.FIFO.Path }),
+			"A named pipe to which each change of state is written as a line, as keepalived does: INSTANCE \"apiserver\" MASTER 100; made with mode 0600 where there is none, and then removed at the end; what nobody reads is dropped and counted"),
+		option("notifyFIFO.user", "notify-fifo-user", "", restart, one(userName(), func(t target) *string { return &t.config.FIFO.User }),
+			"Who owns a pipe that keepvip makes, by name or id, with its own group, or another behind a colon; without it keepvip's own user"),
 	}
 }

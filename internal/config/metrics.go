@@ -25,37 +25,19 @@ const metricsExample = "127.0.0.1:9645"
 
 func metricsOptions() []Option {
 	return []Option{
-		{
-			Key: "metrics.address", Flag: "metrics", Default: metricsExample, Reload: restart, shorthand: true,
-			Help: "The listener for /metrics, /livez and /readyz, and for a page to look at, with /status. With an address of the node, or 0.0.0.0:9645 for all of them, other hosts can read /metrics and nothing else, " +
-				"and nobody at a virtual address; the loopback interface still serves all of them",
-			binding: one(listener(metricsExample), func(t target) *string { return &t.config.Metrics.Address }),
-		},
-		{
-			Key: "metrics.certificate", Flag: "metrics-certificate", Reload: restart,
-			Help:    "File with the certificate, in PEM, that other hosts are shown; without it they are answered in plain HTTP. Read again when it changes",
-			binding: one(path(maxPath), func(t target) *string { return &t.config.Metrics.Certificate }),
-		},
-		{
-			Key: "metrics.privateKey", Flag: "metrics-private-key", Reload: restart,
-			Help:    "File with the private key of that certificate, in PEM; without it the key is in the certificate's file",
-			binding: one(path(maxPath), func(t target) *string { return &t.config.Metrics.PrivateKey }),
-		},
-		{
-			Key: "metrics.tokenFile", Flag: "metrics-token-file", Reload: restart,
-			Help:    "File with the bearer token that other hosts have to show, readable by its owner alone. Read again when it changes",
-			binding: one(path(maxPath), func(t target) *string { return &t.config.Metrics.TokenFile }),
-		},
-		{
-			Key: "metrics.page", Flag: "metrics-page", Default: "false", Reload: restart,
-			Help:    "Show other hosts the page at /, /status and /history as well, as they are shown /metrics. This host is shown them in any case",
-			binding: one(boolean(), func(t target) *bool { return &t.config.Metrics.Page }),
-		},
-		{
-			Key: "metrics.keepalivedNames", Flag: "metrics-keepalived-names", Default: "false", Reload: restart,
-			Help:    "Serve the metrics of keepalived's exporters as well, such as keepalived_vrrp_state, for dashboards that have them",
-			binding: one(boolean(), func(t target) *bool { return &t.config.Metrics.KeepalivedNames }),
-		},
+		option("metrics.address", "metrics", metricsExample, restart, one(listener(metricsExample), func(t target) *string { return &t.config.Metrics.Address }),
+			"The listener for /metrics, /livez and /readyz, and for a page to look at, with /status. With an address of the node, or 0.0.0.0:9645 for all of them, other hosts can read /metrics and nothing else, "+
+				"and nobody at a virtual address; the loopback interface still serves all of them").short(),
+		option("metrics.certificate", "metrics-certificate", "", restart, one(path(maxPath), func(t target) *string { return &t.config.Metrics.Certificate }),
+			"File with the certificate, in PEM, that other hosts are shown; without it they are answered in plain HTTP. Read again when it changes"),
+		option("metrics.privateKey", "metrics-private-key", "", restart, one(path(maxPath), func(t target) *string { return &t.config.Metrics.PrivateKey }),
+			"File with the private key of that certificate, in PEM; without it the key is in the certificate's file"),
+		option("metrics.tokenFile", "metrics-token-file", "", restart, one(path(maxPath), func(t target) *string { return &t.config.Metrics.TokenFile }),
+			"File with the bearer token that other hosts have to show, readable by its owner alone. Read again when it changes"),
+		option("metrics.page", "metrics-page", "false", restart, one(boolean(), func(t target) *bool { return &t.config.Metrics.Page }),
+			"Show other hosts the page at /, /status and /history as well, as they are shown /metrics. This host is shown them in any case"),
+		option("metrics.keepalivedNames", "metrics-keepalived-names", "false", restart, one(boolean(), func(t target) *bool { return &t.config.Metrics.KeepalivedNames }),
+			"Serve the metrics of keepalived's exporters as well, such as keepalived_vrrp_state, for dashboards that have them"),
 	}
 }
 

@@ -35,6 +35,28 @@ type Option struct {
 	set       bool // a list whose order means nothing
 }
 
+// option is one that has a flag.
+func option(key, flag, byDefault string, r reload, b binding, help string) Option {
+	return Option{Key: key, Flag: flag, Default: byDefault, Help: help, Reload: r, binding: b}
+}
+
+// unflagged is one of an entry in a list, which a flag could not name.
+func unflagged(key, byDefault string, b binding, help string) Option {
+	return option(key, "", byDefault, live, b, help)
+}
+
+// short is the option that a scalar in place of its mapping stands for.
+func (o Option) short() Option {
+	o.shorthand = true
+	return o
+}
+
+// unordered is the option with a list whose order means nothing.
+func (o Option) unordered() Option {
+	o.set = true
+	return o
+}
+
 // Env is the option's environment variable. A list is separated by commas.
 func (o Option) Env() string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(o.Flag, "-", "_"))

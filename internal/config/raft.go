@@ -26,41 +26,20 @@ const maxPeers = 9
 
 func raftOptions() []Option {
 	return []Option{
-		{
-			Key: "raft.peers", Flag: "raft-peer", Reload: live,
-			Help:    "The nodes' own addresses that a new Raft cluster begins with, the same list on all of them; an address that a reload adds or drops is added to the running cluster, or removed",
-			binding: many(address(), func(t target) *[]netip.Addr { return &t.config.Raft.Peers }),
-		},
-		{
-			Key: "raft.witnesses", Flag: "raft-witness", Reload: member,
-			Help:    "Those of raft.peers that vote, but never hold an address",
-			binding: many(address(), func(t target) *[]netip.Addr { return &t.config.Raft.Witnesses }),
-		},
-		{
-			Key: "raft.heartbeatTimeout", Flag: "raft-heartbeat-timeout", Default: "500ms", Reload: member,
-			Help:    "After how long without a leader the nodes elect another; the same on all nodes, as those with another one do not vote together. Below 330ms the fence cannot be renewed in time, and if keepvip dies only the lifetime of the address removes it",
-			binding: one(duration(100*time.Millisecond, 10*time.Second, time.Millisecond), func(t target) *time.Duration { return &t.config.Raft.HeartbeatTimeout }),
-		},
-		{
-			Key: "raft.removeDeadAfter", Flag: "raft-remove-dead-after", Default: "0s", Reload: member,
-			Help:    "After how long a silent voter is removed from the cluster, as long as a majority of those that are left lives; 0s never",
-			binding: one(duration(0, 30*24*time.Hour, time.Second), func(t target) *time.Duration { return &t.config.Raft.RemoveDeadAfter }),
-		},
-		{
-			Key: "raft.certificate", Flag: "raft-certificate", Reload: member,
-			Help:    "File with this node's certificate for Raft, in PEM; without it one is derived from the shared key at every start",
-			binding: one(path(maxPath), func(t target) *string { return &t.config.Raft.Certificate }),
-		},
-		{
-			Key: "raft.privateKey", Flag: "raft-private-key", Reload: member,
-			Help:    "File with the private key of that certificate, in PEM",
-			binding: one(path(maxPath), func(t target) *string { return &t.config.Raft.PrivateKey }),
-		},
-		{
-			Key: "raft.ca", Flag: "raft-ca", Reload: member,
-			Help:    "File with the CA certificates, in PEM: whoever has a certificate of one of these is a member",
-			binding: one(path(maxPath), func(t target) *string { return &t.config.Raft.CA }),
-		},
+		option("raft.peers", "raft-peer", "", live, many(address(), func(t target) *[]netip.Addr { return &t.config.Raft.Peers }),
+			"The nodes' own addresses that a new Raft cluster begins with, the same list on all of them; an address that a reload adds or drops is added to the running cluster, or removed"),
+		option("raft.witnesses", "raft-witness", "", member, many(address(), func(t target) *[]netip.Addr { return &t.config.Raft.Witnesses }),
+			"Those of raft.peers that vote, but never hold an address"),
+		option("raft.heartbeatTimeout", "raft-heartbeat-timeout", "500ms", member, one(duration(100*time.Millisecond, 10*time.Second, time.Millisecond), func(t target) *time.Duration { return &t.config.Raft.HeartbeatTimeout }),
+			"After how long without a leader the nodes elect another; the same on all nodes, as those with another one do not vote together. Below 330ms the fence cannot be renewed in time, and if keepvip dies only the lifetime of the address removes it"),
+		option("raft.removeDeadAfter", "raft-remove-dead-after", "0s", member, one(duration(0, 30*24*time.Hour, time.Second), func(t target) *time.Duration { return &t.config.Raft.RemoveDeadAfter }),
+			"After how long a silent voter is removed from the cluster, as long as a majority of those that are left lives; 0s never"),
+		option("raft.certificate", "raft-certificate", "", member, one(path(maxPath), func(t target) *string { return &t.config.Raft.Certificate }),
+			"File with this node's certificate for Raft, in PEM; without it one is derived from the shared key at every start"),
+		option("raft.privateKey", "raft-private-key", "", member, one(path(maxPath), func(t target) *string { return &t.config.Raft.PrivateKey }),
+			"File with the private key of that certificate, in PEM"),
+		option("raft.ca", "raft-ca", "", member, one(path(maxPath), func(t target) *string { return &t.config.Raft.CA }),
+			"File with the CA certificates, in PEM: whoever has a certificate of one of these is a member"),
 	}
 }
 

@@ -28,22 +28,13 @@ const mostTable = 1<<31 - 1
 
 func routeOptions() []Option {
 	return []Option{
-		{
-			Key: "vips[].announce.by", Flag: "announce", Reload: recreate,
-			Help: "How others learn where the address is: link: by gratuitous ARP and neighbour advertisements; route: the node that serves also puts a route to the address into announce.table, " +
-				"which BIRD or FRR on this host tells routers of (docs/routes.md). Without it link, and with election local route",
-			binding: one(enum(byLink, byRoute), func(t target) *announceBy { return &t.vip.Announce.By }),
-		},
-		{
-			Key: "vips[].announce.table", Flag: "announce-table", Default: strconv.Itoa(DefaultTable), Reload: recreate,
-			Help:    "The number of the routing table that the route is in; 254 is the main one, which FRR needs",
-			binding: one(number(1, mostTable), func(t target) *int { return &t.vip.Announce.Table }),
-		},
-		{
-			Key: "vips[].announce.protocol", Flag: "announce-protocol", Default: strconv.Itoa(DefaultProtocol), Reload: recreate,
-			Help:    "The protocol number of the route, by which filters of BIRD and FRR know it",
-			binding: one(number[uint8](5, 255), func(t target) *uint8 { return &t.vip.Announce.Protocol }),
-		},
+		option("vips[].announce.by", "announce", "", recreate, one(enum(byLink, byRoute), func(t target) *announceBy { return &t.vip.Announce.By }),
+			"How others learn where the address is: link: by gratuitous ARP and neighbour advertisements; route: the node that serves also puts a route to the address into announce.table, "+
+				"which BIRD or FRR on this host tells routers of (docs/routes.md). Without it link, and with election local route"),
+		option("vips[].announce.table", "announce-table", strconv.Itoa(DefaultTable), recreate, one(number(1, mostTable), func(t target) *int { return &t.vip.Announce.Table }),
+			"The number of the routing table that the route is in; 254 is the main one, which FRR needs"),
+		option("vips[].announce.protocol", "announce-protocol", strconv.Itoa(DefaultProtocol), recreate, one(number[uint8](5, 255), func(t target) *uint8 { return &t.vip.Announce.Protocol }),
+			"The protocol number of the route, by which filters of BIRD and FRR know it"),
 	}
 }
 

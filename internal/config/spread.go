@@ -72,21 +72,12 @@ const (
 
 func spreadOptions() []Option {
 	return []Option{
-		{
-			Key: "vips[].spread.via", Flag: "spread", Default: string(ViaOff), Reload: live, shorthand: true,
-			Help:    "How new connections are spread over the members: off: the holder serves all of them; direct: each member serves its share, over the link that all members are on, and connections outlive a move of the address; masquerade, for networks that refuse direct: the holder translates, servers see the holder as the client, and connections end when the address moves. The same on all nodes",
-			binding: one(enum(ViaOff, ViaDirect, ViaMasquerade), func(t target) *via { return &t.vip.Spread.Via }),
-		},
-		{
-			Key: "vips[].spread.weight", Flag: "spread-weight", Default: "1", Reload: live,
-			Help:    "This node's share of new connections, relative to that of the other members; with 0 the node gets none, and keeps those that it has",
-			binding: one(number[uint8](0, 255), func(t target) *uint8 { return &t.vip.Spread.Weight }),
-		},
-		{
-			Key: "vips[].spread.members", Flag: "spread-member", Reload: live,
-			Help:    "The own addresses of all members that serve: at most 7, in the same order on all nodes, a new one at the end. A candidate that is not in the list sends on what it receives, and serves nothing. Without the list all members that are heard serve, in the order of their addresses",
-			binding: many(address(), func(t target) *[]netip.Addr { return &t.vip.Spread.Members }),
-		},
+		option("vips[].spread.via", "spread", string(ViaOff), live, one(enum(ViaOff, ViaDirect, ViaMasquerade), func(t target) *via { return &t.vip.Spread.Via }),
+			"How new connections are spread over the members: off: the holder serves all of them; direct: each member serves its share, over the link that all members are on, and connections outlive a move of the address; masquerade, for networks that refuse direct: the holder translates, servers see the holder as the client, and connections end when the address moves. The same on all nodes").short(),
+		option("vips[].spread.weight", "spread-weight", "1", live, one(number[uint8](0, 255), func(t target) *uint8 { return &t.vip.Spread.Weight }),
+			"This node's share of new connections, relative to that of the other members; with 0 the node gets none, and keeps those that it has"),
+		option("vips[].spread.members", "spread-member", "", live, many(address(), func(t target) *[]netip.Addr { return &t.vip.Spread.Members }),
+			"The own addresses of all members that serve: at most 7, in the same order on all nodes, a new one at the end. A candidate that is not in the list sends on what it receives, and serves nothing. Without the list all members that are heard serve, in the order of their addresses"),
 	}
 }
 
@@ -96,26 +87,14 @@ var ported = portOptions()
 func portOptions() []Option {
 	at := func(key string) string { return vipsKey + "[]." + spreadPorts + "[]." + key }
 	return []Option{
-		{
-			Key:     at("port"),
-			Help:    "The port of the virtual address that clients connect to; required",
-			binding: one(number[uint16](0, 65535), func(t target) *uint16 { return &t.port.Port }),
-		},
-		{
-			Key: at("target"), Default: "0",
-			Help:    "The port of each member's own address that the service listens on; 0: the same as port",
-			binding: one(number[uint16](0, 65535), func(t target) *uint16 { return &t.port.Target }),
-		},
-		{
-			Key: at("protocol"), Default: string(ProtocolTCP),
-			Help:    "The protocol of the port; with udp each packet goes to the owner of its slot, as there is no second chance",
-			binding: one(enum(ProtocolTCP, ProtocolUDP), func(t target) *Protocol { return &t.port.Protocol }),
-		},
-		{
-			Key:     at("check"),
-			Help:    "The name of the check that says whether this node's port is healthy; without it the port is healthy while the node is fit for the election",
-			binding: one(pattern("name", `^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`, "the name of a check under checks"), func(t target) *string { return &t.port.Check }),
-		},
+		unflagged(at("port"), "", one(number[uint16](0, 65535), func(t target) *uint16 { return &t.port.Port }),
+			"The port of the virtual address that clients connect to; required"),
+		unflagged(at("target"), "0", one(number[uint16](0, 65535), func(t target) *uint16 { return &t.port.Target }),
+			"The port of each member's own address that the service listens on; 0: the same as port"),
+		unflagged(at("protocol"), string(ProtocolTCP), one(enum(ProtocolTCP, ProtocolUDP), func(t target) *Protocol { return &t.port.Protocol }),
+			"The protocol of the port; with udp each packet goes to the owner of its slot, as there is no second chance"),
+		unflagged(at("check"), "", one(pattern("name", `^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`, "the name of a check under checks"), func(t target) *string { return &t.port.Check }),
+			"The name of the check that says whether this node's port is healthy; without it the port is healthy while the node is fit for the election"),
 	}
 }
 

@@ -10,17 +10,11 @@ const autoName = "auto"
 
 func virtualMACOptions() []Option {
 	return []Option{
-		{
-			Key: "vips[].vrrp.virtualMAC", Flag: "virtual-mac", Reload: recreate,
-			Help: "The name of an interface (a macvlan) that keepvip makes for the virtual MAC of RFC 9568 and binds the addresses to, or auto for a name by its VRID, such as vrrp.51, and with IPv6 vrrp6.51, as keepalived calls it; " +
-				"without it the addresses have the interface's own MAC. The same on all nodes (docs/virtual-mac.md)",
-			binding: one(pattern("name", interfaceName, "the name of an interface that keepvip makes, or auto"), func(t target) *string { return &t.vip.VRRP.VirtualMAC }),
-		},
-		{
-			Key: "vips[].vrrp.advertiseFromInterface", Flag: "advertise-from-interface", Default: "false", Reload: recreate,
-			Help:    "With virtualMAC advertisements have the interface's own MAC as their source, as with keepalived's vmac_xmit_base: for a network that takes frames of one MAC alone from a port, and for peers",
-			binding: one(boolean(), func(t target) *bool { return &t.vip.VRRP.AdvertiseFromInterface }),
-		},
+		option("vips[].vrrp.virtualMAC", "virtual-mac", "", recreate, one(pattern("name", interfaceName, "the name of an interface that keepvip makes, or auto"), func(t target) *string { return &t.vip.VRRP.VirtualMAC }),
+			"The name of an interface (a macvlan) that keepvip makes for the virtual MAC of RFC 9568 and binds the addresses to, or auto for a name by its VRID, such as vrrp.51, and with IPv6 vrrp6.51, as keepalived calls it; "+
+				"without it the addresses have the interface's own MAC. The same on all nodes (docs/virtual-mac.md)"),
+		option("vips[].vrrp.advertiseFromInterface", "advertise-from-interface", "false", recreate, one(boolean(), func(t target) *bool { return &t.vip.VRRP.AdvertiseFromInterface }),
+			"With virtualMAC advertisements have the interface's own MAC as their source, as with keepalived's vmac_xmit_base: for a network that takes frames of one MAC alone from a port, and for peers"),
 	}
 }
 
