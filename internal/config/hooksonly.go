@@ -3,12 +3,11 @@ package config
 import "net/netip"
 
 func hooksOnlyOptions() []Option {
-	return []Option{{
-		Key: "vips[].hooksOnly", Flag: "hooks-only", Default: "false", Reload: recreate,
-		Help: "Elect, and tell hooks and the notify FIFO; bind, announce and fence nothing: for an address that a hook moves, such as a cloud's. " +
-			"With vrrp the entry may have no addresses at all: then vrrp.id and interface are needed, and advertisements name none, as keepalived's do",
-		binding: one(boolean(), func(t target) *bool { return &t.vip.HooksOnly }),
-	}}
+	return []Option{
+		option("vips[].hooksOnly", "hooks-only", "false", recreate, one(boolean(), func(t target) *bool { return &t.vip.HooksOnly }),
+			"Elect, and tell hooks and the notify FIFO; bind, announce and fence nothing: for an address that a hook moves, such as a cloud's. " +
+				"With vrrp the entry may have no addresses at all: then vrrp.id and interface are needed, and advertisements name none, as keepalived's do"),
+	}
 }
 
 // First is the address that stands for the entry among members, and that chooses the interface. For an entry without an address it is the
