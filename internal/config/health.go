@@ -13,7 +13,7 @@ type health struct {
 func healthOptions() []Option {
 	return []Option{
 		option("health.address", "health", off, live, one(listener("0.0.0.0:9647"), func(t target) *string { return &t.config.Health.Address }),
-			"The listener for /healthz/NAME, at which a balancer such as an F5 or HAProxy asks this node whether to send it connections, such as 0.0.0.0:9647 ([::]:9647 for IPv6, too): " +
+			"The listener for /healthz/NAME, at which a balancer such as an F5 or HAProxy asks this node whether to send it connections, such as 0.0.0.0:9647 ([::]:9647 for IPv6, too): "+
 				"200 while its checks are good and nobody drains or holds it, 503 with the reason otherwise. There is no answer at a virtual address").short(),
 	}
 }

@@ -5,7 +5,7 @@ import "net/netip"
 func hooksOnlyOptions() []Option {
 	return []Option{
 		option("vips[].hooksOnly", "hooks-only", "false", recreate, one(boolean(), func(t target) *bool { return &t.vip.HooksOnly }),
-			"Elect, and tell hooks and the notify FIFO; bind, announce and fence nothing: for an address that a hook moves, such as a cloud's. " +
+			"Elect, and tell hooks and the notify FIFO; bind, announce and fence nothing: for an address that a hook moves, such as a cloud's. "+
 				"With vrrp the entry may have no addresses at all: then vrrp.id and interface are needed, and advertisements name none, as keepalived's do"),
 	}
 }
