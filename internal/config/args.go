@@ -1,7 +1,6 @@
 package config
 
 import (
-	"slices"
 	"strings"
 )
 
@@ -46,27 +45,14 @@ func (c *Config) Values() []Value {
 				add(o, o.at(i), target{config: c, vip: &c.VIPs[i]})
 			}
 		}
-		for j := range c.VIPs[i].Checks {
-			h := &c.VIPs[i].Checks[j]
-			for _, o := range listed {
-				if key := o.name(); slices.Contains(commonKeys, key) || slices.Contains(kindKeys[h.Kind].keys, key) {
-					add(o, o.inList(i, j), target{check: h})
+		for _, l := range lists {
+			for j := range l.size(&c.VIPs[i]) {
+				t := l.at(&c.VIPs[i], j)
+				for _, o := range l.options {
+					if t.check == nil || t.check.Kind.has(o.name()) {
+						add(o, o.inList(i, j), t)
+					}
 				}
-			}
-		}
-		for j := range c.VIPs[i].Hooks {
-			for _, o := range hooked {
-				add(o, o.inList(i, j), target{hook: &c.VIPs[i].Hooks[j]})
-			}
-		}
-		for j := range c.VIPs[i].Spread.Ports {
-			for _, o := range ported {
-				add(o, o.inList(i, j), target{port: &c.VIPs[i].Spread.Ports[j]})
-			}
-		}
-		for j := range c.VIPs[i].Spread.Backends {
-			for _, o := range backed {
-				add(o, o.inList(i, j), target{backend: &c.VIPs[i].Spread.Backends[j]})
 			}
 		}
 	}

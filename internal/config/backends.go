@@ -21,9 +21,8 @@ type Backend struct {
 }
 
 const (
-	backendsKey = "backends"
 	// spreadBackends is where backends are listed in an entry.
-	spreadBackends = spreadKey + "." + backendsKey
+	spreadBackends = spreadKey + ".backends"
 	// anyBackend, as a check, is whether one backend at least is healthy.
 	anyBackend = "backends"
 	// apiserverPort is that of a kubeadm apiserver.

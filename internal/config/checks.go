@@ -2,6 +2,7 @@ package config
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -113,6 +114,11 @@ var kindKeys = map[CheckKind]struct {
 
 // commonKeys are those of every kind.
 var commonKeys = []string{"kind", "name", "weight", "reverse", "interval", "timeout", "rise", "fall", "initFail", "counts"}
+
+// has tells whether checks of the kind have a key.
+func (k CheckKind) has(key string) bool {
+	return slices.Contains(commonKeys, key) || slices.Contains(kindKeys[k].keys, key)
+}
 
 const (
 	checksKey = "checks"

@@ -64,8 +64,7 @@ func (l listedCheck) validate() {
 		return
 	}
 	for _, o := range listed {
-		key := o.name()
-		if l.given(key) && !slices.Contains(commonKeys, key) && !slices.Contains(kind.keys, key) {
+		if key := o.name(); l.given(key) && !l.h.Kind.has(key) {
 			l.fail(key, "not of kind %s, which has %s", l.h.Kind, strings.Join(kind.keys, ", "))
 		}
 	}

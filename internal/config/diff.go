@@ -1,7 +1,6 @@
 package config
 
 import (
-	"reflect"
 	"slices"
 )
 
@@ -82,17 +81,10 @@ func diffVIP(before, after VIP) vipChange {
 	if before.VRRP.Password != after.VRRP.Password && before.VRRP.PasswordFile == after.VRRP.PasswordFile {
 		c.Keys = append(c.Keys, "vips[].vrrp.passwordFile") // another text in the same file
 	}
-	if !reflect.DeepEqual(before.Checks, after.Checks) {
-		c.Keys = append(c.Keys, vipsKey+"[]."+checksKey)
-	}
-	if !reflect.DeepEqual(before.Hooks, after.Hooks) {
-		c.Keys = append(c.Keys, vipsKey+"[]."+hooksKey)
-	}
-	if !slices.Equal(before.Spread.Ports, after.Spread.Ports) {
-		c.Keys = append(c.Keys, vipsKey+"[]."+spreadPorts)
-	}
-	if !reflect.DeepEqual(before.Spread.Backends, after.Spread.Backends) {
-		c.Keys = append(c.Keys, vipsKey+"[]."+spreadBackends)
+	for _, l := range lists {
+		if l.differs(&before, &after) {
+			c.Keys = append(c.Keys, vipsKey+"[]."+l.key)
+		}
 	}
 	if after.Local() && (before.Check.WhenAllUnhealthy != after.Check.WhenAllUnhealthy || before.Spread.Via != after.Spread.Via) {
 		c.Recreate = true // the nodes begin to talk to each other, or cease to

@@ -30,11 +30,8 @@ type setting struct {
 // document is a file taken apart, before any value is read.
 type document struct {
 	settings []setting
-	vips     []Origin   // of each entry under vips
-	checks   [][]Origin // of each entry under its checks
-	hooks    [][]Origin // and under its hooks
-	ports    [][]Origin // and under its spread.ports
-	backends [][]Origin // and under its spread.backends
+	vips     []Origin              // of each entry under vips
+	elements []map[string][]Origin // of each entry's lists, by their keys
 
 	vip, index int // the last entry of vips, and that of the list in it
 }
@@ -167,15 +164,8 @@ func (r *fileReader) value(n *yaml.Node, s *section, key string) {
 func (r *fileReader) entries(n *yaml.Node, s *section, key string) {
 	if n.Kind != yaml.SequenceNode {
 		entry := "addresses for each virtual address"
-		switch s.name {
-		case checksKey:
-			entry = "kind for each check"
-		case hooksKey:
-			entry = "command for each hook"
-		case portsKey:
-			entry = "port for each port that is spread"
-		case backendsKey:
-			entry = "addresses for each server"
+		if l := listNamed(s.name); l != nil {
+			entry = l.wants
 		}
 		r.add(r.at(n.Line), key, "%s, want a list: one entry with %s", describe(n), entry)
 		return
@@ -196,28 +186,12 @@ func (r *fileReader) entries(n *yaml.Node, s *section, key string) {
 
 // enter notes that the next entry of a list begins.
 func (d *document) enter(s *section, at Origin) {
-	if list := d.list(s.name); list != nil {
-		d.index = len((*list)[d.vip])
-		(*list)[d.vip] = append((*list)[d.vip], at)
+	if l := listNamed(s.name); l != nil {
+		of := d.elements[d.vip]
+		d.index, of[l.key] = len(of[l.key]), append(of[l.key], at)
 		return
 	}
-	d.vip, d.vips = len(d.vips), append(d.vips, at)
-	d.checks, d.hooks, d.ports, d.backends = append(d.checks, nil), append(d.hooks, nil), append(d.ports, nil), append(d.backends, nil)
-}
-
-// list has the entries of a list in each entry of vips; nil: there is no such list there.
-func (d *document) list(name string) *[][]Origin {
-	switch name {
-	case checksKey:
-		return &d.checks
-	case hooksKey:
-		return &d.hooks
-	case portsKey:
-		return &d.ports
-	case backendsKey:
-		return &d.backends
-	}
-	return nil
+	d.vip, d.vips, d.elements = len(d.vips), append(d.vips, at), append(d.elements, map[string][]Origin{})
 }
 
 // leaf takes one option's value, a scalar or a list of scalars of the right type.

@@ -75,17 +75,8 @@ func (c *Config) merge(doc document, overrides []setting, ps *problems) {
 		if s.option.perVIP() {
 			key, t.vip = s.option.at(s.vip), &c.VIPs[s.vip]
 		}
-		if s.option.perCheck() {
-			key, t.check = s.option.inList(s.vip, s.index), &t.vip.Checks[s.index]
-		}
-		if s.option.perHook() {
-			key, t.hook = s.option.inList(s.vip, s.index), &t.vip.Hooks[s.index]
-		}
-		if s.option.perPort() {
-			key, t.port = s.option.inList(s.vip, s.index), &t.vip.Spread.Ports[s.index]
-		}
-		if s.option.perBackend() {
-			key, t.backend = s.option.inList(s.vip, s.index), &t.vip.Spread.Backends[s.index]
+		if l := s.option.elementOf(); l != nil {
+			key, t = s.option.inList(s.vip, s.index), l.at(t.vip, s.index)
 		}
 		if err := s.option.assign(t, s.raw); err != nil {
 			ps.add(s.origin, key, "%v", err)
@@ -95,26 +86,17 @@ func (c *Config) merge(doc document, overrides []setting, ps *problems) {
 	}
 }
 
-// makeLists makes room for the checks, the hooks, the ports and the backends that the file lists.
+// makeLists makes room for what the file lists in each entry.
 func (c *Config) makeLists(doc document) {
-	note := func(vip int, list string, origins []Origin) int {
-		for j, origin := range origins {
-			c.origins[fmt.Sprintf("%s[%d].%s[%d]", vipsKey, vip, list, j)] = origin
-		}
-		return len(origins)
-	}
 	for i := range doc.vips {
-		if n := note(i, checksKey, doc.checks[i]); n > 0 {
-			c.VIPs[i].Checks = make([]ListedCheck, n)
-		}
-		if n := note(i, hooksKey, doc.hooks[i]); n > 0 {
-			c.VIPs[i].Hooks = make([]Hook, n)
-		}
-		if n := note(i, spreadPorts, doc.ports[i]); n > 0 {
-			c.VIPs[i].Spread.Ports = make([]SpreadPort, n)
-		}
-		if n := note(i, spreadBackends, doc.backends[i]); n > 0 {
-			c.VIPs[i].Spread.Backends = make([]Backend, n)
+		for _, l := range lists {
+			origins := doc.elements[i][l.key]
+			for j, origin := range origins {
+				c.origins[fmt.Sprintf("%s[%d].%s[%d]", vipsKey, i, l.key, j)] = origin
+			}
+			if len(origins) > 0 {
+				l.grow(&c.VIPs[i], len(origins))
+			}
 		}
 	}
 }
@@ -141,26 +123,13 @@ func (c *Config) defaults() {
 
 // targets are the places of an option in one VIP.
 func (c *Config) targets(o *Option, v *VIP) []target {
-	var all []target
-	switch {
-	case o.perCheck():
-		for i := range v.Checks {
-			all = append(all, target{config: c, vip: v, check: &v.Checks[i]})
-		}
-	case o.perHook():
-		for i := range v.Hooks {
-			all = append(all, target{config: c, vip: v, hook: &v.Hooks[i]})
-		}
-	case o.perPort():
-		for i := range v.Spread.Ports {
-			all = append(all, target{config: c, vip: v, port: &v.Spread.Ports[i]})
-		}
-	case o.perBackend():
-		for i := range v.Spread.Backends {
-			all = append(all, target{config: c, vip: v, backend: &v.Spread.Backends[i]})
-		}
-	default:
-		all = []target{{config: c, vip: v}}
+	l := o.elementOf()
+	if l == nil {
+		return []target{{config: c, vip: v}}
+	}
+	all := make([]target, l.size(v))
+	for i := range all {
+		all[i] = l.at(v, i)
 	}
 	return all
 }

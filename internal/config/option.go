@@ -76,29 +76,13 @@ func (o Option) at(vip int) string {
 	return strings.Replace(o.Key, "[]", fmt.Sprintf("[%d]", vip), 1)
 }
 
-// inList is the option's key for one check or hook of a list: "vips[1].checks[0].url".
+// inList is the option's key for one element of a list: "vips[1].checks[0].url".
 func (o Option) inList(vip, index int) string {
 	return strings.Replace(o.at(vip), "[]", fmt.Sprintf("[%d]", index), 1)
 }
 
 // name is the last part of the key.
 func (o Option) name() string { return o.Key[strings.LastIndexByte(o.Key, '.')+1:] }
-
-// perCheck tells that the option describes one check of a list.
-func (o Option) perCheck() bool { return strings.HasPrefix(o.Key, vipsKey+"[]."+checksKey+"[].") }
-
-// perHook tells that the option describes one hook of a list.
-func (o Option) perHook() bool { return strings.HasPrefix(o.Key, vipsKey+"[]."+hooksKey+"[].") }
-
-// perPort tells that the option describes one port of a list.
-func (o Option) perPort() bool {
-	return strings.HasPrefix(o.Key, vipsKey+"[]."+spreadPorts+"[].")
-}
-
-// perBackend tells that the option describes one backend of a list.
-func (o Option) perBackend() bool {
-	return strings.HasPrefix(o.Key, vipsKey+"[]."+spreadBackends+"[].")
-}
 
 // Options lists every option that has a flag, in the order of the reference. The slice is the caller's.
 func Options() []Option { return slices.Clone(table) }

@@ -35,7 +35,11 @@ func sections() *section {
 // everywhere yields the options of the file.
 func everywhere() iter.Seq[*Option] {
 	return func(yield func(*Option) bool) {
-		for _, options := range [][]Option{table, listed, hooked, ported, backed} {
+		tables := [][]Option{table}
+		for _, l := range lists {
+			tables = append(tables, l.options)
+		}
+		for _, options := range tables {
 			for i := range options {
 				if !yield(&options[i]) {
 					return

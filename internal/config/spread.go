@@ -61,9 +61,8 @@ func (p Protocol) Number() uint8 {
 
 const (
 	spreadKey = "spread"
-	portsKey  = "ports"
 	// spreadPorts is where ports are listed in an entry.
-	spreadPorts = spreadKey + "." + portsKey
+	spreadPorts = spreadKey + ".ports"
 	// maxSpreadPorts is how many a HELLO has room for.
 	maxSpreadPorts = 16
 	// maxSpreadMembers is how many members slots are divided among.
