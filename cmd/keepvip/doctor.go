@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -125,7 +124,7 @@ func newDoctor() *cobra.Command {
 		}
 		doc.Count = doctor.Tally(doc.Findings)
 		err = output.print(cmd.OutOrStdout(), kindDoctor, doc, func() string { return doctorText(doc) })
-		return cmp.Or(err, doctorVerdict(doc.Count))
+		return cmp.Or(err, verdictOf(lint.Count(doc.Count)))
 	}
 	return cmd
 }
@@ -282,16 +281,4 @@ func doctorText(doc doctorDoc) string {
 		b.WriteString("nothing is wrong\n")
 	}
 	return b.String()
-}
-
-// doctorVerdict is the exit status. The findings themselves are printed.
-func doctorVerdict(n doctor.Count) error {
-	counted := errors.New(counts(lint.Count(n)))
-	switch {
-	case n.Errors > 0:
-		return codedError{error: counted, code: exitUsage}
-	case n.Warnings > 0:
-		return codedError{error: counted, code: exitFailure}
-	}
-	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/tools/doctor"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/lint"
 )
 
 func sampleFacts() doctor.Facts {
@@ -58,7 +59,7 @@ func TestDoctorExitsByTheWorstSeverity(t *testing.T) {
 		{doctor.Count{Errors: 1, Warnings: 1}, 2},
 	}
 	for _, tt := range tests {
-		err := doctorVerdict(tt.count)
+		err := verdictOf(lint.Count(tt.count))
 		if tt.want == exitOK {
 			assert.NoError(t, err)
 			continue

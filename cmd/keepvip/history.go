@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/election"
-	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/node/control"
 	"github.com/keepvip/keepvip/internal/node/daemon"
 	"github.com/keepvip/keepvip/internal/node/history"
@@ -46,19 +45,6 @@ func newHistory() *cobra.Command {
 		return output.print(cmd.OutOrStdout(), kindHistory, doc, func() string { return historyText(doc, time.Now()) })
 	}
 	return cmd
-}
-
-// bindStateDir is the state directory of the keepvip of this node: the option's value from any source but a file.
-func bindStateDir(cmd *cobra.Command) *string {
-	var dir config.Option
-	for _, o := range config.Options() {
-		if o.Key == "stateDir" {
-			dir = o
-		}
-	}
-	path := cmd.Flags().String(dir.Flag, cmp.Or(os.Getenv(dir.Env()), dir.Default), "the state directory, for when no keepvip runs")
-	standsFor(cmd, dir.Flag, dir.Env())
-	return path
 }
 
 // recall asks the keepvip that runs here, or reads what the last one has left.

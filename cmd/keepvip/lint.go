@@ -117,11 +117,5 @@ func verdictOf(n lint.Count) error {
 }
 
 func counts(n lint.Count) string {
-	plural := func(n int, word string) string {
-		if n == 1 {
-			return "1 " + word
-		}
-		return fmt.Sprintf("%d %ss", n, word)
-	}
-	return plural(n.Errors, "error") + ", " + plural(n.Warnings, "warning") + ", " + plural(n.Notes, "note")
+	return several(n.Errors, "error") + ", " + several(n.Warnings, "warning") + ", " + several(n.Notes, "note")
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -148,16 +149,22 @@ func (f *configFlags) setFlag(name, value string) error {
 // load reads the configuration from all its sources.
 func (f *configFlags) load() (*config.Config, error) { return config.Load(f.input()) }
 
-// socketOf is the socket of a command that asks a running keepvip: the option's value from any source,
-// without the need for a configuration that is valid here.
+// bindSocket is the socket of a command that asks a running keepvip.
 func bindSocket(cmd *cobra.Command) *string {
-	var socket config.Option
-	for _, o := range config.Options() {
-		if o.Key == "socket" {
-			socket = o
-		}
-	}
-	path := cmd.Flags().String(socket.Flag, cmp.Or(os.Getenv(socket.Env()), socket.Default), "the unix socket of the running keepvip")
-	standsFor(cmd, socket.Flag, socket.Env())
-	return path
+	return bindOption(cmd, "socket", "the unix socket of the running keepvip")
+}
+
+// bindStateDir is the state directory of the keepvip of this node.
+func bindStateDir(cmd *cobra.Command) *string {
+	return bindOption(cmd, "stateDir", "the state directory, for when no keepvip runs")
+}
+
+// bindOption gives cmd one option of the configuration: its value from any source but a file, without the need for a
+// configuration that is valid here.
+func bindOption(cmd *cobra.Command, key, help string) *string {
+	all := config.Options()
+	o := all[slices.IndexFunc(all, func(o config.Option) bool { return o.Key == key })]
+	value := cmd.Flags().String(o.Flag, cmp.Or(os.Getenv(o.Env()), o.Default), help)
+	standsFor(cmd, o.Flag, o.Env())
+	return value
 }

@@ -36,7 +36,7 @@ func WithFurther(p Prober, addresses ...string) Prober {
 		out.further = append(out.further, &further{address: a})
 	}
 	if w, ok := p.(watcher); ok {
-		return furtherWatcher{out, w}
+		return watching{out, w}
 	}
 	return out
 }
@@ -88,14 +88,4 @@ func (w *withFurther) look(ctx context.Context, f *further) Result {
 		return Result{Outcome: Fail, Code: code.CheckTimeout, Reason: f.address + ": timeout connecting"}
 	}
 	return Result{Outcome: Fail, Reason: f.address + ": " + brief(err)}
-}
-
-type furtherWatcher struct {
-	*withFurther
-	watcher watcher
-}
-
-// Watch implements [watcher].
-func (w furtherWatcher) Watch(ctx context.Context, changed func()) (wait func()) {
-	return w.watcher.Watch(ctx, changed)
 }

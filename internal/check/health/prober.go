@@ -16,6 +16,17 @@ type watcher interface {
 	Watch(ctx context.Context, changed func()) (wait func())
 }
 
+// watching is a Prober that another one, below it, watches for.
+type watching struct {
+	Prober
+	below watcher
+}
+
+// Watch implements [watcher].
+func (w watching) Watch(ctx context.Context, changed func()) (wait func()) {
+	return w.below.Watch(ctx, changed)
+}
+
 // Func makes a Prober of a function.
 type Func func(ctx context.Context) Result
 

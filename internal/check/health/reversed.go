@@ -6,7 +6,7 @@ import "context"
 // bad then needs counting, as every failure does. A p that is a [watcher] stays one.
 func Reversed(p Prober) Prober {
 	if w, ok := p.(watcher); ok {
-		return reversedWatcher{reversed{p}, w}
+		return watching{reversed{p}, w}
 	}
 	return reversed{p}
 }
@@ -24,14 +24,4 @@ func (r reversed) Probe(ctx context.Context) Result {
 		out.Outcome = Pass
 	}
 	return out
-}
-
-type reversedWatcher struct {
-	reversed
-	watcher watcher
-}
-
-// Watch implements [watcher].
-func (r reversedWatcher) Watch(ctx context.Context, changed func()) (wait func()) {
-	return r.watcher.Watch(ctx, changed)
 }

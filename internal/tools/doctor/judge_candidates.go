@@ -19,8 +19,11 @@ func judgeCandidates(out *findings, f Facts, v config.VIP, w Wire, heard func(ne
 }
 
 // own tells whether this host has the address.
-func (f Facts) own(a netip.Addr) bool {
-	return slices.ContainsFunc(f.Links, func(l link.Link) bool {
+func (f Facts) own(a netip.Addr) bool { return OnLinks(f.Links, a) }
+
+// OnLinks tells whether a link has the address.
+func OnLinks(links []link.Link, a netip.Addr) bool {
+	return slices.ContainsFunc(links, func(l link.Link) bool {
 		return slices.ContainsFunc(l.Addresses, func(o link.Address) bool { return o.Prefix.Addr() == a })
 	})
 }

@@ -194,7 +194,7 @@ func connections(ctx context.Context, cfg *config.Config, links []link.Link) []d
 	defer cancel()
 	var out []doctor.Connect
 	for _, a := range cfg.Raft.Peers {
-		if !ownAddress(links, a) {
+		if !doctor.OnLinks(links, a) {
 			out = append(out, doctor.Connect{To: netip.AddrPortFrom(a, cfg.Port)})
 		}
 	}
@@ -211,10 +211,4 @@ func connections(ctx context.Context, cfg *config.Config, links []link.Link) []d
 	}
 	wg.Wait()
 	return out
-}
-
-func ownAddress(links []link.Link, a netip.Addr) bool {
-	return slices.ContainsFunc(links, func(l link.Link) bool {
-		return slices.ContainsFunc(l.Addresses, func(o link.Address) bool { return o.Prefix.Addr() == a })
-	})
 }

@@ -165,7 +165,7 @@ func peersOf(places []place, links []link.Link, peers []netip.Addr) [][]netip.Ad
 		if i < 0 {
 			i = slices.IndexFunc(places, family)
 		}
-		if i >= 0 && !slices.Contains(out[i], a) && !ownAddress(links, a) {
+		if i >= 0 && !slices.Contains(out[i], a) && !doctor.OnLinks(links, a) {
 			out[i] = append(out[i], a)
 		}
 	}
