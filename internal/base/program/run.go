@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,13 +20,6 @@ const (
 	MaxInput = 4 << 10
 )
 
-// Config describes one run.
-type Config struct {
-	Command  []string // absolute path, and arguments; there is no shell
-	UID, GID uint32   // the program is in no other group. UID 0 keeps the capabilities of this process, any other has none
-	Input    []byte   // on standard input, at most MaxInput bytes; none: an empty one
-}
-
 // End is how a run has ended.
 type End struct {
 	Status unix.WaitStatus // when Err is nil
@@ -36,22 +30,24 @@ type End struct {
 // ErrTalks ends a program that prints too much.
 var ErrTalks = fmt.Errorf("printed more than %d bytes", maxOutput)
 
-// Run runs a program until it ends, or ctx does and it is killed.
-func Run(ctx context.Context, cfg Config) End {
-	input, err := given(cfg.Input)
+// Run runs a program until it ends, or ctx does and it is killed. The command is an absolute path with arguments; there is
+// no shell. The program is in the user's one group. User 0 keeps the capabilities of this process, any other has none. The
+// input is on standard input, at most MaxInput bytes.
+func Run(ctx context.Context, command []string, as syscall.Credential, input []byte) End {
+	in, err := given(input)
 	if err != nil {
 		return End{Err: fmt.Errorf("%w: %w", ErrNotStarted, err)}
 	}
 	read, write, err := os.Pipe()
 	if err != nil {
-		return End{Err: errors.Join(fmt.Errorf("%w: %w", ErrNotStarted, err), input.Close())}
+		return End{Err: errors.Join(fmt.Errorf("%w: %w", ErrNotStarted, err), in.Close())}
 	}
 	defer read.Close()
 	inner, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	output := make(chan []byte, 1)
 	go func() { output <- collect(read, func() { cancel(ErrTalks) }) }()
-	status, err := runSandboxed(inner, cfg, input, write)
+	status, err := runSandboxed(inner, command, as, in, write)
 	// What the program has left open elsewhere does not hold us up: everything that it wrote itself is in the pipe.
 	_ = read.SetReadDeadline(time.Unix(1, 0))
 	end := End{Status: status, Output: rest(read, <-output), Err: err}

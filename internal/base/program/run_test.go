@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,32 +28,28 @@ func script(t *testing.T, text string) []string {
 	return []string{path}
 }
 
-func run(t *testing.T, cfg Config) End {
+func run(t *testing.T, command []string, as syscall.Credential, input []byte) End {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	return Run(ctx, cfg)
+	return Run(ctx, command, as, input)
 }
 
-// own is a run as the user that the test is.
-func own(t *testing.T, text string) Config {
-	t.Helper()
-	return Config{Command: script(t, text), UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}
+// own is the user that the test is.
+func own() syscall.Credential {
+	return syscall.Credential{Uid: uint32(os.Getuid()), Gid: uint32(os.Getgid())}
 }
 
 func TestInput(t *testing.T) {
-	cfg := own(t, "cat")
-	end := run(t, cfg)
+	cat, quits := script(t, "cat"), script(t, "exit 0")
+	end := run(t, cat, own(), nil)
 	assert.Empty(t, end.Output, "it is at its end")
-	cfg.Input = bytes.Repeat([]byte("x"), MaxInput)
-	end = run(t, cfg)
+	input := bytes.Repeat([]byte("x"), MaxInput)
+	end = run(t, cat, own(), input)
 	assert.True(t, end.OK(), end.Reason())
-	assert.Equal(t, string(cfg.Input), string(end.Output))
-	cfg = own(t, "exit 0")
-	cfg.Input = bytes.Repeat([]byte("x"), MaxInput)
-	assert.True(t, run(t, cfg).OK(), "nobody has to read it")
-	cfg.Input = append(cfg.Input, 'x')
-	assert.ErrorIs(t, run(t, cfg).Err, ErrNotStarted)
+	assert.Equal(t, string(input), string(end.Output))
+	assert.True(t, run(t, quits, own(), input).OK(), "nobody has to read it")
+	assert.ErrorIs(t, run(t, quits, own(), append(input, 'x')).Err, ErrNotStarted)
 }
 
 // However late this process comes to read, and whoever has the pipe open still.
@@ -74,10 +71,10 @@ func TestOutputOfAProgramThatHasEndedIsRead(t *testing.T) {
 // What hangs in a session of its own would be there once more with each run that is late.
 func TestKilledProgramLeavesNothingThatDescendsFromIt(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pids")
-	cfg := own(t, "setsid sh -c 'setsid sh -c \"echo \\$PPID \\$\\$ > "+pids+"; sleep 3600\"; exit 1'; exit 1")
+	command := script(t, "setsid sh -c 'setsid sh -c \"echo \\$PPID \\$\\$ > "+pids+"; sleep 3600\"; exit 1'; exit 1")
 	ctx, kill := context.WithCancel(t.Context())
 	ended := make(chan End, 1)
-	go func() { ended <- Run(ctx, cfg) }()
+	go func() { ended <- Run(ctx, command, own(), nil) }()
 	var text string
 	require.Eventually(t, func() bool {
 		b, err := os.ReadFile(pids)
@@ -100,9 +97,8 @@ func TestRootKeepsTheCapabilities(t *testing.T) {
 		return
 	}
 	capabilities := func(uid uint32) (out []string) {
-		cfg := own(t, "grep -E '^(CapEff|Groups|Uid|NoNewPrivs)' /proc/self/status")
-		cfg.UID, cfg.GID = uid, uid
-		end := run(t, cfg)
+		command := script(t, "grep -E '^(CapEff|Groups|Uid|NoNewPrivs)' /proc/self/status")
+		end := run(t, command, syscall.Credential{Uid: uid, Gid: uid}, nil)
 		require.True(t, end.OK(), end.Reason())
 		for line := range strings.Lines(string(end.Output)) {
 			out = append(out, strings.Join(strings.Fields(line), " "))

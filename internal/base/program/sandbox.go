@@ -22,13 +22,15 @@ var ErrNotStarted = errors.New("not started")
 // becomes the user, the thread never does: a user may signal every thread of its own, and a signal to one thread ends the whole
 // of this process. It closes input and output, and returns when the program and its process group have ended; the error is ctx's when they
 // had to be killed.
-func runSandboxed(ctx context.Context, cfg Config, input, output *os.File) (status unix.WaitStatus, err error) {
+func runSandboxed(
+	ctx context.Context, command []string, as syscall.Credential, input, output *os.File,
+) (status unix.WaitStatus, err error) {
 	defer input.Close()
 	defer output.Close()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		onThrowawayThread(func() { status, err = sandboxed(ctx, cfg, input, output) })
+		onThrowawayThread(func() { status, err = sandboxed(ctx, command, as, input, output) })
 	}()
 	<-done
 	return status, err
@@ -52,18 +54,18 @@ func onThrowawayThread(f func()) {
 	runtime.UnlockOSThread()
 }
 
-func sandboxed(ctx context.Context, cfg Config, input, output *os.File) (unix.WaitStatus, error) {
+func sandboxed(ctx context.Context, command []string, as syscall.Credential, input, output *os.File) (unix.WaitStatus, error) {
 	if err := ordinary(); err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrNotStarted, err)
 	}
-	user, err := userOf(cfg)
+	user, err := userOf(as)
 	if err != nil {
-		return 0, fmt.Errorf("%w as user %d: %w", ErrNotStarted, cfg.UID, err)
+		return 0, fmt.Errorf("%w as user %d: %w", ErrNotStarted, as.Uid, err)
 	}
-	pid, err := start(cfg.Command, user, input, output)
+	pid, err := start(command, user, input, output)
 	_ = output.Close() // the program has it
 	if err != nil {
-		return 0, fmt.Errorf("%w: %s: %w", ErrNotStarted, cfg.Command[0], regular.Plain(err))
+		return 0, fmt.Errorf("%w: %s: %w", ErrNotStarted, command[0], regular.Plain(err))
 	}
 	ended := make(chan error, 1)
 	// Without reaping it: its number stays its own until the whole group is killed.
@@ -133,21 +135,21 @@ var switching = []struct {
 	{unix.CAP_KILL, "KILL"},
 }
 
-// userOf makes the calling thread, and no other, one whose programs have no capability once they are cfg's user, and no way to
+// userOf makes the calling thread, and no other, one whose programs have no capability once they are that user, and no way to
 // gain any. Root keeps what this process has: it is root for that. It returns the user, or nil if it is ours.
-func userOf(cfg Config) (*syscall.Credential, error) {
+func userOf(as syscall.Credential) (*syscall.Credential, error) {
 	var user *syscall.Credential
 	var keep uint32
-	if unix.Getuid() != int(cfg.UID) || unix.Geteuid() != int(cfg.UID) || unix.Getgid() != int(cfg.GID) {
+	if unix.Getuid() != int(as.Uid) || unix.Geteuid() != int(as.Uid) || unix.Getgid() != int(as.Gid) {
 		if missing := CannotSwitchUser(); missing != nil {
 			return nil, fmt.Errorf("%w, or a keepvip that runs as that user", missing)
 		}
-		user = &syscall.Credential{Uid: cfg.UID, Gid: cfg.GID} // in no other group
+		user = &as
 		for _, c := range switching {
 			keep |= 1 << c.bit
 		}
 	}
-	if cfg.UID == 0 {
+	if as.Uid == 0 {
 		return user, nil
 	}
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
@@ -44,7 +45,7 @@ func (p *execProber) Probe(ctx context.Context) Result {
 }
 
 func (p *execProber) run(ctx context.Context) Result {
-	end := program.Run(ctx, program.Config{Command: p.check.Command, UID: p.check.UID, GID: p.check.GID})
+	end := program.Run(ctx, p.check.Command, syscall.Credential{Uid: p.check.UID, Gid: p.check.GID}, nil)
 	r := Result{Outcome: Fail, Reason: end.Reason()}
 	lacks := lack.OfStart(end.Err)
 	switch {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/program"
@@ -90,7 +91,7 @@ func (h *Hooks) run(p Program, e event) {
 		h.results.skip(p.entry)
 		return
 	}
-	end := program.Run(ctx, program.Config{Command: command, UID: p.UID, GID: p.GID, Input: e.document()})
+	end := program.Run(ctx, command, syscall.Credential{Uid: p.UID, Gid: p.GID}, e.document())
 	if errors.Is(end.Err, context.Canceled) {
 		end.Err = context.Cause(ctx) // whether it was its own time, or keepvip's
 	}
