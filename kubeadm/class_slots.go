@@ -114,19 +114,9 @@ func contains(list []*yaml.Node, item *yaml.Node) bool {
 
 // equal compares what nodes say, and not how.
 func equal(a, b []*yaml.Node) bool {
-	before, err := decoded(a)
-	after, other := decoded(b)
+	before, err := yamledit.Decode(a)
+	after, other := yamledit.Decode(b)
 	return err == nil && other == nil && reflect.DeepEqual(before, after)
-}
-
-func decoded(nodes []*yaml.Node) ([]any, error) {
-	out := make([]any, len(nodes))
-	for i, n := range nodes {
-		if err := n.Decode(&out[i]); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
 }
 
 func itemsAt(d *yaml.Node, path []string) []*yaml.Node {

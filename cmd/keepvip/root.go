@@ -31,27 +31,17 @@ func newRoot() *cobra.Command {
 
 // alsoCalled are the words by which other programs know what a command does.
 func alsoCalled(command string) []string {
-	switch command {
-	case "handover":
-		return []string{"failover", "failback", "move", "switchover", "switch", "transfer", "stepdown", "step-down", "takeover"}
-	case "status":
-		return []string{"list", "ls", "get", "show", "info", "ps", "who", "describe"}
-	case "run":
-		return []string{"start", "daemon", "serve", "server", "manager", "up"}
-	case "drain":
-		return []string{"cordon", "evacuate", "stop", "release"}
-	case "resume":
-		return []string{"uncordon", "unhold", "undrain", "release"}
-	case "hold":
-		return []string{"pause", "freeze", "maintenance", "disable", "stop"}
-	case "history":
-		return []string{"events", "log", "logs"}
-	case "doctor":
-		return []string{"diagnose", "preflight", "verify", "validate"}
-	case "convert":
-		return []string{"migrate", "import"}
-	}
-	return nil
+	return map[string][]string{
+		"handover": {"failover", "failback", "move", "switchover", "switch", "transfer", "stepdown", "step-down", "takeover"},
+		"status":   {"list", "ls", "get", "show", "info", "ps", "who", "describe"},
+		"run":      {"start", "daemon", "serve", "server", "manager", "up"},
+		"drain":    {"cordon", "evacuate", "stop", "release"},
+		"resume":   {"uncordon", "unhold", "undrain", "release"},
+		"hold":     {"pause", "freeze", "maintenance", "disable", "stop"},
+		"history":  {"events", "log", "logs"},
+		"doctor":   {"diagnose", "preflight", "verify", "validate"},
+		"convert":  {"migrate", "import"},
+	}[command]
 }
 
 // rootFor makes as much of it as a command line needs. Of a process that goes on for months that is its own command: the flags of all others

@@ -126,7 +126,7 @@ func (e *Editor) change(p place, start, end int, with []string) error {
 	if err != nil {
 		return err
 	}
-	want, err := decode(p.docs)
+	want, err := Decode(p.docs)
 	if err == nil && reflect.DeepEqual(had, want) {
 		return nil
 	}
@@ -144,14 +144,15 @@ func (e *Editor) values() ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := decode(docs)
+	out, err := Decode(docs)
 	if err != nil {
 		return nil, e.Errorf(0, "not valid YAML: %s", oneLine(err))
 	}
 	return out, nil
 }
 
-func decode(docs []*yaml.Node) ([]any, error) {
+// Decode reads each node as what it says, whatever it is.
+func Decode(docs []*yaml.Node) ([]any, error) {
 	out := make([]any, len(docs))
 	for i, d := range docs {
 		if err := d.Decode(&out[i]); err != nil {
