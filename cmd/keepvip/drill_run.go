@@ -46,10 +46,7 @@ func (d *drillRun) here(ctx context.Context) (*drillDoc, error) {
 	}
 	m := d.measure(ctx)
 	defer m.stop()
-	if err := sleep(ctx, before); err != nil {
-		return nil, err
-	}
-	if err := m.answered(); err != nil {
+	if err := m.answered(ctx); err != nil {
 		return nil, err
 	}
 	doc := d.doc("holder")
@@ -91,10 +88,7 @@ func (d *drillRun) length() time.Duration {
 func (d *drillRun) watchOther(ctx context.Context, limit time.Duration) (*drillDoc, error) {
 	m := d.measure(ctx)
 	defer m.stop()
-	if err := sleep(ctx, before); err != nil {
-		return nil, err
-	}
-	if err := m.answered(); err != nil {
+	if err := m.answered(ctx); err != nil {
 		return nil, err
 	}
 	doc := d.doc("bystander")
@@ -179,8 +173,11 @@ func (m *measurement) stop() drill.Seen {
 	return m.prober.Seen()
 }
 
-// answered is an error while nothing has answered: there is nothing to measure.
-func (m *measurement) answered() error {
+// answered is an error where nothing answers before the failure: there is nothing to measure.
+func (m *measurement) answered(ctx context.Context) error {
+	if err := sleep(ctx, before); err != nil {
+		return err
+	}
 	if yes, _ := m.prober.Answers(); !yes {
 		return fmt.Errorf("%s does not answer before the drill, so nothing would be measured: name a port of the service by --port", m.to)
 	}

@@ -27,11 +27,7 @@ func newKeyGenerate() *cobra.Command {
 	}
 	out := cmd.Flags().String("out", "", "the file to write; it must not exist yet")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if *out == "" {
-			_, err := cmd.OutOrStdout().Write(config.NewKey())
-			return failed(err)
-		}
-		return failed(writeNew(*out, config.NewKey()))
+		return failed(writeKey(cmd, *out, config.NewKey()))
 	}
 	return cmd
 }
@@ -60,14 +56,18 @@ func newKeyDerive() *cobra.Command {
 		if err != nil {
 			return failed(err)
 		}
-		derived := config.KeyFile(config.DeriveKey(secret, *purpose))
-		if *out == "" {
-			_, err := cmd.OutOrStdout().Write(derived)
-			return failed(err)
-		}
-		return failed(writeNew(*out, derived))
+		return failed(writeKey(cmd, *out, config.KeyFile(config.DeriveKey(secret, *purpose))))
 	}
 	return cmd
+}
+
+// writeKey prints a key, or writes it to a new file.
+func writeKey(cmd *cobra.Command, path string, key []byte) error {
+	if path != "" {
+		return writeNew(path, key)
+	}
+	_, err := cmd.OutOrStdout().Write(key)
+	return err
 }
 
 // writeNew writes a file that was not there, for its owner alone.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/keepvip/keepvip/internal/base/printable"
 	"github.com/keepvip/keepvip/internal/tools/keepalived"
 	"github.com/keepvip/keepvip/internal/tools/keepalived/lint"
 	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
@@ -117,5 +118,5 @@ func verdictOf(n lint.Count) error {
 }
 
 func counts(n lint.Count) string {
-	return several(n.Errors, "error") + ", " + several(n.Warnings, "warning") + ", " + several(n.Notes, "note")
+	return printable.Several(n.Errors, "error") + ", " + printable.Several(n.Warnings, "warning") + ", " + printable.Several(n.Notes, "note")
 }

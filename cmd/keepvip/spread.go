@@ -151,11 +151,11 @@ func viaText(s *instance.SpreadStatus) string {
 
 // connectionsText is "413 connections; 12 followers", of which the latter are those that this node tells who the members are.
 func connectionsText(s *instance.SpreadStatus) string {
-	text := several(int(s.Connections()), "connection")
+	text := printable.Several(int(s.Connections()), "connection")
 	if n := len(s.Followers); n > 0 {
-		text += "; " + several(n, "follower")
+		text += "; " + printable.Several(n, "follower")
 		if left, known := followersConnections(s); known {
-			text += " with " + several(left, "connection") + " of their own here"
+			text += " with " + printable.Several(left, "connection") + " of their own here"
 		}
 		if s.FollowersFull {
 			text += coded(fmt.Sprintf(", all %d places taken", s.FollowerPlaces), code.FollowersFull)
@@ -172,13 +172,6 @@ func followersConnections(s *instance.SpreadStatus) (n int, known bool) {
 		}
 	}
 	return n, known
-}
-
-func several(n int, of string) string {
-	if n == 1 {
-		return "1 " + of
-	}
-	return fmt.Sprintf("%d %ss", n, of)
 }
 
 // tableText is "4 of 5 members are fit", or until when what is not spread any more goes on.

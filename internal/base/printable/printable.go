@@ -34,3 +34,11 @@ func Words[T fmt.Stringer](all []T) []string {
 
 // List is the values in one text, with commas between them.
 func List[T fmt.Stringer](all []T) string { return strings.Join(Words(all), ", ") }
+
+// Several is a number of things, with an s behind their name but for one.
+func Several(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", n, of)
+}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/base/printable"
 	"github.com/keepvip/keepvip/internal/tools/keepalived"
 	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
 )
@@ -61,7 +62,7 @@ func (s spreading) virtualServers() {
 		case why == "" && !own[v.at.Addr()]:
 			why = "no vrrp_instance here has " + v.at.Addr().String()
 		case why == "" && s.opt.VirtualServers != VirtualServersSpread:
-			s.say(keepalived.Warning, keepalived.CodeUnsupported, n.At, fmt.Sprintf("virtual_server %s: %s and what is asked of them are not carried over; spread.backends of keepvip does the same for TCP at an address that it holds", v.at, count(len(v.servers), "real server")),
+			s.say(keepalived.Warning, keepalived.CodeUnsupported, n.At, fmt.Sprintf("virtual_server %s: %s and what is asked of them are not carried over; spread.backends of keepvip does the same for TCP at an address that it holds", v.at, printable.Several(len(v.servers), "real server")),
 				"give --virtual-servers spread and look at the result, or keep keepalived for the virtual servers, with only these blocks (keepalived --check)")
 			continue
 		}
@@ -72,13 +73,6 @@ func (s spreading) virtualServers() {
 		}
 		s.virtual = append(s.virtual, v)
 	}
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // virtualServerOf reads one; why says what of it keepvip has nothing for.
