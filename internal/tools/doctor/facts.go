@@ -69,9 +69,8 @@ type Nftables struct{ Netdev, Egress error }
 
 // Lateness is how late a thread was woken while the doctor listened.
 type Lateness struct {
-	Worst    time.Duration
-	Over     time.Duration // how long that was measured
-	Realtime bool          // by a thread that goes before whatever is not real-time
+	Worst time.Duration
+	Over  time.Duration // how long that was measured
 }
 
 // Echoes is how the members on one interface, in one family, answered echo requests.

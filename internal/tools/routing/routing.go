@@ -21,8 +21,7 @@ const (
 // Daemon is a routing daemon of this host.
 type Daemon struct {
 	Name   string // "BIRD" or "FRR"
-	Socket string
-	Err    error // why it could not be asked; then nothing else is known
+	Err    error  // why it could not be asked; then nothing else is known
 	Routes map[netip.Addr]Route
 	// Down are the neighbours, or protocols, by which nothing leaves now, with their states, as "uplink: BGP, start, Active".
 	Down []string
@@ -52,7 +51,7 @@ func Find(ctx context.Context, root string, addresses []netip.Addr) (out []Daemo
 	for _, d := range daemons {
 		for _, path := range d.sockets {
 			path = filepath.Join(root, path)
-			found := Daemon{Name: d.name, Socket: path, Routes: map[netip.Addr]Route{}}
+			found := Daemon{Name: d.name, Routes: map[netip.Addr]Route{}}
 			err := d.ask(ctx, path, addresses, &found)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue

@@ -21,7 +21,6 @@ type check struct {
 	weight     int
 	weightAt   source
 	rise, fall counted
-	reversed   bool
 	numbered   bool // a number in a file is multiplied by the weight
 }
 
@@ -42,7 +41,7 @@ func (k *check) reverse() {
 	if k.numbered {
 		return // which multiplies by the opposite of the weight
 	}
-	k.weight, k.reversed = -k.weight, true
+	k.weight = -k.weight
 	if k.rise.n == 0 {
 		k.rise, k.fall = counted{1, atOnce}, counted{1, atOnce}
 	}

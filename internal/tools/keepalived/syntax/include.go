@@ -7,16 +7,16 @@ import (
 )
 
 // checks says what of an include is a fault, and no longer only a line in the log.
-type checks struct{ readable, match, wildcard, brace bool }
+type checks struct{ match, wildcard, brace bool }
 
 // includes are the keywords and what each asks for.
 var includes = map[string]checks{
 	"include":  {},
-	"includer": {readable: true},
-	"includem": {readable: true, match: true},
-	"includew": {readable: true, wildcard: true},
-	"includeb": {readable: true, brace: true},
-	"includea": {readable: true, match: true, wildcard: true, brace: true},
+	"includer": {},
+	"includem": {match: true},
+	"includew": {wildcard: true},
+	"includeb": {brace: true},
+	"includea": {match: true, wildcard: true, brace: true},
 }
 
 // include looks whether text names files to read, and opens them. The whole rest of the line is the name, quotes and all.
