@@ -17,8 +17,8 @@ func MergeCloudInit(name string, text []byte, files []File, commands [][]string)
 	return merged, err
 }
 
-// ReplaceKubeVIP is [MergeCloudInit] without commands, and takes out the files of kube-vip and the commands that prepare them. The notes, a line each, say
-// what was taken out and what is left to a person.
+// ReplaceKubeVIP is [MergeCloudInit] without commands, and takes out the files of kube-vip and the commands that
+// prepare them. The notes, a line each, say what was taken out and what is left to a person.
 func ReplaceKubeVIP(name string, text []byte, files []File) (merged []byte, notes []string, err error) {
 	e := yamledit.New(name, text)
 	var stay kept

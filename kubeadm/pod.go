@@ -14,7 +14,8 @@ const ManifestPath = "/etc/kubernetes/manifests/keepvip.yaml"
 // inlineVariable carries a configuration file's text into the pod.
 const inlineVariable = "KEEPVIP_CONFIG_YAML"
 
-// Config is what keepvip needs of a node, whether a pod or a unit of systemd runs it. Paths are absolute and on the node.
+// Config is what keepvip needs of a node, whether a pod or a unit of systemd runs it. Paths are absolute and on the
+// node.
 type Config struct {
 	Args       []string // flags for `keepvip run`, as "--vip=10.77.0.100"
 	ConfigFile string   // a configuration file on the node; "": none

@@ -13,8 +13,8 @@ import (
 	"github.com/keepvip/keepvip/kubeadm"
 )
 
-// readKubeadm reads --kubeadm-config, nil without one, and takes the virtual address from it where nothing else names one.
-// Where it is to be printed it may be missing.
+// readKubeadm reads --kubeadm-config, nil without one, and takes the virtual address from it where nothing else names
+// one. Where it is to be printed it may be missing.
 func readKubeadm(in *config.Input, name string, print bool) (*kubeadm.InitConfig, error) {
 	var text []byte
 	switch {

@@ -28,8 +28,8 @@ const (
 // person.
 const expiresSoon = 14 * 24 * time.Hour
 
-// Expiry is the code of a certificate that is valid for so long from now on, and says when it expires; "" for one that is
-// valid for more than 14 days.
+// Expiry is the code of a certificate that is valid for so long from now on, and says when it expires; "" for one that
+// is valid for more than 14 days.
 func Expiry(certificate string, ends time.Time, left time.Duration) (c Code, says string) {
 	day := ends.UTC().Format(time.DateOnly)
 	switch {

@@ -30,9 +30,9 @@ type End struct {
 // ErrTalks ends a program that prints too much.
 var ErrTalks = fmt.Errorf("printed more than %d bytes", maxOutput)
 
-// Run runs a program until it ends, or ctx does and it is killed. The command is an absolute path with arguments; there is
-// no shell. The program is in the user's one group. User 0 keeps the capabilities of this process, any other has none. The
-// input is on standard input, at most MaxInput bytes.
+// Run runs a program until it ends, or ctx does and it is killed. The command is an absolute path with arguments; there
+// is no shell. The program is in the user's one group. User 0 keeps the capabilities of this process, any other has
+// none. The input is on standard input, at most MaxInput bytes.
 func Run(ctx context.Context, command []string, as syscall.Credential, input []byte) End {
 	in, err := given(input)
 	if err != nil {

@@ -135,8 +135,8 @@ var switching = []struct {
 	{unix.CAP_KILL, "KILL"},
 }
 
-// userOf makes the calling thread, and no other, one whose programs have no capability once they are that user, and no way to
-// gain any. Root keeps what this process has: it is root for that. It returns the user, or nil if it is ours.
+// userOf makes the calling thread, and no other, one whose programs have no capability once they are that user, and no
+// way to gain any. Root keeps what this process has: it is root for that. It returns the user, or nil if it is ours.
 func userOf(as syscall.Credential) (*syscall.Credential, error) {
 	var user *syscall.Credential
 	var keep uint32

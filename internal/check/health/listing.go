@@ -54,8 +54,9 @@ func (l *listing) each(ctx context.Context, visit func(pid int) (done bool)) err
 	return nil
 }
 
-// is tells whether a process runs and counts, or why that cannot be read. A kernel thread has no arguments, nor has a process that has ended and
-// is not waited for. Arguments count where the first one has the name. There is no process 0.
+// is tells whether a process runs and counts, or why that cannot be read. A kernel thread has no arguments, nor has a
+// process that has ended and is not waited for. Arguments count where the first one has the name. There is no process
+// 0.
 func (l *listing) is(pid int) (bool, error) {
 	if pid == 0 {
 		return false, nil
