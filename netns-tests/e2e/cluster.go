@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 const (
@@ -53,24 +54,18 @@ func newCluster(host *lab.Host, tools tools, kubeadm string) (*cluster, error) {
 }
 
 func (c *cluster) build(host *lab.Host) (err error) {
+	defer try.Catch(&err)
 	if err := os.MkdirAll(c.dir, 0o700); err != nil {
 		return fmt.Errorf("e2e: directory: %w", err)
 	}
-	if c.lab, err = host.Open(lab.Config{OffLink: true}); err != nil {
-		return err
-	}
-	if err := c.makeImages(); err != nil {
-		return err
-	}
+	c.lab = try.Get(host.Open(lab.Config{OffLink: true}))
+	try.Do(c.makeImages())
 	hosts := ""
 	for _, n := range c.lab.Nodes {
 		hosts += fmt.Sprintf("%s %s\n", n.Address, n.Label)
 	}
 	for _, n := range c.lab.Nodes {
-		m, err := newMachine(n, c.dir, c.sandbox, hosts, c.tools)
-		if err != nil {
-			return err
-		}
+		m := try.Get(newMachine(n, c.dir, c.sandbox, hosts, c.tools))
 		c.machines = append(c.machines, m)
 	}
 	return nil
@@ -108,14 +103,11 @@ func sweepDead() {
 }
 
 // boot switches a machine on for the first time, with all images.
-func (c *cluster) boot(m *machine) error {
-	if err := m.boot(); err != nil {
-		return err
-	}
+func (c *cluster) boot(m *machine) (err error) {
+	defer try.Catch(&err)
+	try.Do(m.boot())
 	for _, image := range append(c.images, c.tools.image) {
-		if _, err := m.run("ctr", "-n", "k8s.io", "images", "import", image); err != nil {
-			return err
-		}
+		try.Get(m.run("ctr", "-n", "k8s.io", "images", "import", image))
 	}
 	if c.image != "" {
 		return nil

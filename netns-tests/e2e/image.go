@@ -13,11 +13,14 @@ import (
 	"os"
 	"path"
 	"runtime"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // writeImage writes an image with one static program, /usr/local/bin/PROGRAM, as
 // the archive that `docker save` writes and `ctr images import` reads.
-func writeImage(to, name, program string) error {
+func writeImage(to, name, program string) (err error) {
+	defer try.Catch(&err)
 	layer, err := os.CreateTemp(path.Dir(to), "layer")
 	if err != nil {
 		return fmt.Errorf("e2e: image %s: %w", name, err)
@@ -30,60 +33,36 @@ func writeImage(to, name, program string) error {
 	}
 	diff := hex.EncodeToString(hash.Sum(nil))
 	binary := "/usr/local/bin/" + path.Base(program)
-	config, err := json.Marshal(map[string]any{
+	config := try.Get(json.Marshal(map[string]any{
 		"architecture": runtime.GOARCH, "os": "linux",
 		"config": map[string]any{"Env": []string{"PATH=/usr/local/bin"}, "Entrypoint": []string{binary}},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{"sha256:" + diff}},
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	return writeArchive(to, name, config, layer, diff+"/layer.tar")
 }
 
-func writeLayer(w io.Writer, program string) error {
-	f, err := os.Open(program)
-	if err != nil {
-		return err
-	}
+func writeLayer(w io.Writer, program string) (err error) {
+	defer try.Catch(&err)
+	f := try.Get(os.Open(program))
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
+	info := try.Get(f.Stat())
 	t := tar.NewWriter(w)
 	for _, dir := range []string{"usr/", "usr/local/", "usr/local/bin/", "tmp/"} {
-		if err := t.WriteHeader(&tar.Header{Name: dir, Typeflag: tar.TypeDir, Mode: 0o755}); err != nil {
-			return err
-		}
+		try.Do(t.WriteHeader(&tar.Header{Name: dir, Typeflag: tar.TypeDir, Mode: 0o755}))
 	}
-	if err := t.WriteHeader(&tar.Header{Name: "usr/local/bin/" + path.Base(program), Mode: 0o755, Size: info.Size()}); err != nil {
-		return err
-	}
-	if _, err := io.Copy(t, f); err != nil {
-		return err
-	}
+	try.Do(t.WriteHeader(&tar.Header{Name: "usr/local/bin/" + path.Base(program), Mode: 0o755, Size: info.Size()}))
+	try.Get(io.Copy(t, f))
 	return t.Close()
 }
 
-func writeArchive(to, name string, config []byte, layer *os.File, layerName string) error {
+func writeArchive(to, name string, config []byte, layer *os.File, layerName string) (err error) {
+	defer try.Catch(&err)
 	sum := sha256.Sum256(config)
 	configName := hex.EncodeToString(sum[:]) + ".json"
-	manifest, err := json.Marshal([]map[string]any{{"Config": configName, "RepoTags": []string{name}, "Layers": []string{layerName}}})
-	if err != nil {
-		return err
-	}
-	size, err := layer.Seek(0, io.SeekEnd)
-	if err != nil {
-		return err
-	}
-	if _, err := layer.Seek(0, io.SeekStart); err != nil {
-		return err
-	}
-	out, err := os.Create(to)
-	if err != nil {
-		return err
-	}
+	manifest := try.Get(json.Marshal([]map[string]any{{"Config": configName, "RepoTags": []string{name}, "Layers": []string{layerName}}}))
+	size := try.Get(layer.Seek(0, io.SeekEnd))
+	try.Get(layer.Seek(0, io.SeekStart))
+	out := try.Get(os.Create(to))
 	defer out.Close()
 	t := tar.NewWriter(out)
 	for _, f := range []struct {
@@ -95,12 +74,8 @@ func writeArchive(to, name string, config []byte, layer *os.File, layerName stri
 		{layerName, size, layer},
 		{"manifest.json", int64(len(manifest)), bytes.NewReader(manifest)},
 	} {
-		if err := t.WriteHeader(&tar.Header{Name: f.name, Mode: 0o644, Size: f.size}); err != nil {
-			return err
-		}
-		if _, err := io.Copy(t, f.from); err != nil {
-			return err
-		}
+		try.Do(t.WriteHeader(&tar.Header{Name: f.name, Mode: 0o644, Size: f.size}))
+		try.Get(io.Copy(t, f.from))
 	}
 	return t.Close()
 }

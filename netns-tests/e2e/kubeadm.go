@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // kubeadmConfig is what people have before they know of a virtual address. The
@@ -59,20 +60,13 @@ func (c *cluster) keepvip(args ...string) ([]byte, error) {
 }
 
 // init runs kubeadm init on the first machine.
-func (c *cluster) init() error {
+func (c *cluster) init() (err error) {
+	defer try.Catch(&err)
 	m := c.machines[0]
-	if err := c.boot(m); err != nil {
-		return err
-	}
-	if err := c.print(); err != nil {
-		return err
-	}
-	if err := c.drop(m); err != nil {
-		return err
-	}
-	if err := os.WriteFile(m.file(kubeadmPath), c.config, 0o644); err != nil {
-		return err
-	}
+	try.Do(c.boot(m))
+	try.Do(c.print())
+	try.Do(c.drop(m))
+	try.Do(os.WriteFile(m.file(kubeadmPath), c.config, 0o644))
 	began := time.Now()
 	out, err := m.run(filepath.Join(c.tools.bin, c.kubeadm), "init", "--config", "/"+kubeadmPath, "--upload-certs", "--skip-phases=addon", ignored)
 	c.initTook = time.Since(began)
@@ -94,15 +88,12 @@ func joinCommand(out string) (string, error) {
 }
 
 // joins makes a control plane of a machine, with the command that init printed.
-func (c *cluster) joins(m *machine) error {
-	if err := c.boot(m); err != nil {
-		return err
-	}
-	if err := c.drop(m); err != nil {
-		return err
-	}
+func (c *cluster) joins(m *machine) (err error) {
+	defer try.Catch(&err)
+	try.Do(c.boot(m))
+	try.Do(c.drop(m))
 	began := time.Now()
-	_, err := m.run(append(append([]string{filepath.Join(c.tools.bin, c.kubeadm)}, strings.Fields(c.join)...), ignored)...)
+	_, err = m.run(append(append([]string{filepath.Join(c.tools.bin, c.kubeadm)}, strings.Fields(c.join)...), ignored)...)
 	c.joinsTook = append(c.joinsTook, time.Since(began))
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, m.logs("kubelet.log"))
@@ -111,15 +102,12 @@ func (c *cluster) joins(m *machine) error {
 }
 
 // form makes the cluster: init on the first machine, and the others join.
-func (c *cluster) form() error {
-	if err := c.init(); err != nil {
-		return err
-	}
+func (c *cluster) form() (err error) {
+	defer try.Catch(&err)
+	try.Do(c.init())
 	for _, m := range c.machines[1:] {
-		if err := c.joins(m); err != nil {
-			return err
-		}
+		try.Do(c.joins(m))
 	}
-	_, err := c.settle(3 * time.Minute)
+	_, err = c.settle(3 * time.Minute)
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/keepvip/keepvip/netns-tests/trial"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // tools are the programs and the image under test; `make e2e-kubeadm` makes
@@ -48,15 +49,14 @@ func findTools() (tools, error) {
 
 // makeImages makes an image for each program of the control plane, under the
 // name that kubeadm gives it, and one for the sandboxes.
-func (c *cluster) makeImages() error {
+func (c *cluster) makeImages() (err error) {
+	defer try.Catch(&err)
 	out, err := exec.Command(filepath.Join(c.tools.bin, c.kubeadm), "config", "images", "list", "--kubernetes-version", c.tools.version).Output()
 	if err != nil {
 		return fmt.Errorf("e2e: kubeadm config images list: %w", err)
 	}
 	sandbox := filepath.Join(c.dir, "pause")
-	if err := c.buildPause(sandbox); err != nil {
-		return err
-	}
+	try.Do(c.buildPause(sandbox))
 	for _, name := range strings.Fields(string(out)) {
 		base, _, _ := strings.Cut(filepath.Base(name), ":")
 		program := filepath.Join(c.tools.bin, base)
@@ -67,9 +67,7 @@ func (c *cluster) makeImages() error {
 			continue // an addon
 		}
 		to := filepath.Join(c.dir, base+".tar")
-		if err := writeImage(to, name, program); err != nil {
-			return err
-		}
+		try.Do(writeImage(to, name, program))
 		c.images = append(c.images, to)
 	}
 	if c.sandbox == "" {
@@ -78,11 +76,9 @@ func (c *cluster) makeImages() error {
 	return nil
 }
 
-func (c *cluster) buildPause(to string) error {
-	dir, err := trial.Root()
-	if err != nil {
-		return err
-	}
+func (c *cluster) buildPause(to string) (err error) {
+	defer try.Catch(&err)
+	dir := try.Get(trial.Root())
 	cmd := exec.Command("go", "build", "-trimpath", "-o", to, "./netns-tests/e2e/pause")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {

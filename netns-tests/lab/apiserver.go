@@ -19,6 +19,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 const (
@@ -101,11 +103,9 @@ func (s *standIn) set(mode, arg string) error {
 	return nil
 }
 
-func (s *standIn) listen() error {
-	inner, err := net.Listen("tcp", fmt.Sprintf(":%d", apiPort))
-	if err != nil {
-		return err
-	}
+func (s *standIn) listen() (err error) {
+	defer try.Catch(&err)
+	inner := try.Get(net.Listen("tcp", fmt.Sprintf(":%d", apiPort)))
 	s.server = &http.Server{
 		Handler: s, TLSConfig: &tls.Config{Certificates: []tls.Certificate{s.cert}},
 		ReadHeaderTimeout: time.Minute,
@@ -121,12 +121,10 @@ type stalling struct {
 	in *standIn
 }
 
-func (l stalling) Accept() (net.Conn, error) {
+func (l stalling) Accept() (_ net.Conn, err error) {
+	defer try.Catch(&err)
 	for {
-		conn, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
+		conn := try.Get(l.Listener.Accept())
 		mode, _, changed := l.in.now()
 		if mode != string(APIHandshake) {
 			return conn, nil
@@ -242,18 +240,13 @@ func endlessHeaders(w http.ResponseWriter) {
 	}
 }
 
-func selfSigned() (tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
+func selfSigned() (_ tls.Certificate, err error) {
+	defer try.Catch(&err)
+	key := try.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "kube-apiserver"}, DNSNames: []string{"kubernetes"},
 		NotBefore: time.Now().Add(-24 * time.Hour), NotAfter: time.Now().Add(365 * 24 * time.Hour),
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
+	der := try.Get(x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key))
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Bind is a moment when a node's kernel got or lost an address.
@@ -43,25 +45,17 @@ func (l *Lab) startBindWatcher() (*bindWatcher, error) {
 }
 
 // follow opens the socket of a node, and begins with the addresses that it has.
-func (w *bindWatcher) follow(n *Node) error {
+func (w *bindWatcher) follow(n *Node) (err error) {
+	defer try.Catch(&err)
 	fd := -1
-	err := n.Do(func() (err error) {
-		if fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE); err != nil {
-			return err
-		}
+	try.Do(n.Do(func() (err error) {
+		defer try.Catch(&err)
+		fd = try.Get(unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE))
 		w.fds = append(w.fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
-		if err := largeBuffer(fd); err != nil {
-			return err
-		}
+		try.Do(largeBuffer(fd))
 		return unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: unix.RTMGRP_IPV4_IFADDR | unix.RTMGRP_IPV6_IFADDR})
-	})
-	if err != nil {
-		return err
-	}
-	held, err := n.Addresses()
-	if err != nil {
-		return err
-	}
+	}))
+	held := try.Get(n.Addresses())
 	has := map[netip.Addr]bool{}
 	for _, addrs := range held {
 		for _, a := range addrs {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/members/subscription"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 const (
@@ -53,11 +54,9 @@ func (l *Lab) StartCrowd(group netip.Addr, count int) (*Crowd, error) {
 	for _, n := range l.Nodes {
 		c.members = append(c.members, n.Address)
 	}
-	err := l.Client.Do(func() error {
-		conn, err := net.ListenUDP("udp4", &net.UDPAddr{Port: envelope.SourcePort})
-		if err != nil {
-			return err
-		}
+	err := l.Client.Do(func() (err error) {
+		defer try.Catch(&err)
+		conn := try.Get(net.ListenUDP("udp4", &net.UDPAddr{Port: envelope.SourcePort}))
 		c.conn = ipv4.NewPacketConn(conn)
 		raw, err := conn.SyscallConn()
 		if err == nil {
@@ -81,14 +80,11 @@ func (l *Lab) StartCrowd(group netip.Addr, count int) (*Crowd, error) {
 }
 
 // placeCrowd gives the client the network of a crowd, and the nodes a route to it.
-func (l *Lab) placeCrowd() error {
-	if _, err := l.Client.Run("ip", "route", "add", "local", crowdPlace, "dev", "lo"); err != nil {
-		return err
-	}
+func (l *Lab) placeCrowd() (err error) {
+	defer try.Catch(&err)
+	try.Get(l.Client.Run("ip", "route", "add", "local", crowdPlace, "dev", "lo"))
 	for _, n := range l.Nodes {
-		if _, err := n.Run("ip", "route", "add", crowdPlace, "via", l.Client.Address.String()); err != nil {
-			return err
-		}
+		try.Get(n.Run("ip", "route", "add", crowdPlace, "via", l.Client.Address.String()))
 	}
 	return nil
 }

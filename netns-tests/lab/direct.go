@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // direct asks every node, each by its own MAC address, whether it answers for
@@ -45,25 +47,15 @@ func (l *Lab) startDirect(targets []netip.Addr, udpEvery, askEvery time.Duration
 	return d, nil
 }
 
-func (d *direct) open() error {
+func (d *direct) open() (err error) {
+	defer try.Catch(&err)
 	monitor := d.lab.monitor
-	v4, err := udpSocket(monitor.Namespace, netip.AddrPortFrom(monitor.Address, 0))
-	if err != nil {
-		return err
-	}
+	v4 := try.Get(udpSocket(monitor.Namespace, netip.AddrPortFrom(monitor.Address, 0)))
 	d.fds = append(d.fds, v4) // that has the port, so that nobody refuses the answers
-	v6, err := udpSocket(monitor.Namespace, netip.AddrPortFrom(monitor.Addr6, 0))
-	if err != nil {
-		return err
-	}
+	v6 := try.Get(udpSocket(monitor.Namespace, netip.AddrPortFrom(monitor.Addr6, 0)))
 	d.fds = append(d.fds, v6)
-	index, err := monitor.linkIndex("eth0")
-	if err != nil {
-		return err
-	}
-	if d.send, err = packetSocket(monitor.Namespace, 0, index); err != nil {
-		return err
-	}
+	index := try.Get(monitor.linkIndex("eth0"))
+	d.send = try.Get(packetSocket(monitor.Namespace, 0, index))
 	d.fds = append(d.fds, d.send)
 	d.ports = [2]uint16{localPort(v4), localPort(v6)}
 	d.prepareAll()
@@ -181,11 +173,9 @@ func neighborAdvertisements() []bpf.Instruction {
 
 // attach returns a socket option that sets a filter.
 func attach(program []bpf.Instruction) func(fd int) error {
-	return func(fd int) error {
-		raw, err := bpf.Assemble(program)
-		if err != nil {
-			return err
-		}
+	return func(fd int) (err error) {
+		defer try.Catch(&err)
+		raw := try.Get(bpf.Assemble(program))
 		filter := make([]unix.SockFilter, len(raw))
 		for i, in := range raw {
 			filter[i] = unix.SockFilter{Code: in.Op, Jt: in.Jt, Jf: in.Jf, K: in.K}

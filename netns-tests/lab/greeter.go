@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // GreeterConfig says where a greeter listens.
@@ -63,21 +65,13 @@ func (n *Node) StartGreeter(cfg GreeterConfig) (*Greeter, error) {
 }
 
 func (g *Greeter) listen(at netip.AddrPort, quiet bool) error {
-	return g.node.Do(func() error {
-		fd, err := socketTCP(at)
-		if err != nil {
-			return err
-		}
+	return g.node.Do(func() (err error) {
+		defer try.Catch(&err)
+		fd := try.Get(socketTCP(at))
 		g.listens[fd], g.quiet[fd] = true, quiet
-		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
-			return err
-		}
-		if err := unix.Bind(fd, sockaddr(at)); err != nil {
-			return err
-		}
-		if err := unix.Listen(fd, 4096); err != nil {
-			return err
-		}
+		try.Do(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1))
+		try.Do(unix.Bind(fd, sockaddr(at)))
+		try.Do(unix.Listen(fd, 4096))
 		return g.poll.watch(fd, false)
 	})
 }

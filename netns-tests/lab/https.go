@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // httpsStream sends a request through the virtual address at each interval,
@@ -174,25 +176,16 @@ func askAt(from *Namespace, to netip.AddrPort, path string, limit time.Duration)
 
 // exchange finishes a connection that was begun and makes one request; it
 // returns the node that answered with 200.
-func exchange(fd int, path string, deadline time.Time) (byte, error) {
-	raw, err := connected(fd, deadline)
-	if err != nil {
-		return 0, err
-	}
+func exchange(fd int, path string, deadline time.Time) (_ byte, err error) {
+	defer try.Catch(&err)
+	raw := try.Get(connected(fd, deadline))
 	defer raw.Close()
-	if err := raw.SetDeadline(deadline); err != nil {
-		return 0, err
-	}
+	try.Do(raw.SetDeadline(deadline))
 	// The stand-in signs its own certificate; who answers is what is measured.
 	// A hybrid key exchange would double what a request costs on a machine that is client and servers in one.
 	conn := tls.Client(raw, &tls.Config{InsecureSkipVerify: true, CurvePreferences: []tls.CurveID{tls.X25519}})
-	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: kubernetes\r\nConnection: close\r\n\r\n", path); err != nil {
-		return 0, err
-	}
-	response, err := http.ReadResponse(bufio.NewReader(io.LimitReader(conn, 1<<17)), nil)
-	if err != nil {
-		return 0, err
-	}
+	try.Get(fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: kubernetes\r\nConnection: close\r\n\r\n", path))
+	response := try.Get(http.ReadResponse(bufio.NewReader(io.LimitReader(conn, 1<<17)), nil))
 	defer response.Body.Close()
 	const most = 1 << 16
 	if n, err := io.Copy(io.Discard, io.LimitReader(response.Body, most)); err != nil || n == most {
@@ -222,27 +215,21 @@ func answerer(header http.Header, certs []*x509.Certificate) (byte, error) {
 }
 
 // connected waits for a connection that was begun and takes over fd.
-func connected(fd int, deadline time.Time) (net.Conn, error) {
+func connected(fd int, deadline time.Time) (_ net.Conn, err error) {
+	defer try.Catch(&err)
 	f := os.NewFile(uintptr(fd), "tcp")
 	defer f.Close()
-	if err := f.SetWriteDeadline(deadline); err != nil {
-		return nil, err
-	}
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
+	try.Do(f.SetWriteDeadline(deadline))
+	raw := try.Get(f.SyscallConn())
 	var failed error
-	if err := raw.Write(func(fd uintptr) bool {
+	try.Do(raw.Write(func(fd uintptr) bool {
 		if code, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR); err != nil || code != 0 {
 			failed = errors.Join(err, unix.Errno(code))
 			return true
 		}
 		_, err := unix.Getpeername(int(fd))
 		return err == nil
-	}); err != nil {
-		return nil, err
-	}
+	}))
 	if failed != nil {
 		return nil, failed
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // perIdleProcess is how many connections one process has: descriptors are limited.
@@ -75,13 +77,11 @@ func (r IdleReport) Last() (last time.Duration) {
 type IdleServers struct{ procs []*idleProcess }
 
 // StartIdleServers takes connections on every address of the node, also those that it gets later. They end with the lab.
-func (n *Node) StartIdleServers(port uint16, connections int) (*IdleServers, error) {
+func (n *Node) StartIdleServers(port uint16, connections int) (_ *IdleServers, err error) {
+	defer try.Catch(&err)
 	s := &IdleServers{}
 	for i := 0; i < connections; i += perIdleProcess {
-		p, err := n.startIdle(idleConfig{Listen: netip.AddrPortFrom(netip.IPv6Unspecified(), port)})
-		if err != nil {
-			return nil, err
-		}
+		p := try.Get(n.startIdle(idleConfig{Listen: netip.AddrPortFrom(netip.IPv6Unspecified(), port)}))
 		n.lab.atEnd(p.end)
 		s.procs = append(s.procs, p)
 	}
@@ -105,17 +105,13 @@ func (s *IdleServers) Kill9() error {
 }
 
 // HoldIdle opens connections, and returns when all are open. On each the client says something so often; 0: never.
-func (l *Lab) HoldIdle(from *Namespace, target netip.AddrPort, count int, every time.Duration) (*IdleConns, error) {
+func (l *Lab) HoldIdle(from *Namespace, target netip.AddrPort, count int, every time.Duration) (_ *IdleConns, err error) {
+	defer try.Catch(&err)
 	idle := &IdleConns{lab: l, Count: count}
 	// Ports of connections that a moment ago were ended may be in use still: there are more than twice as many as are wanted.
-	if _, err := from.Run("sysctl", "-qw", "net.ipv4.ip_local_port_range=1024 65000"); err != nil {
-		return nil, err
-	}
+	try.Get(from.Run("sysctl", "-qw", "net.ipv4.ip_local_port_range=1024 65000"))
 	for left := count; left > 0; left -= perIdleProcess {
-		p, err := from.startIdle(idleConfig{Target: target, Count: min(left, perIdleProcess), Every: every})
-		if err != nil {
-			return nil, err
-		}
+		p := try.Get(from.startIdle(idleConfig{Target: target, Count: min(left, perIdleProcess), Every: every}))
 		l.atEnd(p.end)
 		idle.procs = append(idle.procs, p)
 	}
@@ -214,16 +210,11 @@ func tellReady(ready *os.File) {
 }
 
 // serve takes connections until the input ends, and ends those that end.
-func (c idleConfig) serve(poll *poller, in, ready *os.File) error {
-	fd, err := socketTCP(c.Listen)
-	if err != nil {
-		return err
-	}
-	err = errors.Join(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1), unix.Bind(fd, sockaddr(c.Listen)),
-		unix.Listen(fd, 4096), poll.watch(fd, false), poll.watch(int(in.Fd()), false))
-	if err != nil {
-		return err
-	}
+func (c idleConfig) serve(poll *poller, in, ready *os.File) (err error) {
+	defer try.Catch(&err)
+	fd := try.Get(socketTCP(c.Listen))
+	try.Do(errors.Join(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1), unix.Bind(fd, sockaddr(c.Listen)),
+		unix.Listen(fd, 4096), poll.watch(fd, false), poll.watch(int(in.Fd()), false)))
 	tellReady(ready)
 	for {
 		for _, e := range poll.wait(time.Second) {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // MeasureConfig says what to measure. The zero value probes [VIP4] from the
@@ -99,18 +101,14 @@ func (l *Lab) Measure(cfg MeasureConfig) (*Measurement, error) {
 	return m, nil
 }
 
-func (m *Measurement) start() error {
-	var err error
+func (m *Measurement) start() (err error) {
+	defer try.Catch(&err)
 	if !m.lab.host.less {
 		m.lateness = startLatenessWatch(m.lab.now)
 		m.delays = startDelayWatch(m.lab.now, m.lab.daemons)
 	}
-	if m.binds, err = m.lab.startBindWatcher(); err != nil {
-		return err
-	}
-	if m.capture, err = m.lab.startCapture(nodesSpeak(), nil); err != nil {
-		return err
-	}
+	m.binds = try.Get(m.lab.startBindWatcher())
+	m.capture = try.Get(m.lab.startCapture(nodesSpeak(), nil))
 	clients := map[string]*Peer{"c1": m.lab.Client}
 	if m.cfg.OffLink {
 		if m.lab.OffLink == nil {
@@ -120,10 +118,7 @@ func (m *Measurement) start() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(clients)) {
 		for _, target := range m.cfg.Targets {
-			s, err := m.lab.startStream(name, clients[name].Namespace, target, m.cfg.Interval, m.cfg.Deadline)
-			if err != nil {
-				return err
-			}
+			s := try.Get(m.lab.startStream(name, clients[name].Namespace, target, m.cfg.Interval, m.cfg.Deadline))
 			m.streams = append(m.streams, s)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Namespace is one network namespace with a thread that lives inside it.
@@ -55,50 +57,34 @@ func (n *Namespace) work(ready chan<- error) {
 
 // create does what `ip netns add` does, in the calling thread, which must be locked and is inside afterwards, and sets the loopback up: a lab has six
 // of them, and each program that is started takes some ten milliseconds.
-func (n *Namespace) create() error {
-	if err := shareNetns(); err != nil {
-		return err
-	}
-	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(n.path(), os.O_CREATE|os.O_EXCL|os.O_RDONLY, 0)
-	if err != nil {
-		return err
-	}
+func (n *Namespace) create() (err error) {
+	defer try.Catch(&err)
+	try.Do(shareNetns())
+	try.Do(unix.Unshare(unix.CLONE_NEWNET))
+	f := try.Get(os.OpenFile(n.path(), os.O_CREATE|os.O_EXCL|os.O_RDONLY, 0))
 	f.Close()
-	if err := unix.Mount(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()), n.path(), "none", unix.MS_BIND, ""); err != nil {
-		return err
-	}
+	try.Do(unix.Mount(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()), n.path(), "none", unix.MS_BIND, ""))
 	return linkUp("lo")
 }
 
 // shareNetns makes netnsRoot a mount of its own that others see, as `ip netns add` does: else a namespace that one process removes goes on in another's.
-func shareNetns() error {
-	if err := os.MkdirAll(netnsRoot, 0o755); err != nil {
-		return err
-	}
-	err := unix.Mount("", netnsRoot, "none", unix.MS_SHARED|unix.MS_REC, "")
+func shareNetns() (err error) {
+	defer try.Catch(&err)
+	try.Do(os.MkdirAll(netnsRoot, 0o755))
+	err = unix.Mount("", netnsRoot, "none", unix.MS_SHARED|unix.MS_REC, "")
 	if err != unix.EINVAL { // it is no mount yet
 		return err
 	}
-	if err := unix.Mount(netnsRoot, netnsRoot, "none", unix.MS_BIND|unix.MS_REC, ""); err != nil {
-		return err
-	}
+	try.Do(unix.Mount(netnsRoot, netnsRoot, "none", unix.MS_BIND|unix.MS_REC, ""))
 	return unix.Mount("", netnsRoot, "none", unix.MS_SHARED|unix.MS_REC, "")
 }
 
 // linkUp sets a link of the calling thread's namespace up.
-func linkUp(name string) error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
+func linkUp(name string) (err error) {
+	defer try.Catch(&err)
+	fd := try.Get(unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))
 	defer unix.Close(fd)
-	request, err := unix.NewIfreq(name)
-	if err != nil {
-		return err
-	}
+	request := try.Get(unix.NewIfreq(name))
 	request.SetUint16(unix.IFF_UP)
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
 }

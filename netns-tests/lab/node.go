@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Node is a host that runs the program under test.
@@ -38,12 +40,10 @@ type NIC struct {
 	Port string // its port on the switch
 }
 
-func (l *Lab) buildNode(id int, names []string) error {
+func (l *Lab) buildNode(id int, names []string) (err error) {
+	defer try.Catch(&err)
 	label := fmt.Sprintf("n%d", id)
-	space, err := l.space(label)
-	if err != nil {
-		return err
-	}
+	space := try.Get(l.space(label))
 	n := &Node{Namespace: space, ID: id, Label: label, Address: host4(0, 10+id), Addr6: host6(0, 10+id), Dir: l.nodeDir(label), lab: l}
 	l.Nodes = append(l.Nodes, n)
 	if err := os.MkdirAll(n.Dir, 0o755); err != nil {
@@ -52,9 +52,7 @@ func (l *Lab) buildNode(id int, names []string) error {
 	for lan, name := range names {
 		n.NICs = append(n.NICs, NIC{Name: name, LAN: lan, Host: 10 + id, MAC: hostMAC(lan, 10+id), Port: fmt.Sprintf("p-%s-%d", label, lan)})
 	}
-	if err := l.plug(space, 10+id, n.NICs...); err != nil {
-		return err
-	}
+	try.Do(l.plug(space, 10+id, n.NICs...))
 	return nil
 }
 
@@ -70,22 +68,19 @@ func (n *Node) routeOffLink() error {
 
 // MoveBehindRouter gives the node other addresses, 10.97.0.x and fd97::x, with which it reaches all others by way of r1 alone, and they it. Each packet
 // loses a hop. Its cable stays in the same switch, so it hears what goes to all. The lab has to have the router.
-func (n *Node) MoveBehindRouter() error {
+func (n *Node) MoveBehindRouter() (err error) {
+	defer try.Catch(&err)
 	r := n.lab.Router
 	if r == nil {
 		return fmt.Errorf("lab: move %s behind the router: the lab was opened without OffLink", n.Label)
 	}
 	for _, conf := range []string{"all", "eth0"} { // which would tell of a shorter way
-		if err := r.Sysctl("net/ipv4/conf/"+conf+"/send_redirects", "0"); err != nil {
-			return err
-		}
+		try.Do(r.Sysctl("net/ipv4/conf/"+conf+"/send_redirects", "0"))
 	}
 	four, six := netip.AddrFrom4([4]byte{10, 97, 0, byte(n.ID + 10)}), netip.MustParseAddr(fmt.Sprintf("fd97::%x", n.ID+10))
 	nic := n.NICs[0].Name
-	if err := n.lab.batch(r.Name, fmt.Sprintf("route add %s/32 dev eth0\nroute add %s/128 dev eth0", four, six)); err != nil {
-		return err
-	}
-	if err := n.lab.batch(n.Name, strings.Join([]string{
+	try.Do(n.lab.batch(r.Name, fmt.Sprintf("route add %s/32 dev eth0\nroute add %s/128 dev eth0", four, six)))
+	try.Do(n.lab.batch(n.Name, strings.Join([]string{
 		"addr flush dev " + nic + " scope global",
 		fmt.Sprintf("addr add %s/32 dev %s", four, nic),
 		fmt.Sprintf("addr add %s/128 dev %s nodad", six, nic),
@@ -93,9 +88,7 @@ func (n *Node) MoveBehindRouter() error {
 		fmt.Sprintf("route replace %s/128 dev %s", r.Addr6, nic),
 		fmt.Sprintf("route replace default via %s src %s", r.Address, four),
 		fmt.Sprintf("route replace default via %s src %s", r.Addr6, six),
-	}, "\n")); err != nil {
-		return err
-	}
+	}, "\n")))
 	n.Address, n.Addr6 = four, six
 	return nil
 }
@@ -154,18 +147,13 @@ func (n *Node) PowerOff() (time.Duration, error) {
 
 // PowerOn gives a node that was powered off the state of a fresh boot: new
 // interfaces with its own addresses only, an empty ruleset, no program running.
-func (n *Node) PowerOn() error {
+func (n *Node) PowerOn() (err error) {
+	defer try.Catch(&err)
 	n.KillAll()
-	if _, err := n.Run("nft", "flush", "ruleset"); err != nil {
-		return err
-	}
+	try.Get(n.Run("nft", "flush", "ruleset"))
 	for i := range n.NICs {
-		if err := n.DeleteNIC(i); err != nil {
-			return err
-		}
-		if err := n.CreateNIC(i); err != nil {
-			return err
-		}
+		try.Do(n.DeleteNIC(i))
+		try.Do(n.CreateNIC(i))
 	}
 	return nil
 }
@@ -188,16 +176,13 @@ func (n *Node) CreateNIC(i int) error {
 }
 
 // AddTwin gives the node another NIC on LAN 0, with addresses of its own.
-func (n *Node) AddTwin(name string) error {
+func (n *Node) AddTwin(name string) (err error) {
+	defer try.Catch(&err)
 	nic := NIC{Name: name, Host: 60 + n.ID, MAC: hostMAC(0, 60+n.ID), Port: fmt.Sprintf("p-%s-twin", n.Label)}
 	n.NICs = append(n.NICs, nic)
-	if err := n.lab.plug(n.Namespace, nic.Host, nic); err != nil {
-		return err
-	}
+	try.Do(n.lab.plug(n.Namespace, nic.Host, nic))
 	for _, link := range []string{"all", n.NICs[0].Name, name} {
-		if err := n.Sysctl("net/ipv4/conf/"+link+"/rp_filter", "0"); err != nil {
-			return err
-		}
+		try.Do(n.Sysctl("net/ipv4/conf/"+link+"/rp_filter", "0"))
 	}
 	return nil
 }
@@ -239,15 +224,10 @@ func (p *Peer) Take(addr netip.Addr) error {
 	return err
 }
 
-func announce(space *Namespace, nic string, mac net.HardwareAddr, addr netip.Addr) error {
-	index, err := space.linkIndex(nic)
-	if err != nil {
-		return err
-	}
-	fd, err := packetSocket(space, 0, index)
-	if err != nil {
-		return err
-	}
+func announce(space *Namespace, nic string, mac net.HardwareAddr, addr netip.Addr) (err error) {
+	defer try.Catch(&err)
+	index := try.Get(space.linkIndex(nic))
+	fd := try.Get(packetSocket(space, 0, index))
 	defer unix.Close(fd)
 	if _, err := unix.Write(fd, gratuitous(mac, addr)); err != nil {
 		return fmt.Errorf("lab: announce %s from %s: %w", addr, space.Name, err)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Trace stops the process for a while as a debugger does: every thread of it
@@ -59,11 +61,9 @@ func (p *Process) Pause(length time.Duration, stands func()) error {
 }
 
 // stopped tells whether all threads are.
-func (p *Process) stopped() (bool, error) {
-	all, err := threads(p.PID())
-	if err != nil {
-		return false, err
-	}
+func (p *Process) stopped() (_ bool, err error) {
+	defer try.Catch(&err)
+	all := try.Get(threads(p.PID()))
 	for _, tid := range all {
 		if state, err := p.state(tid); err != nil || state != "T" {
 			return false, err
@@ -75,11 +75,9 @@ func (p *Process) stopped() (bool, error) {
 // state is what a thread does (proc_pid_stat(5)): T stopped, t stopped by a debugger.
 func (p *Process) state(tid int) (string, error) { return stateOf(p.PID(), tid) }
 
-func stateOf(pid, tid int) (string, error) {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", pid, tid))
-	if err != nil {
-		return "", err
-	}
+func stateOf(pid, tid int) (_ string, err error) {
+	defer try.Catch(&err)
+	stat := try.Get(os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", pid, tid)))
 	_, rest, _ := strings.Cut(string(stat), ") ")
 	state, _, _ := strings.Cut(rest, " ")
 	return state, nil
@@ -113,11 +111,9 @@ func (p *Process) stands(tid int) error {
 	return fmt.Errorf("thread %d did not stop within a second", tid)
 }
 
-func threads(pid int) ([]int, error) {
-	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	if err != nil {
-		return nil, err
-	}
+func threads(pid int) (_ []int, err error) {
+	defer try.Catch(&err)
+	entries := try.Get(os.ReadDir(fmt.Sprintf("/proc/%d/task", pid)))
 	var found []int
 	for _, e := range entries {
 		if tid, err := strconv.Atoi(e.Name()); err == nil {

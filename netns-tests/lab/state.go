@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // State is what a program may change on a node's host.
@@ -19,28 +21,17 @@ type State struct {
 
 // State reads the node's addresses, routes, rules, nftables ruleset and network
 // sysctls in a comparable form: lifetimes and counters are left out.
-func (n *Node) State() (State, error) {
-	var s State
-	var err error
-	if s.Addresses, err = n.stableJSON("ip", "-j", "addr", "show"); err != nil {
-		return s, err
-	}
+func (n *Node) State() (s State, err error) {
+	defer try.Catch(&err)
+	s.Addresses = try.Get(n.stableJSON("ip", "-j", "addr", "show"))
 	for _, family := range []string{"-4", "-6"} {
-		routes, err := n.Run("ip", family, "route", "show", "table", "all")
-		if err != nil {
-			return s, err
-		}
+		routes := try.Get(n.Run("ip", family, "route", "show", "table", "all"))
 		lines := slices.Sorted(strings.Lines(expires.ReplaceAllString(routes, "")))
 		s.Routes += strings.Join(lines, "")
-		rules, err := n.Run("ip", family, "rule")
-		if err != nil {
-			return s, err
-		}
+		rules := try.Get(n.Run("ip", family, "rule"))
 		s.Rules += rules
 	}
-	if s.Ruleset, err = n.Run("nft", "-s", "list", "ruleset"); err != nil {
-		return s, err
-	}
+	s.Ruleset = try.Get(n.Run("nft", "-s", "list", "ruleset"))
 	s.Sysctls, err = n.sysctls()
 	return s, err
 }
@@ -51,13 +42,11 @@ var expires = regexp.MustCompile(`expires [0-9]*sec`)
 // sysctls are the settings of the node's links and those of IPv4, each in a line, but for what the kernel chooses and for router advertisements.
 func (n *Node) sysctls() (string, error) {
 	var b strings.Builder
-	err := n.Do(func() error {
-		roots, err := filepath.Glob("/proc/sys/net/ipv4/ip_*")
-		if err != nil {
-			return err
-		}
+	err := n.Do(func() (err error) {
+		defer try.Catch(&err)
+		roots := try.Get(filepath.Glob("/proc/sys/net/ipv4/ip_*"))
 		for _, root := range append([]string{"/proc/sys/net/ipv4/conf", "/proc/sys/net/ipv6/conf"}, roots...) {
-			err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			try.Do(filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 				if errors.Is(err, fs.ErrNotExist) { // of a link that has just gone
 					return nil
 				}
@@ -68,10 +57,7 @@ func (n *Node) sysctls() (string, error) {
 					fmt.Fprintf(&b, "%s:%s", path, text)
 				}
 				return nil
-			})
-			if err != nil {
-				return err
-			}
+			}))
 		}
 		return nil
 	})
@@ -79,11 +65,9 @@ func (n *Node) sysctls() (string, error) {
 }
 
 // stableJSON drops what changes by itself from the output of ip -j.
-func (n *Node) stableJSON(name string, args ...string) (string, error) {
-	out, err := n.Run(name, args...)
-	if err != nil {
-		return "", err
-	}
+func (n *Node) stableJSON(name string, args ...string) (_ string, err error) {
+	defer try.Catch(&err)
+	out := try.Get(n.Run(name, args...))
 	var links []map[string]any
 	if err := json.Unmarshal([]byte(out), &links); err != nil {
 		return "", fmt.Errorf("lab: %s %s: %w", name, strings.Join(args, " "), err)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // The virtual addresses that measurements probe unless told otherwise.
@@ -106,82 +108,55 @@ func (c Config) lans() int {
 	return n
 }
 
-func (l *Lab) build(cfg Config) error {
-	var err error
-	if l.Dir, l.lock, err = claimRun(l.run); err != nil {
-		return err
-	}
-	if err := l.host.reaped(); err != nil {
-		return err
-	}
-	if err := l.buildSwitch(); err != nil {
-		return err
-	}
+func (l *Lab) build(cfg Config) (err error) {
+	defer try.Catch(&err)
+	l.Dir, l.lock = try.Two(claimRun(l.run))
+	try.Do(l.host.reaped())
+	try.Do(l.buildSwitch())
 	for i := range cfg.Nodes {
-		if err := l.buildNode(i+1, cfg.NICs[i]); err != nil {
-			return err
-		}
+		try.Do(l.buildNode(i+1, cfg.NICs[i]))
 	}
 	for _, n := range l.Nodes {
-		e, err := startEcho(n)
-		if err != nil {
-			return err
-		}
+		e := try.Get(startEcho(n))
 		l.echoes = append(l.echoes, e)
 	}
-	if l.Client, err = l.buildPeer("c1", 201); err != nil {
-		return err
-	}
-	if l.monitor, err = l.buildPeer("monitor", 250); err != nil {
-		return err
-	}
+	l.Client = try.Get(l.buildPeer("c1", 201))
+	l.monitor = try.Get(l.buildPeer("monitor", 250))
 	if cfg.OffLink {
-		if err := l.buildOffLink(); err != nil {
-			return err
-		}
+		try.Do(l.buildOffLink())
 	}
 	return l.settle()
 }
 
-func (l *Lab) buildSwitch() error {
-	var err error
-	if l.Switch, err = l.space("sw"); err != nil {
-		return err
-	}
+func (l *Lab) buildSwitch() (err error) {
+	defer try.Catch(&err)
+	l.Switch = try.Get(l.space("sw"))
 	// The switch is no host: without IPv6 on its ports it says nothing itself.
 	for _, key := range []string{"all", "default"} {
-		if err := l.Switch.Sysctl("net/ipv6/conf/"+key+"/disable_ipv6", "1"); err != nil {
-			return err
-		}
+		try.Do(l.Switch.Sysctl("net/ipv6/conf/"+key+"/disable_ipv6", "1"))
 	}
 	var script []string
 	for lan := range l.lans {
 		br := bridgeName(lan)
 		script = append(script, "link add "+br+" type bridge stp_state 0 forward_delay 0 mcast_snooping 0", "link set "+br+" up")
 	}
-	if err := l.batch(l.Switch.Name, strings.Join(script, "\n")); err != nil {
-		return err
-	}
+	try.Do(l.batch(l.Switch.Name, strings.Join(script, "\n")))
 	l.bridge, err = openBridgeControl(l.Switch)
 	return err
 }
 
 // space makes a namespace that belongs to this run.
-func (l *Lab) space(name string) (*Namespace, error) {
-	n, err := makeNamespace(l.run + "-" + name)
-	if err != nil {
-		return nil, err
-	}
+func (l *Lab) space(name string) (_ *Namespace, err error) {
+	defer try.Catch(&err)
+	n := try.Get(makeNamespace(l.run + "-" + name))
 	l.spaces = append(l.spaces, n)
 	return n, n.Sysctl("net/ipv6/conf/default/accept_dad", "0")
 }
 
 // buildPeer adds a host to LAN 0 with host number id.
-func (l *Lab) buildPeer(name string, id int) (*Peer, error) {
-	space, err := l.space(name)
-	if err != nil {
-		return nil, err
-	}
+func (l *Lab) buildPeer(name string, id int) (_ *Peer, err error) {
+	defer try.Catch(&err)
+	space := try.Get(l.space(name))
 	p := &Peer{Namespace: space, MAC: hostMAC(0, id), Address: host4(0, id), Addr6: host6(0, id), port: "p-" + name}
 	return p, l.plug(space, id, NIC{Name: "eth0", Port: p.port})
 }
@@ -202,42 +177,29 @@ func (l *Lab) plug(space *Namespace, id int, nics ...NIC) error {
 }
 
 // buildOffLink puts c2 (10.97.0.2, fd97::2) behind r1 (.254 on LAN 0).
-func (l *Lab) buildOffLink() error {
-	var err error
-	if l.Router, err = l.buildPeer("r1", 254); err != nil {
-		return err
-	}
-	c2, err := l.space("c2")
-	if err != nil {
-		return err
-	}
+func (l *Lab) buildOffLink() (err error) {
+	defer try.Catch(&err)
+	l.Router = try.Get(l.buildPeer("r1", 254))
+	c2 := try.Get(l.space("c2"))
 	l.OffLink = &Peer{Namespace: c2, Address: netip.MustParseAddr("10.97.0.2"), Addr6: netip.MustParseAddr("fd97::2")}
 	for _, key := range []string{"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"} {
-		if err := l.Router.Sysctl(key, "1"); err != nil {
-			return err
-		}
+		try.Do(l.Router.Sysctl(key, "1"))
 	}
-	if err := l.batch(l.Router.Name, strings.Join([]string{
+	try.Do(l.batch(l.Router.Name, strings.Join([]string{
 		"link add far type veth peer name eth0 netns " + c2.Name,
 		"link set far up",
 		"addr add 10.97.0.1/24 dev far",
 		"addr add fd97::1/64 dev far nodad",
-	}, "\n")); err != nil {
-		return err
-	}
-	if err := l.batch(c2.Name, strings.Join([]string{
+	}, "\n")))
+	try.Do(l.batch(c2.Name, strings.Join([]string{
 		"link set eth0 up",
 		"addr add 10.97.0.2/24 dev eth0",
 		"addr add fd97::2/64 dev eth0 nodad",
 		"route add default via 10.97.0.1",
 		"route add default via fd97::1",
-	}, "\n")); err != nil {
-		return err
-	}
+	}, "\n")))
 	for _, n := range l.Nodes {
-		if err := n.routeOffLink(); err != nil {
-			return err
-		}
+		try.Do(n.routeOffLink())
 	}
 	return nil
 }

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // WatchesConfig describes clients of an apiserver, as client-go makes them: each has one HTTP/2 connection, on which all its watches are.
@@ -152,25 +154,17 @@ func (w *Watches) watch(ctx context.Context, client *http.Client, number int) {
 }
 
 // once is one watch to its end; first, until there was an event.
-func (w *Watches) once(ctx context.Context, client *http.Client, number int, first *bool) error {
+func (w *Watches) once(ctx context.Context, client *http.Client, number int, first *bool) (err error) {
+	defer try.Catch(&err)
 	var own string
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { own = i.Conn.LocalAddr().String() }})
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+w.cfg.Target.String()+w.cfg.Path, nil)
-	if err != nil {
-		return err
-	}
-	answer, err := client.Do(request)
-	if err != nil {
-		return err
-	}
+	request := try.Get(http.NewRequestWithContext(ctx, http.MethodGet, "https://"+w.cfg.Target.String()+w.cfg.Path, nil))
+	answer := try.Get(client.Do(request))
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK || answer.ProtoMajor != 2 {
 		return fmt.Errorf("%s %s", answer.Proto, answer.Status)
 	}
-	node, err := answerer(answer.Header, answer.TLS.PeerCertificates)
-	if err != nil {
-		return err
-	}
+	node := try.Get(answerer(answer.Header, answer.TLS.PeerCertificates))
 	events := bufio.NewReaderSize(answer.Body, 1<<16)
 	for last, at := -1, w.lab.now(); ; {
 		line, err := events.ReadSlice('\n')

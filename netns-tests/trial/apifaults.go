@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // apiFault breaks the apiserver on the holder, watches for a while, and mends it.
@@ -66,19 +67,16 @@ func startAPI(n *lab.Node) error {
 // up for a while and down for a while. The result counts from its first end.
 func APILoop(length, up, down time.Duration) Fault {
 	return func(g *Group) (*Result, error) {
-		res, err := g.run("apiserver restarts in a loop", lab.MeasureConfig{HTTPS: true}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		res, err := g.run("apiserver restarts in a loop", lab.MeasureConfig{HTTPS: true}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
+			defer try.Catch(&err)
 			var first time.Duration
 			for end := time.Now().Add(length); time.Now().Before(end); {
 				if at := m.Mark("kill -9 of the apiserver on %s", holder.Label); first == 0 {
 					first = at
 				}
-				if err := holder.API().Kill9(); err != nil {
-					return first, err
-				}
+				try.Do(holder.API().Kill9())
 				time.Sleep(down)
-				if err := startAPI(holder); err != nil {
-					return first, err
-				}
+				try.Do(startAPI(holder))
 				m.Mark("apiserver on %s serves", holder.Label)
 				time.Sleep(up)
 			}

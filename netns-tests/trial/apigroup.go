@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // APIAllKilled kills the apiservers of all nodes at once, and starts them again.
@@ -48,16 +49,12 @@ const recovery = 8 * time.Second
 func APIOneBack(g *Group) (*Result, error) {
 	var next *lab.Node
 	var back time.Duration
-	res, err := g.run("all apiservers killed, one comes back", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
-		at, err := g.killAPIs(m)
-		if err != nil {
-			return at, err
-		}
+	res, err := g.run("all apiservers killed, one comes back", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
+		defer try.Catch(&err)
+		at := try.Get(g.killAPIs(m))
 		time.Sleep(4 * time.Second)
 		next = g.Lab.Nodes[holder.ID%len(g.Lab.Nodes)]
-		if err := startAPI(next); err != nil {
-			return at, err
-		}
+		try.Do(startAPI(next))
 		back = m.Mark("apiserver on %s serves", next.Label)
 		time.Sleep(recovery)
 		err = g.startAPIs()
@@ -106,21 +103,17 @@ func EtcdLost(length, spread time.Duration) Fault {
 		order := rand.Perm(len(g.Lab.Nodes))
 		last := g.Lab.Nodes[order[len(order)-1]]
 		var victim *lab.Node
-		res, err := g.run("etcd lost", lab.MeasureConfig{HTTPS: true, HTTPSPath: "/api"}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		res, err := g.run("etcd lost", lab.MeasureConfig{HTTPS: true, HTTPSPath: "/api"}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
+			defer try.Catch(&err)
 			victim = holder
-			at, err := g.setAPIs(m, lab.APIEtcd, "")
-			if err != nil {
-				return at, err
-			}
+			at := try.Get(g.setAPIs(m, lab.APIEtcd, ""))
 			time.Sleep(length)
 			for i, node := range order {
 				if i > 0 {
 					time.Sleep(spread / time.Duration(len(order)-1))
 				}
 				n := g.Lab.Nodes[node]
-				if err := n.API().Set(lab.APIHealthy, ""); err != nil {
-					return at, err
-				}
+				try.Do(n.API().Set(lab.APIHealthy, ""))
 				m.Mark("apiserver on %s is well again", n.Label)
 			}
 			time.Sleep(recovery)

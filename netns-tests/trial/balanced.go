@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Balanced is a cluster of three nodes, with an apiserver on each, and a host where HAProxy may balance over them. Its clients connect to
@@ -27,11 +28,9 @@ const (
 )
 
 // OpenBalanced opens one. No keepvip and no balancer runs.
-func OpenBalanced(host *lab.Host, interval time.Duration) (*Balanced, error) {
-	g, err := Prepare(host, Config{Interval: interval, Lab: lab.Config{Nodes: 4}})
-	if err != nil {
-		return nil, err
-	}
+func OpenBalanced(host *lab.Host, interval time.Duration) (_ *Balanced, err error) {
+	defer try.Catch(&err)
+	g := try.Get(Prepare(host, Config{Interval: interval, Lab: lab.Config{Nodes: 4}}))
 	b := &Balanced{Group: g, Balancer: g.Lab.Nodes[3], Members: g.Lab.Nodes[:3]}
 	for _, n := range b.Members {
 		if _, err := n.StartAPIServer(); err != nil {
@@ -54,7 +53,8 @@ func (b *Balanced) External() netip.AddrPort {
 func (b *Balanced) Internal() netip.AddrPort { return netip.AddrPortFrom(lab.VIP4, 6443) }
 
 // Balance starts HAProxy, and returns when it serves. It asks keepvip how each node is, or with apiservers true the apiservers themselves.
-func (b *Balanced) Balance(apiservers bool) error {
+func (b *Balanced) Balance(apiservers bool) (err error) {
+	defer try.Catch(&err)
 	var conf strings.Builder
 	fmt.Fprintf(&conf, "defaults\n  mode tcp\n  timeout connect 1s\n  timeout client 10s\n  timeout server 10s\n  timeout check 1s\n"+
 		"frontend clients\n  bind %s\n  default_backend apiservers\nbackend apiservers\n", b.External())
@@ -66,13 +66,8 @@ func (b *Balanced) Balance(apiservers bool) error {
 	for _, n := range b.Members {
 		fmt.Fprintf(&conf, "  server %s %s:6443\n", n.Label, n.Address)
 	}
-	path, err := b.Balancer.WriteFile("haproxy.cfg", conf.String(), 0o644)
-	if err != nil {
-		return err
-	}
-	if b.Proxy, err = b.Balancer.Start("haproxy", "haproxy", "-db", "-f", path); err != nil {
-		return err
-	}
+	path := try.Get(b.Balancer.WriteFile("haproxy.cfg", conf.String(), 0o644))
+	b.Proxy = try.Get(b.Balancer.Start("haproxy", "haproxy", "-db", "-f", path))
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		if b.Lab.Answers(b.Lab.Client.Namespace, b.External()) {
 			return nil
@@ -85,15 +80,13 @@ func (b *Balanced) Balance(apiservers bool) error {
 
 // Configure writes the configuration of a node; mode "" is for one that knows nothing of balancers, and of a health listener.
 func (b *Balanced) Configure(n *lab.Node, mode string, grace time.Duration) (path string, err error) {
+	defer try.Catch(&err)
 	text := fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips:\n- name: apiserver\n  addresses: [%s]\n", lab.VIP4)
 	if mode != "" {
 		text += fmt.Sprintf("  mode: %s\n  externalAddress: %s\n  externalGrace: %s\nhealth: 0.0.0.0:%d\n", mode, b.External(), grace, healthPort)
 	}
 	if b.Raft {
-		key, err := n.WriteFile("key", strings.Repeat("0123456789abcdef", 4)+"\n", 0o600)
-		if err != nil {
-			return "", err
-		}
+		key := try.Get(n.WriteFile("key", strings.Repeat("0123456789abcdef", 4)+"\n", 0o600))
 		text = strings.Replace(text, "- name: apiserver\n", "- name: apiserver\n  election: raft\n", 1)
 		text += fmt.Sprintf("key: {file: %s}\nraft: {peers: [%s]}\n", key, addressesOf(len(b.Members)))
 	}
@@ -101,38 +94,29 @@ func (b *Balanced) Configure(n *lab.Node, mode string, grace time.Duration) (pat
 }
 
 // Install writes the configuration of each node, and starts keepvip there.
-func (b *Balanced) Install(mode string, grace time.Duration) error {
+func (b *Balanced) Install(mode string, grace time.Duration) (err error) {
+	defer try.Catch(&err)
 	for _, n := range b.Members {
-		path, err := b.Configure(n, mode, grace)
-		if err != nil {
-			return err
-		}
-		if b.Daemons[n.ID-1], err = (Keepvip{}).Run(n, "--config", path); err != nil {
-			return err
-		}
+		path := try.Get(b.Configure(n, mode, grace))
+		b.Daemons[n.ID-1] = try.Get((Keepvip{}).Run(n, "--config", path))
 	}
 	return nil
 }
 
 // Change has one node after the other go over to a mode, by a reload.
-func (b *Balanced) Change(mode string, grace time.Duration) error {
+func (b *Balanced) Change(mode string, grace time.Duration) (err error) {
+	defer try.Catch(&err)
 	for _, n := range b.Members {
-		if _, err := b.Configure(n, mode, grace); err != nil {
-			return err
-		}
-		if _, err := b.Say(n, "reload"); err != nil {
-			return err
-		}
+		try.Get(b.Configure(n, mode, grace))
+		try.Get(b.Say(n, "reload"))
 	}
 	return nil
 }
 
 // Say runs a command of keepvip that asks the running one, and returns what it prints.
-func (b *Balanced) Say(n *lab.Node, args ...string) (string, error) {
-	p, code, err := Keepvip{}.Command(n, append(args, "--socket", Socket(n))...)
-	if err != nil {
-		return "", err
-	}
+func (b *Balanced) Say(n *lab.Node, args ...string) (_ string, err error) {
+	defer try.Catch(&err)
+	p, code := try.Two(Keepvip{}.Command(n, append(args, "--socket", Socket(n))...))
 	if code != 0 {
 		return "", fmt.Errorf("trial: keepvip %s on %s: exit code %d: %s", strings.Join(args, " "), n.Label, code, p.Log())
 	}
@@ -140,11 +124,9 @@ func (b *Balanced) Say(n *lab.Node, args ...string) (string, error) {
 }
 
 // Endpoint is where the running keepvip of a node sends clients.
-func (b *Balanced) Endpoint(n *lab.Node) (netip.AddrPort, error) {
-	text, err := b.Say(n, "endpoint", "--running")
-	if err != nil {
-		return netip.AddrPort{}, err
-	}
+func (b *Balanced) Endpoint(n *lab.Node) (_ netip.AddrPort, err error) {
+	defer try.Catch(&err)
+	text := try.Get(b.Say(n, "endpoint", "--running"))
 	return netip.ParseAddrPort(text)
 }
 

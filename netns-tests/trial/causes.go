@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Cause is one of the ways in which an address moves, and what every node has to say of it: in the log, in the status, and in whatever
@@ -53,16 +54,11 @@ type NamedNodes struct {
 func (NamedNodes) Name() string { return "keepvip" }
 
 // Start implements [Product].
-func (p NamedNodes) Start(n *lab.Node, s Settings) (*lab.Process, error) {
-	path, err := Keepvip{Path: p.Path}.binary()
-	if err != nil {
-		return nil, err
-	}
+func (p NamedNodes) Start(n *lab.Node, s Settings) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
+	path := try.Get(Keepvip{Path: p.Path}.binary())
 	script := fmt.Sprintf("#!/bin/sh\nexec unshare --uts sh -c 'echo %s >/proc/sys/kernel/hostname; exec \"$0\" \"$@\"' %s \"$@\"\n", n.Label, path)
-	named, err := n.WriteFile("keepvip-named", script, 0o755)
-	if err != nil {
-		return nil, err
-	}
+	named := try.Get(n.WriteFile("keepvip-named", script, 0o755))
 	return Keepvip{Path: named, Args: p.Args}.Start(n, s)
 }
 
@@ -80,16 +76,14 @@ func OpenCauses(host *lab.Host, as *CauseLab) (*Group, error) {
 			return nil, err
 		}
 	}
-	return openBy(host, cfg, func(g *Group) error {
+	return openBy(host, cfg, func(g *Group) (err error) {
+		defer try.Catch(&err)
 		for _, n := range g.Lab.Nodes {
 			p := NamedNodes{Path: path}
 			if as != nil && as.Args != nil {
 				p.Args = as.Args(g.Lab, n)
 			}
-			d, err := p.Start(n, g.Settings[n.ID-1])
-			if err != nil {
-				return err
-			}
+			d := try.Get(p.Start(n, g.Settings[n.ID-1]))
 			g.Daemons[n.ID-1] = d
 		}
 		return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // carryOut runs a command of keepvip on a node.
@@ -118,18 +119,14 @@ func causesAlone() []Cause {
 		},
 		{
 			Name: "another VRID", Stays: true, Alone: &CauseLab{},
-			Happen: func(g *Group, n *lab.Node) error {
+			Happen: func(g *Group, n *lab.Node) (err error) {
+				defer try.Catch(&err)
 				for _, o := range g.Lab.Nodes {
 					if o == n {
 						continue
 					}
-					if _, err := g.Daemon(o).Terminate(10 * time.Second); err != nil {
-						return err
-					}
-					p, err := NamedNodes{Args: ownVRID(g.Lab, o)}.Start(o, g.Settings[o.ID-1])
-					if err != nil {
-						return err
-					}
+					try.Get(g.Daemon(o).Terminate(10 * time.Second))
+					p := try.Get(NamedNodes{Args: ownVRID(g.Lab, o)}.Start(o, g.Settings[o.ID-1]))
 					g.Daemons[o.ID-1] = p
 				}
 				return nil

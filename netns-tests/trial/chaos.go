@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Chaos is three nodes with three virtual addresses, to which everything happens: one elected by VRRP to the group, in dual
@@ -49,11 +50,9 @@ var (
 )
 
 // OpenChaos starts everything and waits until each address has a holder.
-func OpenChaos(host *lab.Host, seed uint64) (*Chaos, error) {
-	l, err := host.Open(lab.Config{})
-	if err != nil {
-		return nil, err
-	}
+func OpenChaos(host *lab.Host, seed uint64) (_ *Chaos, err error) {
+	defer try.Catch(&err)
+	l := try.Get(host.Open(lab.Config{}))
 	c := &Chaos{Seed: seed, lab: l, entries: []chaosEntry{
 		chaosGroup: {name: "group", addresses: []netip.Addr{lab.VIP4, lab.VIP6}},
 		chaosPeers: {name: "peers", addresses: []netip.Addr{chaosPeersVIP}},
@@ -69,20 +68,13 @@ func OpenChaos(host *lab.Host, seed uint64) (*Chaos, error) {
 	return c, nil
 }
 
-func (c *Chaos) begin() error {
+func (c *Chaos) begin() (err error) {
+	defer try.Catch(&err)
 	for _, n := range c.nodes {
-		if _, err := n.WriteFile("key", strings.Repeat("0123456789abcdef", 4)+"\n", 0o600); err != nil {
-			return err
-		}
-		if _, err := n.WriteFile("key2", strings.Repeat("fedcba9876543210", 4)+"\n", 0o600); err != nil {
-			return err
-		}
-		if err := c.configure(n, nil); err != nil {
-			return err
-		}
-		if err := c.start(n); err != nil {
-			return err
-		}
+		try.Get(n.WriteFile("key", strings.Repeat("0123456789abcdef", 4)+"\n", 0o600))
+		try.Get(n.WriteFile("key2", strings.Repeat("fedcba9876543210", 4)+"\n", 0o600))
+		try.Do(c.configure(n, nil))
+		try.Do(c.start(n))
 	}
 	c.watch = watchStatus(c)
 	return c.whole(SettleLimit)
@@ -154,22 +146,18 @@ func (c *Chaos) configure(n *chaosNode, changed map[string]string) error {
 	return os.WriteFile(n.Path("keepvip.yaml"), []byte(b.String()), 0o600)
 }
 
-func (c *Chaos) start(n *chaosNode) error {
+func (c *Chaos) start(n *chaosNode) (err error) {
+	defer try.Catch(&err)
 	// Clocks of their own, so that they can be stepped.
-	p, err := Keepvip{Ahead: make([]time.Duration, len(c.nodes))}.Run(n.Node, "--config", n.Path("keepvip.yaml"))
-	if err != nil {
-		return err
-	}
+	p := try.Get(Keepvip{Ahead: make([]time.Duration, len(c.nodes))}.Run(n.Node, "--config", n.Path("keepvip.yaml")))
 	n.daemon, n.costs, n.before = p, nil, chaosUsed{at: c.lab.Now()}
 	return nil
 }
 
 // command runs a keepvip command on the node, and returns its exit status and what it said.
-func (c *Chaos) command(n *chaosNode, args ...string) (int, string, error) {
-	p, code, err := Keepvip{}.Command(n.Node, append(args, "--socket", Socket(n.Node))...)
-	if err != nil {
-		return 0, "", err
-	}
+func (c *Chaos) command(n *chaosNode, args ...string) (_ int, _ string, err error) {
+	defer try.Catch(&err)
+	p, code := try.Two(Keepvip{}.Command(n.Node, append(args, "--socket", Socket(n.Node))...))
 	return code, strings.TrimSpace(p.Log()), nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // liveKeys are keys that a reload takes over, with values that they may get on one node alone.
@@ -95,11 +97,9 @@ func badFiles(n *chaosNode) [][]string {
 	}
 }
 
-func (c *Chaos) reloadInvalid(n *chaosNode, i Injection) error {
-	good, err := os.ReadFile(n.Path("keepvip.yaml"))
-	if err != nil {
-		return err
-	}
+func (c *Chaos) reloadInvalid(n *chaosNode, i Injection) (err error) {
+	defer try.Catch(&err)
+	good := try.Get(os.ReadFile(n.Path("keepvip.yaml")))
 	all := badFiles(n)
 	bad := all[int(i.Detail)%len(all)]
 	text := string(good)
@@ -109,9 +109,7 @@ func (c *Chaos) reloadInvalid(n *chaosNode, i Injection) error {
 		}
 		text = strings.Replace(text, bad[i], bad[i+1], 1)
 	}
-	if err := os.WriteFile(n.Path("keepvip.yaml"), []byte(text), 0o600); err != nil {
-		return err
-	}
+	try.Do(os.WriteFile(n.Path("keepvip.yaml"), []byte(text), 0o600))
 	failed := c.reloaded(n, false)
 	if failed != nil {
 		failed = fmt.Errorf("%w: with %q", failed, bad)
@@ -129,15 +127,10 @@ func firstOf(errs ...error) error {
 }
 
 // second starts another keepvip in the node's namespace, with files of its own: it must end by itself with an error.
-func (c *Chaos) second(n *chaosNode, _ Injection) error {
-	path, err := Binary()
-	if err != nil {
-		return err
-	}
-	p, err := n.Start("second", path, "run", "--config", n.Path("keepvip.yaml"), "--socket", n.Path("second/keepvip.sock"), "--state-dir", n.Path("second-state"), "--metrics", "off")
-	if err != nil {
-		return err
-	}
+func (c *Chaos) second(n *chaosNode, _ Injection) (err error) {
+	defer try.Catch(&err)
+	path := try.Get(Binary())
+	p := try.Get(n.Start("second", path, "run", "--config", n.Path("keepvip.yaml"), "--socket", n.Path("second/keepvip.sock"), "--state-dir", n.Path("second-state"), "--metrics", "off"))
 	code, err := p.Wait(10 * time.Second) // it gives the other some seconds to end
 	if err != nil {
 		return firstOf(fmt.Errorf("a second keepvip on %s runs", n.Label), p.Kill9())

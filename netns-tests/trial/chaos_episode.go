@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // injected is an injection that was done.
@@ -88,15 +89,13 @@ func (c *Chaos) Run(index int) (*EpisodeResult, error) {
 
 // Replay does one episode by its plan, once, under that index, and leaves everything whole again. An error is one of the lab; what the
 // product did wrong is in the result, and so is what took too long.
-func (c *Chaos) Replay(index int, plan []Injection) (*EpisodeResult, error) {
+func (c *Chaos) Replay(index int, plan []Injection) (_ *EpisodeResult, err error) {
+	defer try.Catch(&err)
 	res := &EpisodeResult{Seed: c.Seed, Index: index, What: describeEpisode(plan), Outages: map[string]time.Duration{}}
-	m, err := c.lab.Measure(lab.MeasureConfig{
+	m := try.Get(c.lab.Measure(lab.MeasureConfig{
 		Name: res.What, Targets: c.addresses(),
 		Interval: 2 * time.Millisecond, DirectEvery: 5 * time.Millisecond, AskEvery: 10 * time.Millisecond,
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	c.watch.take()
 	c.countCPU()
 	time.Sleep(300 * time.Millisecond)

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 const (
@@ -34,16 +36,11 @@ func chaosHostKinds() []chaosKind {
 }
 
 // startBlocked ends the daemon and starts it again behind a port that forwards nothing yet, as a switch with spanning tree does to a node that boots.
-func (c *Chaos) startBlocked(n *chaosNode, _ Injection) error {
-	if err := n.daemon.Signal(unix.SIGTERM); err != nil {
-		return err
-	}
-	if _, err := n.daemon.Wait(5 * time.Second); err != nil {
-		return err
-	}
-	if _, err := n.CutPort(); err != nil {
-		return err
-	}
+func (c *Chaos) startBlocked(n *chaosNode, _ Injection) (err error) {
+	defer try.Catch(&err)
+	try.Do(n.daemon.Signal(unix.SIGTERM))
+	try.Get(n.daemon.Wait(5 * time.Second))
+	try.Get(n.CutPort())
 	return c.start(n)
 }
 

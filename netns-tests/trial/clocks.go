@@ -5,23 +5,18 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // BootTogether stops the daemons of all nodes and starts them again at one moment. The result counts from that moment, and
 // the first bind is no takeover.
-func BootTogether(g *Group) (*Result, error) {
-	if _, err := g.Settle(); err != nil {
-		return nil, err
-	}
+func BootTogether(g *Group) (_ *Result, err error) {
+	defer try.Catch(&err)
+	try.Get(g.Settle())
 	for _, n := range g.Lab.Nodes {
-		if err := terminate(g.Daemon(n)); err != nil {
-			return nil, err
-		}
+		try.Do(terminate(g.Daemon(n)))
 	}
-	m, err := g.watch("all start together", lab.MeasureConfig{})
-	if err != nil {
-		return nil, err
-	}
+	m := try.Get(g.watch("all start together", lab.MeasureConfig{}))
 	at := m.Mark("all start")
 	if err := g.StartAll(); err != nil {
 		m.Stop()

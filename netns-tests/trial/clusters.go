@@ -8,6 +8,7 @@ import (
 	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -96,6 +97,7 @@ type Crowded struct {
 
 // BesideOthers has the group be one of many clusters on the link for a while.
 func BesideOthers(g *Group, length time.Duration) (c Crowded, err error) {
+	defer try.Catch(&err)
 	busiest := func(wait time.Duration) (most float64) {
 		before, began := g.cpu(), time.Now()
 		time.Sleep(wait)
@@ -106,10 +108,7 @@ func BesideOthers(g *Group, length time.Duration) (c Crowded, err error) {
 	}
 	c.Idle = busiest(min(length, 30*time.Second))
 	began := time.Now()
-	flood, err := g.Lab.Flood(g.Lab.Client, clustersBeside(g), otherRate)
-	if err != nil {
-		return c, err
-	}
+	flood := try.Get(g.Lab.Flood(g.Lab.Client, clustersBeside(g), otherRate))
 	c.CPU = busiest(length)
 	c.Sent = float64(flood.Stop()) / time.Since(began).Seconds()
 	return c, nil

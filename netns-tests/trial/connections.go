@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 const (
@@ -30,11 +31,9 @@ type Connections struct {
 type ConnectionFault func(servers func(*lab.Node) []*lab.IdleServers) Fault
 
 // WithConnections measures a fault while a client holds so many connections to each address. On each it says something so often; 0: never.
-func WithConnections(g *Group, count int, every time.Duration, fault ConnectionFault) (*Connections, error) {
-	holder, err := g.Settle()
-	if err != nil {
-		return nil, err
-	}
+func WithConnections(g *Group, count int, every time.Duration, fault ConnectionFault) (_ *Connections, err error) {
+	defer try.Catch(&err)
+	holder := try.Get(g.Settle())
 	servers := map[*lab.Node][]*lab.IdleServers{}
 	defer func() {
 		for _, all := range servers {
@@ -47,26 +46,18 @@ func WithConnections(g *Group, count int, every time.Duration, fault ConnectionF
 	for port, left := uint16(connectionsPort), count; left > 0; port, left = port+1, left-perPort {
 		part := min(left, perPort)
 		for _, n := range g.Lab.Nodes {
-			s, err := n.StartIdleServers(port, part*len(g.Addresses))
-			if err != nil {
-				return nil, err
-			}
+			s := try.Get(n.StartIdleServers(port, part*len(g.Addresses)))
 			servers[n] = append(servers[n], s)
 		}
 		for _, a := range g.Addresses {
-			idle, err := g.Lab.HoldIdle(g.Lab.Client.Namespace, netip.AddrPortFrom(a, port), part, every)
-			if err != nil {
-				return nil, err
-			}
+			idle := try.Get(g.Lab.HoldIdle(g.Lab.Client.Namespace, netip.AddrPortFrom(a, port), part, every))
 			held = append(held, idle)
 		}
 	}
 	daemon := g.Daemon(holder)
 	before := daemon.UsedInAll()
 	out := &Connections{}
-	if out.Result, err = fault(func(n *lab.Node) []*lab.IdleServers { return servers[n] })(g); err != nil {
-		return nil, err
-	}
+	out.Result = try.Get(fault(func(n *lab.Node) []*lab.IdleServers { return servers[n] })(g))
 	out.CPU = daemon.UsedInAll() - before
 	from := out.FaultAt
 	for _, m := range out.Report.Marks {
@@ -81,10 +72,7 @@ func WithConnections(g *Group, count int, every time.Duration, fault ConnectionF
 		return err == nil && strings.TrimSpace(open) == ""
 	})
 	for _, idle := range held {
-		some, err := idle.Stop()
-		if err != nil {
-			return nil, err
-		}
+		some := try.Get(idle.Stop())
 		out.Ends = append(out.Ends, some...)
 	}
 	out.After = out.Ends.Last() - from
@@ -109,9 +97,10 @@ func ConnectionFaults() map[string]ConnectionFault {
 
 // apiserverDies kills the apiserver and what has its connections: the kernel ends them while keepvip gives the address up.
 func apiserverDies(servers func(*lab.Node) []*lab.IdleServers) Fault {
-	return func(g *Group) (*Result, error) {
+	return func(g *Group) (_ *Result, err error) {
+		defer try.Catch(&err)
 		var victim *lab.Node
-		res, err := g.run("the apiserver dies", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		res := try.Get(g.run("the apiserver dies", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
 			victim = holder
 			at := m.Mark("the apiserver on %s dies", holder.Label)
 			err := holder.API().Signal(unix.SIGKILL)
@@ -122,10 +111,7 @@ func apiserverDies(servers func(*lab.Node) []*lab.IdleServers) Fault {
 			}
 			time.Sleep(2 * g.span())
 			return at, err
-		})
-		if err != nil {
-			return nil, err
-		}
+		}))
 		return res, startAPI(victim)
 	}
 }

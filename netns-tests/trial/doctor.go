@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // protocol112 is VRRP over both families.
@@ -119,33 +120,28 @@ func votes(also func(*lab.Node) error) func(*lab.Node) ([]string, error) {
 }
 
 // doctors plants each misconfiguration on a node of one lab, runs doctor everywhere at the same time, and looks for the code.
-func doctors(host *lab.Host, full bool) (Findings, error) {
+func doctors(host *lab.Host, full bool) (_ Findings, err error) {
+	defer try.Catch(&err)
 	faults, ways, meetings := planted(), betweenTwo(), meetings()
 	if !full {
 		ways, meetings = ways[:2], meetings[:2]
 		faults = slices.DeleteFunc(faults, func(m misconfiguration) bool { return !m.brief })
 	}
 	own := len(slices.DeleteFunc(slices.Clone(faults), func(m misconfiguration) bool { return m.plant == nil }))
-	l, err := host.Open(lab.Config{Nodes: 3 + 2*len(ways) + own + 2*len(meetings)})
-	if err != nil {
-		return nil, err
-	}
+	l := try.Get(host.Open(lab.Config{Nodes: 3 + 2*len(ways) + own + 2*len(meetings)}))
 	defer l.Close()
 	d := &doctoring{lab: l, ways: ways}
-	if err := d.examine(faults, meetings, own); err != nil {
-		return nil, err
-	}
+	try.Do(d.examine(faults, meetings, own))
 	late := Measured{What: "daemons of which doctor says that they stood still", Got: float64(d.late), Unit: "daemons"}
 	return append(d.found, late, told("the slowest took", d.slowest)), nil
 }
 
 // examine plants the faults, and looks for all of them.
-func (d *doctoring) examine(faults []misconfiguration, meetings []pairing, own int) error {
+func (d *doctoring) examine(faults []misconfiguration, meetings []pairing, own int) (err error) {
+	defer try.Catch(&err)
 	l, ways := d.lab, d.ways
 	pairs, patients := l.Nodes[3:3+2*len(ways)], l.Nodes[3+2*len(ways):]
-	if err := d.startGroups(l.Nodes[:2], pairs); err != nil {
-		return err
-	}
+	try.Do(d.startGroups(l.Nodes[:2], pairs))
 	for _, n := range l.Nodes[:3] {
 		d.look(n, "good host "+n.Label, "", misconfiguration{})
 	}
@@ -156,18 +152,13 @@ func (d *doctoring) examine(faults []misconfiguration, meetings []pairing, own i
 	for i, w := range ways {
 		for j, want := range []string{w.holder, w.other} {
 			n := pairs[2*i+j]
-			flags, err := w.flags(i, j, n)
-			if err != nil {
-				return err
-			}
+			flags := try.Get(w.flags(i, j, n))
 			d.look(n, w.name+", at the "+[]string{"holder", "other"}[j], want, misconfiguration{flags: flags})
 		}
 	}
 	for i, w := range meetings {
 		n := 3 + 2*len(ways) + own + 2*i
-		if err := d.meet(len(ways)+i, w, l.Nodes[n:n+2]); err != nil {
-			return err
-		}
+		try.Do(d.meet(len(ways)+i, w, l.Nodes[n:n+2]))
 	}
 	for _, m := range faults {
 		n := l.Nodes[2]
@@ -243,23 +234,16 @@ const stoodStillCode = "KV409"
 
 // doctorOn is the codes that doctor finds on a node. The name is that of its log files.
 func doctorOn(n *lab.Node, name string, flags []string, powerless bool) (codes []string, took time.Duration, err error) {
-	path, err := Binary()
-	if err != nil {
-		return nil, 0, err
-	}
+	defer try.Catch(&err)
+	path := try.Get(Binary())
 	args := append([]string{path, "doctor", "-o", "json", "--listen", doctorListens, "--socket", Socket(n)}, flags...)
 	command := lab.Command{Name: name, Args: args}
 	if powerless {
 		command.Capabilities = []string{}
 	}
 	began := time.Now()
-	p, err := n.StartCommand(command)
-	if err != nil {
-		return nil, 0, err
-	}
-	if _, err = p.Wait(20 * time.Second); err != nil {
-		return nil, 0, err
-	}
+	p := try.Get(n.StartCommand(command))
+	try.Get(p.Wait(20 * time.Second))
 	took = time.Since(began)
 	var doc struct {
 		Findings []struct {

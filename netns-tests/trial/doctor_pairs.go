@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // pairing is what is wrong between two nodes that both run keepvip, and what doctor finds on each of them: on the one of the higher
@@ -40,17 +41,13 @@ func meetings() []pairing {
 }
 
 // meet runs doctor on both nodes of pair i.
-func (d *doctoring) meet(i int, w pairing, pair []*lab.Node) error {
+func (d *doctoring) meet(i int, w pairing, pair []*lab.Node) (err error) {
+	defer try.Catch(&err)
 	if w.lost != "" {
-		if err := pair[1].Lose(w.lost, 100, lab.In); err != nil {
-			return err
-		}
+		try.Do(pair[1].Lose(w.lost, 100, lab.In))
 	}
 	for j, want := range []string{w.holder, w.other} {
-		flags, err := w.flags(i, j, pair[j])
-		if err != nil {
-			return err
-		}
+		flags := try.Get(w.flags(i, j, pair[j]))
 		flags = append(flags, "--peers", pair[0].Address.String()+","+pair[1].Address.String())
 		d.look(pair[j], w.name+", on the "+[]string{"first", "second"}[j], want, misconfiguration{flags: flags})
 	}
@@ -92,25 +89,19 @@ func (d *doctoring) startGroups(good, pairs []*lab.Node) error {
 	return err
 }
 
-func (d *doctoring) startPair(i int, w pairing, pair []*lab.Node) error {
+func (d *doctoring) startPair(i int, w pairing, pair []*lab.Node) (err error) {
+	defer try.Catch(&err)
 	if w.lost != "" {
-		if err := pair[1].Lose(w.lost, 100, lab.In); err != nil {
-			return err
-		}
+		try.Do(pair[1].Lose(w.lost, 100, lab.In))
 	}
 	for j, n := range pair {
-		flags, err := w.flags(i, j, n)
-		if err != nil {
-			return err
-		}
+		flags := try.Get(w.flags(i, j, n))
 		k := Keepvip{}
 		if w.ahead > 0 && j == 0 {
 			k.Ahead = make([]time.Duration, n.ID)
 			k.Ahead[n.ID-1] = w.ahead
 		}
-		if _, err := k.Run(n, d.flags(n, append(flags, "--priority", fmt.Sprint(200-100*j)))...); err != nil {
-			return err
-		}
+		try.Get(k.Run(n, d.flags(n, append(flags, "--priority", fmt.Sprint(200-100*j)))...))
 	}
 	return nil
 }

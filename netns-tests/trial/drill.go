@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // DrillDoc is what the lab reads of `keepvip drill -o json`.
@@ -43,17 +44,13 @@ type DrillRun struct {
 }
 
 // Drill runs `keepvip drill` on the holder, and on all other nodes what watches it.
-func (g *Group) Drill(kind string) (*DrillRun, error) {
+func (g *Group) Drill(kind string) (_ *DrillRun, err error) {
+	defer try.Catch(&err)
 	k, run := keepvipOf(g), &DrillRun{}
-	name, err := g.nameOfVIP(k)
-	if err != nil {
-		return nil, err
-	}
-	run.Result, err = g.run("keepvip drill --"+kind, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
-		watch, err := g.watchDrill(k, holder, kind, name)
-		if err != nil {
-			return 0, err
-		}
+	name := try.Get(g.nameOfVIP(k))
+	run.Result, err = g.run("keepvip drill --"+kind, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
+		defer try.Catch(&err)
+		watch := try.Get(g.watchDrill(k, holder, kind, name))
 		time.Sleep(500 * time.Millisecond) // they have begun
 		at := m.Mark("keepvip drill --%s on %s", kind, holder.Label)
 		if run.Holder, err = drillDoc(k, holder, "--"+kind, name); errors.Is(err, errNotTaken) {
@@ -72,17 +69,13 @@ func (g *Group) Drill(kind string) (*DrillRun, error) {
 // Drilled is [Group.Drill] as a fault. It fails where the address did not come back, and on a machine that did not stand still where the two
 // figures differ, or are more than is documented.
 func Drilled(kind string) Fault {
-	return func(g *Group) (*Result, error) {
+	return func(g *Group) (_ *Result, err error) {
+		defer try.Catch(&err)
 		if _, raft := g.Product.(Raft); raft {
-			if err := g.Voters(10*time.Second, g.Lab.Nodes...); err != nil {
-				return nil, err
-			}
+			try.Do(g.Voters(10*time.Second, g.Lab.Nodes...))
 			time.Sleep(time.Second) // a node that has just started does not vote at once
 		}
-		run, err := g.Drill(kind)
-		if err != nil {
-			return nil, err
-		}
+		run := try.Get(g.Drill(kind))
 		if run.NotTaken {
 			return nil, errNotTaken
 		}
@@ -147,16 +140,14 @@ func DrillBroken(kind string, after time.Duration, how DrillBreak) Fault {
 }
 
 // watchDrill begins to watch on all nodes but the holder. What it returns is what the one has seen that was neither.
-func (g *Group) watchDrill(k Keepvip, holder *lab.Node, kind, name string) (func() (DrillDoc, error), error) {
+func (g *Group) watchDrill(k Keepvip, holder *lab.Node, kind, name string) (_ func() (DrillDoc, error), err error) {
+	defer try.Catch(&err)
 	var watchers []*lab.Process
 	for _, n := range g.Lab.Nodes {
 		if n == holder {
 			continue
 		}
-		p, err := StartDrill(k, n, "--watch", "10s", "--"+kind, name)
-		if err != nil {
-			return nil, err
-		}
+		p := try.Get(StartDrill(k, n, "--watch", "10s", "--"+kind, name))
 		watchers = append(watchers, p)
 	}
 	return func() (out DrillDoc, err error) {
@@ -177,23 +168,17 @@ func (g *Group) watchDrill(k Keepvip, holder *lab.Node, kind, name string) (func
 }
 
 // StartDrill runs `keepvip drill` on the node.
-func StartDrill(k Keepvip, n *lab.Node, args ...string) (*lab.Process, error) {
-	path, err := k.binary()
-	if err != nil {
-		return nil, err
-	}
+func StartDrill(k Keepvip, n *lab.Node, args ...string) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
+	path := try.Get(k.binary())
 	return n.Start("drill", append([]string{path, "drill", "-o", "json", "--socket", Socket(n)}, args...)...)
 }
 
 // drillDoc runs one to its end, whatever its verdict.
 func drillDoc(k Keepvip, n *lab.Node, args ...string) (doc DrillDoc, err error) {
-	p, err := StartDrill(k, n, args...)
-	if err != nil {
-		return doc, err
-	}
-	if _, err := p.Wait(20 * time.Second); err != nil {
-		return doc, err
-	}
+	defer try.Catch(&err)
+	p := try.Get(StartDrill(k, n, args...))
+	try.Get(p.Wait(20 * time.Second))
 	if p.Stdout() == "" && strings.Contains(p.Log(), "(KV705)") {
 		return doc, errNotTaken
 	}
@@ -215,11 +200,9 @@ func keepvipOf(g *Group) Keepvip {
 }
 
 // nameOfVIP is what the group's keepvip calls its virtual address.
-func (g *Group) nameOfVIP(k Keepvip) (string, error) {
-	s, err := k.Status(g.Lab.Nodes[0])
-	if err != nil {
-		return "", err
-	}
+func (g *Group) nameOfVIP(k Keepvip) (_ string, err error) {
+	defer try.Catch(&err)
+	s := try.Get(k.Status(g.Lab.Nodes[0]))
 	if len(s.VIPs) == 0 {
 		return "", fmt.Errorf("trial: %s has no virtual address", g.Product.Name())
 	}
@@ -228,23 +211,17 @@ func (g *Group) nameOfVIP(k Keepvip) (string, error) {
 
 // InterruptDrill begins a drill on the holder and breaks it after a while: the command is interrupted or killed, or the daemon killed. Then
 // the daemon runs again, and one node holds the address.
-func (g *Group) InterruptDrill(kind string, after time.Duration, how DrillBreak) (*Result, error) {
+func (g *Group) InterruptDrill(kind string, after time.Duration, how DrillBreak) (_ *Result, err error) {
+	defer try.Catch(&err)
 	k := keepvipOf(g)
-	name, err := g.nameOfVIP(k)
-	if err != nil {
-		return nil, err
-	}
-	return g.run(fmt.Sprintf("keepvip drill --%s, %s after %v", kind, how, after), lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
-		p, err := StartDrill(k, holder, "--"+kind, name)
-		if err != nil {
-			return 0, err
-		}
+	name := try.Get(g.nameOfVIP(k))
+	return g.run(fmt.Sprintf("keepvip drill --%s, %s after %v", kind, how, after), lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
+		defer try.Catch(&err)
+		p := try.Get(StartDrill(k, holder, "--"+kind, name))
 		at := m.Mark("keepvip drill --%s on %s", kind, holder.Label)
 		time.Sleep(after)
 		m.Mark("%s", how)
-		if err := g.breakDrill(p, holder, how); err != nil {
-			return at, err
-		}
+		try.Do(g.breakDrill(p, holder, how))
 		_, err = g.SettleAny()
 		return at, err
 	})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Elections runs keepvip with another election on each node, as in a cluster that is moved from one to the other.
@@ -50,20 +51,15 @@ func ChangeElection(g *Group) (*Result, error) {
 	if e.Raft[0] {
 		name = "from Raft to VRRP"
 	}
-	return g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+	return g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
+		defer try.Catch(&err)
 		at := m.Mark("the first node's turn")
 		order := append(g.others(holder), holder)
 		for i, n := range order {
-			if err := terminate(g.Daemon(n)); err != nil {
-				return at, err
-			}
+			try.Do(terminate(g.Daemon(n)))
 			e.Raft[n.ID-1] = !e.Raft[n.ID-1]
-			if err := g.Start(n); err != nil {
-				return at, err
-			}
-			if err := g.changed(e, order[:i+1]); err != nil {
-				return at, err
-			}
+			try.Do(g.Start(n))
+			try.Do(g.changed(e, order[:i+1]))
 		}
 		return at, nil
 	})
@@ -71,15 +67,13 @@ func ChangeElection(g *Group) (*Result, error) {
 
 // changed waits until those that have been restarted are one cluster, as far as there is a majority of them, and for as long as a
 // node that has nobody to listen to would take to hold the address.
-func (g *Group) changed(e Elections, nodes []*lab.Node) error {
+func (g *Group) changed(e Elections, nodes []*lab.Node) (err error) {
+	defer try.Catch(&err)
 	if e.Raft[nodes[0].ID-1] && len(nodes) > 1 {
-		err := g.eventually(agreeLimit, "a leader of those that were moved", func() bool { return leads(nodes) })
-		if err != nil {
-			return err
-		}
+		try.Do(g.eventually(agreeLimit, "a leader of those that were moved", func() bool { return leads(nodes) }))
 	}
 	time.Sleep(4 * Raft{}.heartbeat())
-	_, err := g.SettleAny()
+	_, err = g.SettleAny()
 	return err
 }
 

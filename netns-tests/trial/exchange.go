@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Exchange is a fixed course of two daemons that run the same virtual routers,
@@ -43,11 +44,9 @@ type Step struct {
 
 // Run goes through the exchange on a lab with two nodes: the low router is on
 // the first. The report has the marks and advertisements that the steps speak of.
-func (e Exchange) Run(l *lab.Lab, cfg lab.MeasureConfig) ([]Step, *lab.Report, error) {
-	m, err := l.Measure(cfg)
-	if err != nil {
-		return nil, nil, err
-	}
+func (e Exchange) Run(l *lab.Lab, cfg lab.MeasureConfig) (_ []Step, _ *lab.Report, err error) {
+	defer try.Catch(&err)
+	m := try.Get(l.Measure(cfg))
 	steps, err := e.course(l, m)
 	return steps, m.Stop(), err
 }

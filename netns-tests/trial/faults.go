@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Fault breaks something in a settled group, waits for the outcome, and leaves
@@ -24,15 +25,10 @@ func (g *Group) span() time.Duration {
 // run measures around a fault. It falls anywhere between two advertisements, as
 // in life: settling would otherwise tie it to the phase of the takeover before.
 // The fault notes its moment before it acts: what follows from it may come before a busy machine runs this process again.
-func (g *Group) run(name string, cfg lab.MeasureConfig, fault func(m *lab.Measurement, holder *lab.Node) (time.Duration, error)) (*Result, error) {
-	holder, err := g.Settle()
-	if err != nil {
-		return nil, err
-	}
-	m, err := g.watch(name, cfg)
-	if err != nil {
-		return nil, err
-	}
+func (g *Group) run(name string, cfg lab.MeasureConfig, fault func(m *lab.Measurement, holder *lab.Node) (time.Duration, error)) (_ *Result, err error) {
+	defer try.Catch(&err)
+	holder := try.Get(g.Settle())
+	m := try.Get(g.watch(name, cfg))
 	interval := g.Settings[0].Interval
 	time.Sleep(interval + 50*time.Millisecond + rand.N(interval)) // its capture has an advertisement
 	if now := g.Holders(); len(now) == 1 {
@@ -57,14 +53,11 @@ func NodeDeath(g *Group) (*Result, error) {
 }
 
 // reboot brings a dead node back with everything it ran.
-func (g *Group) reboot(n *lab.Node) error {
-	if err := n.PowerOn(); err != nil {
-		return err
-	}
+func (g *Group) reboot(n *lab.Node) (err error) {
+	defer try.Catch(&err)
+	try.Do(n.PowerOn())
 	if g.Settings[n.ID-1].API {
-		if _, err := n.StartAPIServer(); err != nil {
-			return err
-		}
+		try.Get(n.StartAPIServer())
 	}
 	return g.Start(n)
 }
@@ -156,15 +149,13 @@ func (g *Group) healthy() error {
 	return last
 }
 
-func (g *Group) checkHealthy(k Keepvip) error {
+func (g *Group) checkHealthy(k Keepvip) (err error) {
+	defer try.Catch(&err)
 	for _, n := range g.Lab.Nodes {
 		if p := g.Daemon(n); p == nil || !p.Alive() {
 			continue
 		}
-		s, err := k.Status(n)
-		if err != nil {
-			return err
-		}
+		s := try.Get(k.Status(n))
 		for _, v := range s.VIPs {
 			if v.Check.State != "healthy" {
 				return fmt.Errorf("trial: %s on %s is %q, want healthy: %s", v.Name, n.Label, v.Check.State, v.Check.Reason)

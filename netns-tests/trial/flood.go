@@ -9,6 +9,7 @@ import (
 
 	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Flood is more of something than anybody needs, towards every node or towards the holder.
@@ -113,22 +114,18 @@ func callsFrom(c lab.CallersConfig, busy, idle int) func(*Group, *lab.Node) (fun
 	}
 }
 
-func calls(from *lab.Namespace, c lab.CallersConfig, busy, idle int) (func() int, error) {
+func calls(from *lab.Namespace, c lab.CallersConfig, busy, idle int) (_ func() int, err error) {
+	defer try.Catch(&err)
 	c.Busy, c.Idle = busy, idle
-	k, err := from.StartCallers(c)
-	if err != nil {
-		return nil, err
-	}
+	k := try.Get(from.StartCallers(c))
 	return k.Stop, nil
 }
 
 // framesFrom sends frames to everybody from the client.
 func framesFrom(perSecond int, make func(g *Group) [][]byte) func(*Group, *lab.Node) (func() int, error) {
-	return func(g *Group, _ *lab.Node) (func() int, error) {
-		f, err := g.Lab.Flood(g.Lab.Client, make(g), perSecond)
-		if err != nil {
-			return nil, err
-		}
+	return func(g *Group, _ *lab.Node) (_ func() int, err error) {
+		defer try.Catch(&err)
+		f := try.Get(g.Lab.Flood(g.Lab.Client, make(g), perSecond))
 		return f.Stop, nil
 	}
 }

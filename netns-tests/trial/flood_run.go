@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Shares tells whether another flood may have the same group, one after the other.
@@ -23,33 +24,28 @@ func (f Flood) Open(host *lab.Host) (*Group, error) {
 }
 
 // Run opens a group of its own and floods it for a while.
-func (f Flood) Run(host *lab.Host, length time.Duration) (Flooded, error) {
-	g, err := f.Open(host)
-	if err != nil {
-		return Flooded{}, err
-	}
+func (f Flood) Run(host *lab.Host, length time.Duration) (_ Flooded, err error) {
+	defer try.Catch(&err)
+	g := try.Get(f.Open(host))
 	defer g.Close()
 	return f.On(g, length)
 }
 
 // On floods a group for a while.
-func (f Flood) On(g *Group, length time.Duration) (Flooded, error) {
+func (f Flood) On(g *Group, length time.Duration) (found Flooded, err error) {
+	defer try.Catch(&err)
 	time.Sleep(time.Second) // past the announcements of the start
 	before := g.said()
-	var found Flooded
-	res, err := g.run(f.Name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+
+	res := try.Get(g.run(f.Name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
+		defer try.Catch(&err)
 		at := m.Mark("%s: begins", f.Name)
 		used, began := g.cpu(), time.Now()
-		stop, err := f.begin(g, holder)
-		if err != nil {
-			return at, err
-		}
+		stop := try.Get(f.begin(g, holder))
 		time.Sleep(length)
 		if f.beside != nil {
 			found.Asked = asksBeside
-			if found.Served, err = f.beside(g, holder, asksBeside); err != nil {
-				return at, err
-			}
+			found.Served = try.Get(f.beside(g, holder, asksBeside))
 		}
 		took := time.Since(began)
 		for i, after := range g.cpu() {
@@ -59,17 +55,11 @@ func (f Flood) On(g *Group, length time.Duration) (Flooded, error) {
 		m.Mark("%s: ends", f.Name)
 		time.Sleep(g.span())
 		return at, nil
-	})
-	if err != nil {
-		return found, err
-	}
+	}))
 	found.Silent, found.Two, found.Transitions = res.Outage, res.Two, res.Takeovers
 	found.BySilence = res.Report.Silences(res.FaultAt)
 	for _, n := range g.running() {
-		status, err := Keepvip{}.Status(n)
-		if err != nil {
-			return found, err
-		}
+		status := try.Get(Keepvip{}.Status(n))
 		found.Late = max(found.Late, time.Duration(status.VIPs[0].Lateness*float64(time.Second)))
 	}
 	for _, n := range g.running() {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 const (
@@ -65,20 +66,12 @@ func (g *Group) other(than *lab.Node) *lab.Node { return g.Lab.Nodes[than.ID%len
 
 // takesPorts kills keepvip on a Backup, takes the ports of its listeners, and starts it again.
 func takesPorts(g *Group, holder *lab.Node) (stop func() int, err error) {
+	defer try.Catch(&err)
 	n := g.other(holder)
-	if err := g.Daemon(n).Kill9(); err != nil {
-		return nil, err
-	}
-	if _, err := g.Daemon(n).Wait(2 * time.Second); err != nil {
-		return nil, err
-	}
-	k, err := n.StartCallers(lab.CallersConfig{User: unprivileged, Take: []string{metricsAddress, fmt.Sprintf("0.0.0.0:%d", healthPort)}})
-	if err != nil {
-		return nil, err
-	}
-	if err := g.Start(n); err != nil {
-		return nil, err
-	}
+	try.Do(g.Daemon(n).Kill9())
+	try.Get(g.Daemon(n).Wait(2 * time.Second))
+	k := try.Get(n.StartCallers(lab.CallersConfig{User: unprivileged, Take: []string{metricsAddress, fmt.Sprintf("0.0.0.0:%d", healthPort)}}))
+	try.Do(g.Start(n))
 	_, err = until(SettleLimit, n.Label+" takes part", func() bool {
 		s, err := Keepvip{}.Status(n)
 		return err == nil && s.VIPs[0].State == "backup"
@@ -93,11 +86,9 @@ func listenerFlood() Flood {
 	var held *lab.Held
 	return Flood{
 		Name: "follow.listen of 200 places, 1,000 idle connections",
-		open: func(host *lab.Host) (*Group, error) {
-			s, err := OpenSpread(host, SpreadConfig{V4: true, Product: WithSpread{Keepvip: Keepvip{Args: args}}})
-			if err != nil {
-				return nil, err
-			}
+		open: func(host *lab.Host) (_ *Group, err error) {
+			defer try.Catch(&err)
+			s := try.Get(OpenSpread(host, SpreadConfig{V4: true, Product: WithSpread{Keepvip: Keepvip{Args: args}}}))
 			return s.Group, nil
 		},
 		begin: func(g *Group, holder *lab.Node) (func() int, error) {
@@ -114,14 +105,12 @@ func listenerFlood() Flood {
 			}
 			return calls(holder.Namespace, lab.CallersConfig{Network: "tcp", Address: at.String(), User: unprivileged}, 0, 1000)
 		},
-		beside: func(g *Group, holder *lab.Node, times int) (int, error) {
-			_, err := until(SettleLimit, "the log names who has all places", func() bool {
+		beside: func(g *Group, holder *lab.Node, times int) (_ int, err error) {
+			defer try.Catch(&err)
+			try.Get(until(SettleLimit, "the log names who has all places", func() bool {
 				log := g.Daemon(holder).Log()
 				return strings.Contains(log, "KV384") && strings.Contains(log, fmt.Sprintf("owner=\"user %d\"", unprivileged))
-			})
-			if err != nil {
-				return 0, err
-			}
+			}))
 			got, err := g.Lab.Sample(holder.Namespace, at, times)
 			if lost := held.Stop().Lost(); lost > 0 {
 				err = errors.Join(err, fmt.Errorf("%d of %d older connections lost", lost, asksBeside))
@@ -142,13 +131,11 @@ func crowdFlood() Flood {
 			}
 			return f.Group, f.Begin(len(f.Members()))
 		},
-		begin: func(g *Group, holder *lab.Node) (func() int, error) {
-			k, err := g.Lab.StartSubscribers(lab.SubscribersConfig{
+		begin: func(g *Group, holder *lab.Node) (_ func() int, err error) {
+			defer try.Catch(&err)
+			k := try.Get(g.Lab.StartSubscribers(lab.SubscribersConfig{
 				Member: netip.AddrPortFrom(holder.Address, membersPort), Group: g.Addresses[0], KeyFile: f.key, User: unprivileged, Ports: crowdPorts, Connections: 7,
-			})
-			if err != nil {
-				return nil, err
-			}
+			}))
 			return k.Stop, nil
 		},
 		beside: func(*Group, *lab.Node, int) (served int, err error) {
@@ -204,19 +191,14 @@ func placesFlood() Flood {
 			}
 			return f.Group, nil
 		},
-		begin: func(g *Group, holder *lab.Node) (func() int, error) {
+		begin: func(g *Group, holder *lab.Node) (_ func() int, err error) {
+			defer try.Catch(&err)
 			flooded = f.Members()[holder.ID%len(f.Members())]
-			room, err := followersRoom(flooded)
-			if err != nil {
-				return nil, err
-			}
-			k, err := g.Lab.StartSubscribers(lab.SubscribersConfig{
+			room := try.Get(followersRoom(flooded))
+			k := try.Get(g.Lab.StartSubscribers(lab.SubscribersConfig{
 				Member: netip.AddrPortFrom(flooded.Address, membersPort), Group: g.Addresses[0], KeyFile: f.key, User: unprivileged,
 				Addresses: room.FollowerPlaces/portsOfEach + 1, Ports: portsOfEach, Connections: 7,
-			})
-			if err != nil {
-				return nil, err
-			}
+			}))
 			_, err = until(SettleLimit, "all places are taken", func() bool {
 				time.Sleep(500 * time.Millisecond) // the answer lists all of them
 				room, err = followersRoom(flooded)
@@ -229,13 +211,9 @@ func placesFlood() Flood {
 			return k.Stop, nil
 		},
 		beside: func(*Group, *lab.Node, int) (served int, err error) {
-			if err := f.comes(); err != nil {
-				return 0, err
-			}
-			got, err := f.SampleFrom(asksBeside)
-			if err != nil {
-				return 0, err
-			}
+			defer try.Catch(&err)
+			try.Do(f.comes())
+			got := try.Get(f.SampleFrom(asksBeside))
 			p, status, err := f.product.Command(flooded, "drain", "--wait", "--timeout", "10s", "--socket", Socket(flooded))
 			if err == nil && status != 0 {
 				err = fmt.Errorf("trial: drain --wait beside connections that are invented: exit status %d\n%s", status, p.Log())

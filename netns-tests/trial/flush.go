@@ -10,15 +10,14 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Unowned is the program under test as it is on a kernel before 6.9, where nobody can own a table of nftables: others
 // can delete it. It is built once.
-var Unowned = sync.OnceValues(func() (string, error) {
-	root, err := Root()
-	if err != nil {
-		return "", err
-	}
+var Unowned = sync.OnceValues(func() (_ string, err error) {
+	defer try.Catch(&err)
+	root := try.Get(Root())
 	path := filepath.Join(root, "bin", "keepvip-unowned")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X github.com/keepvip/keepvip/internal/kernel/nfttables.older=yes", "-o", path, "./cmd/keepvip")
 	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Follower is a node that takes part in nothing, and follows the members.
@@ -29,7 +30,8 @@ type FollowerConfig struct {
 }
 
 // OpenFollower opens a group of three members whose load is spread, with one node more that follows them.
-func OpenFollower(host *lab.Host, cfg FollowerConfig) (*Follower, error) {
+func OpenFollower(host *lab.Host, cfg FollowerConfig) (_ *Follower, err error) {
+	defer try.Catch(&err)
 	f := &Follower{}
 	product := WithSpread{Watched: true}
 	before := func(*lab.Node) error { return nil }
@@ -40,15 +42,10 @@ func OpenFollower(host *lab.Host, cfg FollowerConfig) (*Follower, error) {
 			return err
 		}
 	}
-	s, err := openSpread(host, SpreadConfig{Nodes: 4, Running: 3, V4: !cfg.Both && !cfg.V6, V6: cfg.V6, Interval: cfg.Interval, Product: product}, before)
-	if err != nil {
-		return nil, err
-	}
+	s := try.Get(openSpread(host, SpreadConfig{Nodes: 4, Running: 3, V4: !cfg.Both && !cfg.V6, V6: cfg.V6, Interval: cfg.Interval, Product: product}, before))
 	f.Spreading, f.Worker = s, s.Lab.Nodes[3]
 	if cfg.Behind {
-		if err := f.Worker.MoveBehindRouter(); err != nil {
-			return nil, err
-		}
+		try.Do(f.Worker.MoveBehindRouter())
 	}
 	if cfg.Signed {
 		f.key = f.Worker.Path("followers.key")
@@ -88,24 +85,17 @@ func (f *Follower) Metrics() (map[string]string, error) {
 }
 
 // Begin starts to follow, and waits until so many members get connections.
-func (f *Follower) Begin(members int) error {
-	path, err := f.product.binary()
-	if err != nil {
-		return err
-	}
+func (f *Follower) Begin(members int) (err error) {
+	defer try.Catch(&err)
+	path := try.Get(f.product.binary())
 	text := fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips:\n- name: apiserver\n  addresses: [%s]\n  check: none\n%s", quoted(f.Addresses), f.product.option(f.Worker))
 	if f.key != "" { // the members' key is not on this node as far as it knows
 		text += fmt.Sprintf("key: {file: /not/there}\nfollow: {keyFile: %s}\n", f.key)
 	}
-	file, err := f.Worker.WriteFile("follow.yaml", text, 0o644)
-	if err != nil {
-		return err
-	}
+	file := try.Get(f.Worker.WriteFile("follow.yaml", text, 0o644))
 	listening := Keepvip{Metrics: followerMetrics}
 	argv := append([]string{path, "follow", "--config", file}, listening.Paths(f.Worker)...)
-	if f.Process, err = f.Worker.StartCommand(lab.Command{Name: "keepvip-follow", Args: argv}); err != nil {
-		return err
-	}
+	f.Process = try.Get(f.Worker.StartCommand(lab.Command{Name: "keepvip-follow", Args: argv}))
 	return f.Follows(members)
 }
 
@@ -192,14 +182,9 @@ func (f *Follower) EndNode(n *lab.Node) (Death, error) {
 }
 
 func (f *Follower) watchDeath(n *lab.Node, every time.Duration, hold int, die func() (time.Duration, error)) (d Death, err error) {
-	s, err := f.Lab.StartSampling(f.Worker.Namespace, f.Target(), every)
-	if err != nil {
-		return d, err
-	}
-	h, err := f.HoldFrom(hold)
-	if err != nil {
-		return d, err
-	}
+	defer try.Catch(&err)
+	s := try.Get(f.Lab.StartSampling(f.Worker.Namespace, f.Target(), every))
+	h := try.Get(f.HoldFrom(hold))
 	time.Sleep(300*time.Millisecond + rand.N(f.Settings[0].Interval)) // some are served before
 	d.At, err = die()
 	time.Sleep(afterDeath)

@@ -10,6 +10,7 @@ import (
 	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -28,20 +29,19 @@ const (
 
 // AttackMembers sends messages of these kinds, a thousand in a second, over IPv4.
 func AttackMembers(length time.Duration, kinds ...string) Fault {
-	return func(g *Group) (*Result, error) {
+	return func(g *Group) (_ *Result, err error) {
+		defer try.Catch(&err)
 		var frames [][]byte
 		for _, kind := range kinds {
-			some, err := g.membersAmmunition(kind)
-			if err != nil {
-				return nil, err
-			}
+			some := try.Get(g.membersAmmunition(kind))
 			frames = append(frames, some...)
 		}
 		return g.flood(strings.Join(kinds, ", "), frames, 1000, length)
 	}
 }
 
-func (g *Group) membersAmmunition(kind string) ([][]byte, error) {
+func (g *Group) membersAmmunition(kind string) (_ [][]byte, err error) {
+	defer try.Catch(&err)
 	if kind == ReplayedMembers {
 		recorded, err := g.overheard(func() error { _, err := Verb("handover")(g); return err })
 		var frames [][]byte
@@ -52,14 +52,8 @@ func (g *Group) membersAmmunition(kind string) ([][]byte, error) {
 		}
 		return frames, err
 	}
-	holder, err := g.Settle()
-	if err != nil {
-		return nil, err
-	}
-	recorded, err := g.overheard(func() error { time.Sleep(1500 * time.Millisecond); return nil })
-	if err != nil {
-		return nil, err
-	}
+	holder := try.Get(g.Settle())
+	recorded := try.Get(g.overheard(func() error { time.Sleep(1500 * time.Millisecond); return nil }))
 	known := map[int]members.Message{}
 	for _, f := range recorded {
 		_, content := lab.UDPOf(f.Data)
@@ -73,10 +67,7 @@ func (g *Group) membersAmmunition(kind string) ([][]byte, error) {
 		return nil, fmt.Errorf("trial: of %s and %s no HELLO was heard", holder.Label, other.Label)
 	}
 	source, m := g.forgedMessage(kind, holder, other, h, o)
-	foreign, err := members.NewKey(bytes.Repeat([]byte{7}, 32))
-	if err != nil {
-		return nil, err
-	}
+	foreign := try.Get(members.NewKey(bytes.Repeat([]byte{7}, 32)))
 	key := &foreign
 	if kind != ForeignKey {
 		key = nil
@@ -90,10 +81,7 @@ func (g *Group) membersAmmunition(kind string) ([][]byte, error) {
 		if m.Transfer.Nonce > 0 && m.Type == members.Request {
 			m.Transfer.Nonce++
 		}
-		b, err := m.AppendSigned(nil, uint64(time.Now().UnixNano()), key, source)
-		if err != nil {
-			return nil, err
-		}
+		b := try.Get(m.AppendSigned(nil, uint64(time.Now().UnixNano()), key, source))
 		frames = append(frames, g.Lab.Client.ForgeUDP(from, membersPort, b))
 	}
 	return frames, nil
@@ -123,11 +111,9 @@ func unsealed(b []byte) (members.Message, error) {
 }
 
 // overheard is what the members say meanwhile.
-func (g *Group) overheard(meanwhile func() error) ([]lab.RecordedFrame, error) {
-	recording, err := g.Lab.RecordUDP(membersPort)
-	if err != nil {
-		return nil, err
-	}
+func (g *Group) overheard(meanwhile func() error) (_ []lab.RecordedFrame, err error) {
+	defer try.Catch(&err)
+	recording := try.Get(g.Lab.RecordUDP(membersPort))
 	err = meanwhile()
 	return recording.Stop(), err
 }

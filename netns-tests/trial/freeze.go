@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Silence is what a holder said in the address's name when it must not any more.
@@ -103,20 +104,16 @@ func killed(name string, before func(holder *lab.Node) error) Fault {
 	return func(g *Group) (*Result, error) { return g.killed(name, before) }
 }
 
-func (g *Group) killed(name string, before func(holder *lab.Node) error) (*Result, error) {
+func (g *Group) killed(name string, before func(holder *lab.Node) error) (_ *Result, err error) {
+	defer try.Catch(&err)
 	var victim *lab.Node
-	res, err := g.silenced(name, func(m *lab.Measurement, holder *lab.Node) (f standstill, err error) {
+	res := try.Get(g.silenced(name, func(m *lab.Measurement, holder *lab.Node) (f standstill, err error) {
+		defer try.Catch(&err)
 		victim = holder
-		if err := before(holder); err != nil {
-			return f, err
-		}
+		try.Do(before(holder))
 		f.began = m.Mark("kill -9 of the daemon on %s", holder.Label)
-		if err := g.Daemon(holder).Kill9(); err != nil {
-			return f, err
-		}
-		if _, err := until(10*time.Second, "the daemon has ended", func() bool { return !g.Daemon(holder).Alive() }); err != nil {
-			return f, err
-		}
+		try.Do(g.Daemon(holder).Kill9())
+		try.Get(until(10*time.Second, "the daemon has ended", func() bool { return !g.Daemon(holder).Alive() }))
 		f.stood = g.Lab.Now()
 		_, err = until(10*time.Second, "the addresses are off", func() bool {
 			for _, a := range g.Addresses {
@@ -128,10 +125,7 @@ func (g *Group) killed(name string, before func(holder *lab.Node) error) (*Resul
 		})
 		time.Sleep(g.span())
 		return f, err
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	return res, g.Start(victim)
 }
 
@@ -140,28 +134,18 @@ func (g *Group) killed(name string, before func(holder *lab.Node) error) (*Resul
 type standstill struct{ began, stood, woken time.Duration }
 
 // silenced measures around a fault after which the holder has to be silent.
-func (g *Group) silenced(name string, fault func(*lab.Measurement, *lab.Node) (standstill, error)) (*Result, error) {
-	if _, err := g.Settle(); err != nil {
-		return nil, err
-	}
+func (g *Group) silenced(name string, fault func(*lab.Measurement, *lab.Node) (standstill, error)) (_ *Result, err error) {
+	defer try.Catch(&err)
+	try.Get(g.Settle())
 	for _, n := range g.Lab.Nodes { // a busy machine may move the address meanwhile
-		ticker, err := n.StartTicker()
-		if err != nil {
-			return nil, err
-		}
+		ticker := try.Get(n.StartTicker())
 		defer ticker.Close()
 	}
 	for _, a := range g.Addresses {
-		stop, err := g.Lab.Follow(g.Lab.Client.Namespace, a)
-		if err != nil {
-			return nil, err
-		}
+		stop := try.Get(g.Lab.Follow(g.Lab.Client.Namespace, a))
 		defer stop(0)
 	}
-	watch, err := g.Lab.WatchCarried(g.Addresses...)
-	if err != nil {
-		return nil, err
-	}
+	watch := try.Get(g.Lab.WatchCarried(g.Addresses...))
 	var f standstill
 	var holder *lab.Node
 	res, err := g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, h *lab.Node) (time.Duration, error) {

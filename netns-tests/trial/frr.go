@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // FRRDir is where Debian keeps FRR's daemons.
@@ -27,26 +28,18 @@ func RunFRR(n *lab.Node, routers ...Router) (*lab.Process, error) {
 }
 
 // startFRR runs FRR's zebra and another of its daemons, which is returned.
-func startFRR(n *lab.Node, name, conf string) (*lab.Process, error) {
-	path, err := n.WriteFile("frr.conf", conf, 0o644)
-	if err != nil {
-		return nil, err
-	}
+func startFRR(n *lab.Node, name, conf string) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
+	path := try.Get(n.WriteFile("frr.conf", conf, 0o644))
 	// Both give up root for this user, whose group alone may own their sockets.
 	dir := n.Path("frr")
-	if _, err := n.Run("install", "-d", "-o", "frr", "-g", "frr", dir); err != nil {
-		return nil, err
-	}
+	try.Get(n.Run("install", "-d", "-o", "frr", "-g", "frr", dir))
 	socket := dir + "/zserv.api"
-	if _, err := n.Run("rm", "-f", socket, dir+"/zebra.pid", dir+"/"+name+".pid"); err != nil {
-		return nil, err
-	}
+	try.Get(n.Run("rm", "-f", socket, dir+"/zebra.pid", dir+"/"+name+".pid"))
 	daemon := func(name string) []string {
 		return []string{FRRDir + "/" + name, "-f", path, "-i", dir + "/" + name + ".pid", "-z", socket, "-u", "frr", "-g", "frr", "-A", "127.0.0.1", "-P", "0", "--vty_socket", dir}
 	}
-	if _, err := n.Start("zebra", daemon("zebra")...); err != nil {
-		return nil, err
-	}
+	try.Get(n.Start("zebra", daemon("zebra")...))
 	// It tries again when zebra is not there yet, but only after seconds.
 	wait := fmt.Sprintf(`i=0; while [ ! -S %q ] && [ $i -lt 500 ]; do sleep 0.01; i=$((i+1)); done; exec "$@"`, socket)
 	return n.Start(name, append([]string{"sh", "-c", wait, "sh"}, daemon(name)...)...)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Gatewayed runs keepvip with one check: the router of the default route, which
@@ -13,19 +14,15 @@ import (
 type Gatewayed struct{ Keepvip }
 
 // Start implements [Product].
-func (p Gatewayed) Start(n *lab.Node, s Settings) (*lab.Process, error) {
+func (p Gatewayed) Start(n *lab.Node, s Settings) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
 	router := n.Client()
 	for _, via := range []string{router.Address.String(), router.Addr6.String()} {
-		if _, err := n.Run("ip", "route", "replace", "default", "via", via); err != nil {
-			return nil, err
-		}
+		try.Get(n.Run("ip", "route", "replace", "default", "via", via))
 	}
 	file := fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips:\n- addresses: [%s]\n  interface: %s\n  priority: %d\n"+
 		"  vrrp: {advertisementInterval: %v}\n  checks: [{kind: gateway}]\n", quoted(s.Addresses), n.NICs[0].Name, s.Priority, s.Interval)
-	path, err := n.WriteFile("keepvip.yaml", file, 0o644)
-	if err != nil {
-		return nil, err
-	}
+	path := try.Get(n.WriteFile("keepvip.yaml", file, 0o644))
 	return p.Run(n, "--config", path)
 }
 

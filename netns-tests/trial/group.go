@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Group is one product on all nodes of a lab.
@@ -30,7 +31,8 @@ type Config struct {
 }
 
 // Prepare opens a lab for a group and starts the apiservers, but no daemon.
-func Prepare(host *lab.Host, cfg Config) (*Group, error) {
+func Prepare(host *lab.Host, cfg Config) (_ *Group, err error) {
+	defer try.Catch(&err)
 	if cfg.Product == nil {
 		cfg.Product = Keepvip{}
 	}
@@ -40,10 +42,7 @@ func Prepare(host *lab.Host, cfg Config) (*Group, error) {
 	if cfg.Interval == 0 {
 		cfg.Interval = 100 * time.Millisecond
 	}
-	l, err := host.Open(cfg.Lab)
-	if err != nil {
-		return nil, err
-	}
+	l := try.Get(host.Open(cfg.Lab))
 	g := &Group{Lab: l, Product: cfg.Product, Addresses: cfg.Addresses, Daemons: make([]*lab.Process, len(l.Nodes))}
 	for i, n := range l.Nodes {
 		s := Settings{Priority: 100, Interval: cfg.Interval, Addresses: cfg.Addresses, API: cfg.API}
@@ -67,11 +66,9 @@ func Open(host *lab.Host, cfg Config) (*Group, error) {
 }
 
 // openBy prepares a group, has start start its daemons and waits for the holder.
-func openBy(host *lab.Host, cfg Config, start func(*Group) error) (*Group, error) {
-	g, err := Prepare(host, cfg)
-	if err != nil {
-		return nil, err
-	}
+func openBy(host *lab.Host, cfg Config, start func(*Group) error) (_ *Group, err error) {
+	defer try.Catch(&err)
+	g := try.Get(Prepare(host, cfg))
 	if err = start(g); err == nil {
 		_, err = g.Settle()
 	}
@@ -86,11 +83,9 @@ func openBy(host *lab.Host, cfg Config, start func(*Group) error) (*Group, error
 func (g *Group) Close() { g.Lab.Close() }
 
 // Start starts the product on a node.
-func (g *Group) Start(n *lab.Node) error {
-	p, err := g.Product.Start(n, g.Settings[n.ID-1])
-	if err != nil {
-		return err
-	}
+func (g *Group) Start(n *lab.Node) (err error) {
+	defer try.Catch(&err)
+	p := try.Get(g.Product.Start(n, g.Settings[n.ID-1]))
 	g.Daemons[n.ID-1] = p
 	return nil
 }

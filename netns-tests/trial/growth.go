@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Grown is what a group does at one size.
@@ -69,11 +70,9 @@ func addressesGrow(host *lab.Host, count int) (Grown, error) {
 }
 
 // grow measures a group that needs nothing else.
-func grow(host *lab.Host, cfg Config, addresses int) (Grown, error) {
-	g, err := OpenAddresses(host, cfg, addresses)
-	if err != nil {
-		return Grown{}, err
-	}
+func grow(host *lab.Host, cfg Config, addresses int) (_ Grown, err error) {
+	defer try.Catch(&err)
+	g := try.Get(OpenAddresses(host, cfg, addresses))
 	defer g.Close()
 	return g.grown()
 }
@@ -92,39 +91,28 @@ func OpenAddresses(host *lab.Host, cfg Config, count int) (*Group, error) {
 	})
 }
 
-func followersGrow(host *lab.Host, count int) (Grown, error) {
-	s, err := OpenSpread(host, SpreadConfig{V4: true})
-	if err != nil {
-		return Grown{}, err
-	}
+func followersGrow(host *lab.Host, count int) (_ Grown, err error) {
+	defer try.Catch(&err)
+	s := try.Get(OpenSpread(host, SpreadConfig{V4: true}))
 	defer s.Close()
-	crowd, err := s.Lab.StartCrowd(s.Addresses[0], count)
-	if err != nil {
-		return Grown{}, err
-	}
+	crowd := try.Get(s.Lab.StartCrowd(s.Addresses[0], count))
 	if _, err := until(time.Minute, "all followers are told", func() bool { return crowd.Told() == count }); err != nil {
 		return Grown{}, fmt.Errorf("%w: %d of %d are\n%s", err, crowd.Told(), count, s.Logs())
 	}
 	return s.grown()
 }
 
-func trackedGrow(host *lab.Host, count int) (Grown, error) {
-	t, err := OpenTracking(host, count, 0)
-	if err != nil {
-		return Grown{}, err
-	}
+func trackedGrow(host *lab.Host, count int) (_ Grown, err error) {
+	defer try.Catch(&err)
+	t := try.Get(OpenTracking(host, count, 0))
 	defer t.Close()
-	if _, _, err := t.Counted(); err != nil {
-		return Grown{}, err
-	}
+	try.Two(t.Counted())
 	return t.grown()
 }
 
 func openGrow(host *lab.Host, count int) (out Grown, err error) {
-	g, err := Open(host, Config{})
-	if err != nil {
-		return Grown{}, err
-	}
+	defer try.Catch(&err)
+	g := try.Get(Open(host, Config{}))
 	defer g.Close()
 	plain := func(f Fault) ConnectionFault {
 		return func(func(*lab.Node) []*lab.IdleServers) Fault { return f }
@@ -137,10 +125,7 @@ func openGrow(host *lab.Host, count int) (out Grown, err error) {
 		{handedOver, func(c *Connections) { out.Handover = c.After }},
 		{NodeDeath, func(c *Connections) { out.Failover = c.Outage }},
 	} {
-		c, err := WithConnections(g, count, 0, plain(step.fault))
-		if err != nil {
-			return out, err
-		}
+		c := try.Get(WithConnections(g, count, 0, plain(step.fault)))
 		step.take(c)
 	}
 	return out, nil

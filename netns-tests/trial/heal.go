@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Heal cuts the holder off silently for a while. The result counts from the
@@ -18,11 +19,9 @@ func Heal(length time.Duration, from int) Fault {
 			return nil, err
 		}
 		cfg := lab.MeasureConfig{OffLink: g.Lab.OffLink != nil}
-		return g.run("heal after a partition", cfg, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
-			at, err := holder.CutPort()
-			if err != nil {
-				return at, err
-			}
+		return g.run("heal after a partition", cfg, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
+			defer try.Catch(&err)
+			at := try.Get(holder.CutPort())
 			m.MarkAt(at, "%s cut off", holder.Label)
 			time.Sleep(length)
 			at, err = holder.HealPort()
@@ -35,7 +34,8 @@ func Heal(length time.Duration, from int) Fault {
 
 // makeHolder lets the node take over by stopping the others and starting them
 // again; it must not have a lower priority than they.
-func (g *Group) makeHolder(id int) error {
+func (g *Group) makeHolder(id int) (err error) {
+	defer try.Catch(&err)
 	if id == 0 || g.Lab.Nodes[id-1].Holds(g.Addresses[0]) {
 		return nil
 	}
@@ -43,22 +43,16 @@ func (g *Group) makeHolder(id int) error {
 		if n.ID == id {
 			continue
 		}
-		if err := terminate(g.Daemon(n)); err != nil {
-			return err
-		}
+		try.Do(terminate(g.Daemon(n)))
 	}
-	if _, err := g.Settle(); err != nil {
-		return err
-	}
+	try.Get(g.Settle())
 	for _, n := range g.Lab.Nodes {
 		if n.ID == id {
 			continue
 		}
-		if err := g.Start(n); err != nil {
-			return err
-		}
+		try.Do(g.Start(n))
 	}
-	_, err := g.Settle()
+	_, err = g.Settle()
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Invented is what a flood of advertisements of ever new routers has brought about.
@@ -18,7 +19,8 @@ type Invented struct {
 }
 
 // FloodInvented sends advertisements of a thousand routers that do not exist, 500 in a second.
-func FloodInvented(g *Group, length time.Duration) (Invented, error) {
+func FloodInvented(g *Group, length time.Duration) (_ Invented, err error) {
+	defer try.Catch(&err)
 	var frames [][]byte
 	for i := range 1000 {
 		frames = append(frames, g.Lab.Client.Forge(lab.Forgery{
@@ -26,10 +28,7 @@ func FloodInvented(g *Group, length time.Duration) (Invented, error) {
 			Version: 3, VRID: g.Settings[0].VRID, Priority: 100 + i%156, Interval: g.Settings[0].Interval, Addresses: g.Addresses[:1],
 		}))
 	}
-	recording, err := g.Lab.RecordARP()
-	if err != nil {
-		return Invented{}, err
-	}
+	recording := try.Get(g.Lab.RecordARP())
 	lines, cpu, began := g.lines(), g.cpu(), time.Now()
 	flood, err := g.Lab.Flood(g.Lab.Client, frames, 500)
 	if err != nil {

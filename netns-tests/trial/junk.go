@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Kinds of junk: packets that a router has to drop, however many there are.
@@ -73,16 +74,15 @@ func Forged(length time.Duration) Fault {
 
 // flood sends frames from the client's host for a while. The result's CPU is
 // that of the busiest daemon meanwhile.
-func (g *Group) flood(name string, frames [][]byte, perSecond int, length time.Duration) (*Result, error) {
+func (g *Group) flood(name string, frames [][]byte, perSecond int, length time.Duration) (_ *Result, err error) {
+	defer try.Catch(&err)
 	var cpu float64
 	var sent int
-	res, err := g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, _ *lab.Node) (time.Duration, error) {
+	res := try.Get(g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, _ *lab.Node) (_ time.Duration, err error) {
+		defer try.Catch(&err)
 		at := m.Mark("%s: begins", name)
 		before, began := g.cpu(), time.Now()
-		flood, err := g.Lab.Flood(g.Lab.Client, frames, perSecond)
-		if err != nil {
-			return at, err
-		}
+		flood := try.Get(g.Lab.Flood(g.Lab.Client, frames, perSecond))
 		time.Sleep(length)
 		after, took := g.cpu(), time.Since(began)
 		sent = flood.Stop()
@@ -92,10 +92,7 @@ func (g *Group) flood(name string, frames [][]byte, perSecond int, length time.D
 		}
 		time.Sleep(g.span())
 		return at, nil
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	res.CPU = cpu
 	res.addNote("%d packets", sent)
 	return res, nil

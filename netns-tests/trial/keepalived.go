@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Keepalived runs Debian's keepalived with VRRPv3, for comparison.
@@ -21,17 +22,15 @@ const advertised = 20
 func (Keepalived) Name() string { return "keepalived" }
 
 // Start implements [Product].
-func (Keepalived) Start(n *lab.Node, s Settings) (*lab.Process, error) {
+func (Keepalived) Start(n *lab.Node, s Settings) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
 	if s.VRID == 0 {
 		s.VRID = 51
 	}
 	check := ""
 	if s.API {
 		// The script of kubeadm's high-availability guide, with its values.
-		script, err := n.WriteFile("check_apiserver.sh", "#!/bin/sh\ncurl -sfk --max-time 2 https://localhost:6443/healthz -o /dev/null\n", 0o755)
-		if err != nil {
-			return nil, err
-		}
+		script := try.Get(n.WriteFile("check_apiserver.sh", "#!/bin/sh\ncurl -sfk --max-time 2 https://localhost:6443/healthz -o /dev/null\n", 0o755))
 		check = fmt.Sprintf("vrrp_script check_apiserver {\n script %q\n interval 3\n weight -2\n fall 10\n rise 2\n}\n", script)
 	}
 	var b strings.Builder
@@ -50,10 +49,7 @@ func (Keepalived) Start(n *lab.Node, s Settings) (*lab.Process, error) {
 		b.WriteString(" track_script {\n  check_apiserver\n }\n")
 	}
 	b.WriteString("}\n")
-	conf, err := n.WriteFile("keepalived.conf", b.String(), 0o644)
-	if err != nil {
-		return nil, err
-	}
+	conf := try.Get(n.WriteFile("keepalived.conf", b.String(), 0o644))
 	// A node that was powered off has left its pid files.
 	id := strconv.Itoa(len(conf)) + n.Label
 	for _, name := range []string{"keepalived.pid", "vrrp.pid", "checkers.pid"} {

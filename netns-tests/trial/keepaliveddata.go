@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // KeepalivedID is what lines with @id are for in the files that [KeepalivedData] reads.
@@ -19,21 +20,17 @@ const KeepalivedID = "node"
 // KeepalivedData is what Debian's keepalived says of a file on SIGUSR1: its data file, or that of its first process where nothing of VRRP is
 // configured. It is "" where keepalived does not start with the file. log is what it said meanwhile.
 func KeepalivedData(n *lab.Node, path string) (data, log string, err error) {
+	defer try.Catch(&err)
 	files := map[string]string{"Startup complete": n.Path("keepalived.data"), "no configuration to run": n.Path("keepalived_parent.data")}
 	left := []string{"rm", "-f", n.Path("keepalived.pid"), n.Path("vrrp.pid"), n.Path("checkers.pid")}
 	for _, f := range files {
 		left = append(left, f)
 	}
-	if _, err := n.Run(left[0], left[1:]...); err != nil {
-		return "", "", err
-	}
-	p, err := n.StartCommand(lab.Command{Name: "keepalived", Env: []string{"TMPDIR=" + n.Dir}, Args: []string{
+	try.Get(n.Run(left[0], left[1:]...))
+	p := try.Get(n.StartCommand(lab.Command{Name: "keepalived", Env: []string{"TMPDIR=" + n.Dir}, Args: []string{
 		"keepalived", "--dont-fork", "--log-console", "--log-detail", "--no-syslog", "--vrrp", "--use-file", path, "--config-id", KeepalivedID,
 		"--pid", n.Path("keepalived.pid"), "--vrrp_pid", n.Path("vrrp.pid"), "--checkers_pid", n.Path("checkers.pid"),
-	}})
-	if err != nil {
-		return "", "", err
-	}
+	}}))
 	defer func() {
 		if p.Alive() {
 			_ = p.Kill9()

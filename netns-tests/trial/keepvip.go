@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Keepvip runs the built binary. The zero value finds it with [Binary].
@@ -47,11 +48,9 @@ func (k Keepvip) Start(n *lab.Node, s Settings) (*lab.Process, error) {
 }
 
 // Run starts `keepvip run` on the node with its own socket and state directory.
-func (k Keepvip) Run(n *lab.Node, args ...string) (*lab.Process, error) {
-	path, err := k.binary()
-	if err != nil {
-		return nil, err
-	}
+func (k Keepvip) Run(n *lab.Node, args ...string) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
+	path := try.Get(k.binary())
 	argv := append([]string{path, "run"}, k.Paths(n)...)
 	argv = append(append(argv, args...), k.Args...)
 	command := lab.Command{Name: "keepvip", Args: argv, Capabilities: k.Capabilities}
@@ -75,21 +74,17 @@ func Socket(n *lab.Node) string { return n.Path("run/keepvip.sock") }
 
 // Command runs a keepvip command to its end, for example `version`, and returns
 // the process with its outputs and its exit status.
-func (k Keepvip) Command(n *lab.Node, args ...string) (*lab.Process, int, error) {
-	p, err := k.BeginCommand(n, args...)
-	if err != nil {
-		return nil, 0, err
-	}
+func (k Keepvip) Command(n *lab.Node, args ...string) (_ *lab.Process, _ int, err error) {
+	defer try.Catch(&err)
+	p := try.Get(k.BeginCommand(n, args...))
 	code, err := p.Wait(SettleLimit)
 	return p, code, err
 }
 
 // BeginCommand starts a keepvip command in n, and does not wait for its end.
-func (k Keepvip) BeginCommand(n *lab.Node, args ...string) (*lab.Process, error) {
-	path, err := k.binary()
-	if err != nil {
-		return nil, err
-	}
+func (k Keepvip) BeginCommand(n *lab.Node, args ...string) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
+	path := try.Get(k.binary())
 	return n.Start("keepvip-command", append([]string{path}, args...)...)
 }
 
@@ -206,14 +201,12 @@ func (k Keepvip) binary() (string, error) {
 
 // Binary finds the program under test: $KEEPVIP_BINARY, or bin/keepvip of the
 // repository that the working directory is in.
-func Binary() (string, error) {
+func Binary() (_ string, err error) {
+	defer try.Catch(&err)
 	if path := os.Getenv("KEEPVIP_BINARY"); path != "" {
 		return filepath.Abs(path)
 	}
-	root, err := Root()
-	if err != nil {
-		return "", err
-	}
+	root := try.Get(Root())
 	path := filepath.Join(root, "bin", "keepvip")
 	if _, err := os.Stat(path); err != nil {
 		return "", fmt.Errorf("trial: no keepvip to test: run `make build` first: %w", err)

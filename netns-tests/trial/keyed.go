@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Keyed is keepvip with one shared key on all nodes.
@@ -18,11 +19,9 @@ type Keyed struct {
 func (Keyed) Name() string { return "keepvip" }
 
 // Start implements [Product].
-func (k Keyed) Start(n *lab.Node, s Settings) (*lab.Process, error) {
-	path, err := n.WriteFile("key", strings.Repeat("0123456789abcdef", 4)+"\n", 0o600)
-	if err != nil {
-		return nil, err
-	}
+func (k Keyed) Start(n *lab.Node, s Settings) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
+	path := try.Get(n.WriteFile("key", strings.Repeat("0123456789abcdef", 4)+"\n", 0o600))
 	return Keepvip{Args: append([]string{"--key-file", path}, k.Args...), Ahead: k.Ahead}.Start(n, s)
 }
 
@@ -39,11 +38,9 @@ func Attacks() []string { return []string{ForgedOwner, ForgedGiveUp, Replayed} }
 // Attack sends forgeries, or advertisements that were captured before, a
 // thousand in a second.
 func Attack(kind string, length time.Duration) Fault {
-	return func(g *Group) (*Result, error) {
-		frames, err := g.ammunition(kind)
-		if err != nil {
-			return nil, err
-		}
+	return func(g *Group) (_ *Result, err error) {
+		defer try.Catch(&err)
+		frames := try.Get(g.ammunition(kind))
 		return g.flood(kind, frames, 1000, length)
 	}
 }
@@ -51,11 +48,9 @@ func Attack(kind string, length time.Duration) Fault {
 // ammunition makes the frames of an attack. A better router is an attacker or
 // another node, giving up is said in the holder's name. Those to replay were all
 // valid once: the holder's, its priority 0 as it left, and the next holder's.
-func (g *Group) ammunition(kind string) ([][]byte, error) {
-	holder, err := g.Settle()
-	if err != nil {
-		return nil, err
-	}
+func (g *Group) ammunition(kind string) (_ [][]byte, err error) {
+	defer try.Catch(&err)
+	holder := try.Get(g.Settle())
 	f := lab.Forgery{
 		Version: 3, VRID: g.Settings[0].VRID, Priority: 255, Interval: g.Settings[0].Interval, Addresses: g.Addresses[:1],
 	}
@@ -67,10 +62,7 @@ func (g *Group) ammunition(kind string) ([][]byte, error) {
 		f.Priority = 0
 		return [][]byte{forgeFrom(g, f, holder.Address)}, nil
 	}
-	recording, err := g.Lab.Record()
-	if err != nil {
-		return nil, err
-	}
+	recording := try.Get(g.Lab.Record())
 	_, err = Terminated(g)
 	var frames [][]byte
 	for _, f := range recording.Stop() {

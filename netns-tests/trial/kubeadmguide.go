@@ -6,15 +6,14 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // RunGuideKeepalived runs Debian's keepalived with the file of kubeadm's
 // high-availability guide, its check script included.
-func RunGuideKeepalived(n *lab.Node, routers ...Router) (*lab.Process, error) {
-	conf, err := WriteGuideFile(n, routers[0])
-	if err != nil {
-		return nil, err
-	}
+func RunGuideKeepalived(n *lab.Node, routers ...Router) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
+	conf := try.Get(WriteGuideFile(n, routers[0]))
 	return RunKeepalivedFile(n, conf)
 }
 
@@ -34,11 +33,9 @@ func WriteGuideFile(n *lab.Node, r Router) (string, error) {
 }
 
 // WriteScriptFile is [WriteGuideFile] with other values of the script.
-func WriteScriptFile(n *lab.Node, r Router, values string) (string, error) {
-	script, err := n.WriteFile("check_apiserver.sh", fmt.Sprintf("#!/bin/sh\n[ ! -e %q ]\n", n.Path("unhealthy")), 0o755)
-	if err != nil {
-		return "", err
-	}
+func WriteScriptFile(n *lab.Node, r Router, values string) (_ string, err error) {
+	defer try.Catch(&err)
+	script := try.Get(n.WriteFile("check_apiserver.sh", fmt.Sprintf("#!/bin/sh\n[ ! -e %q ]\n", n.Path("unhealthy")), 0o755))
 	state := "BACKUP"
 	if n.ID == 1 {
 		state = "MASTER"
@@ -95,19 +92,15 @@ func CrossingWeights(runs ...Runner) Config {
 const crossing = "  interval 1\n  weight -70\n  fall 2\n  rise 2\n"
 
 // RunCrossingKeepalived runs Debian's keepalived in the group of [CrossingWeights].
-func RunCrossingKeepalived(n *lab.Node, routers ...Router) (*lab.Process, error) {
-	conf, err := WriteScriptFile(n, routers[0], crossing)
-	if err != nil {
-		return nil, err
-	}
+func RunCrossingKeepalived(n *lab.Node, routers ...Router) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
+	conf := try.Get(WriteScriptFile(n, routers[0], crossing))
 	return RunKeepalivedFile(n, conf)
 }
 
 // RunCrossingKeepvip runs keepvip with the same file as it is.
-func RunCrossingKeepvip(n *lab.Node, routers ...Router) (*lab.Process, error) {
-	conf, err := WriteScriptFile(n, routers[0], crossing)
-	if err != nil {
-		return nil, err
-	}
+func RunCrossingKeepvip(n *lab.Node, routers ...Router) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
+	conf := try.Get(WriteScriptFile(n, routers[0], crossing))
 	return KeepvipWith(n, conf)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // KubeVIP stands in for kube-vip on a node, which needs a whole cluster: as the
@@ -54,11 +55,9 @@ func (k *KubeVIP) Stop() error {
 
 // Watched measures what do does to the group; its marks are in the timeline.
 func Watched(name string, do func(mark func(string)) error) Fault {
-	return func(g *Group) (*Result, error) {
-		m, err := g.watch(name, lab.MeasureConfig{})
-		if err != nil {
-			return nil, err
-		}
+	return func(g *Group) (_ *Result, err error) {
+		defer try.Catch(&err)
+		m := try.Get(g.watch(name, lab.MeasureConfig{}))
 		time.Sleep(100 * time.Millisecond)
 		at := m.Mark("%s begins", name)
 		err = do(func(what string) { m.Mark("%s", what) })

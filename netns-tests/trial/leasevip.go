@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // LeaseVIP runs kube-vip itself, for comparison: ARP, a control plane, and a Lease with its defaults, in an API that no fault of a node ends. A
@@ -33,22 +34,18 @@ func KubeVIPBinary() string {
 }
 
 // Start implements [Product].
-func (k LeaseVIP) Start(n *lab.Node, s Settings) (*lab.Process, error) {
+func (k LeaseVIP) Start(n *lab.Node, s Settings) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
 	if s.API || len(s.Addresses) != 1 {
 		return nil, fmt.Errorf("trial: %s is run with one address, and without an apiserver beside it", k.Name())
 	}
-	api, err := n.LeaseAPI()
-	if err != nil {
-		return nil, err
-	}
+	api := try.Get(n.LeaseAPI())
 	home := n.Path("home")
 	if err := os.MkdirAll(filepath.Join(home, ".kube"), 0o700); err != nil {
 		return nil, fmt.Errorf("trial: %s: %w", k.Name(), err)
 	}
-	if _, err := n.WriteFile("home/.kube/config", fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"a","contexts":[{"name":"a","context":{"cluster":"a","user":"a"}}],
-"clusters":[{"name":"a","cluster":{"server":%q}}],"users":[{"name":"a","user":{}}]}`, api), 0o600); err != nil {
-		return nil, err
-	}
+	try.Get(n.WriteFile("home/.kube/config", fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"a","contexts":[{"name":"a","context":{"cluster":"a","user":"a"}}],
+"clusters":[{"name":"a","cluster":{"server":%q}}],"users":[{"name":"a","user":{}}]}`, api), 0o600))
 	return n.StartCommand(lab.Command{
 		Name: "kube-vip",
 		Args: []string{

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // many is a product with one virtual router for each address, VRIDs from 1.
@@ -47,7 +48,8 @@ func OpenMany(host *lab.Host, run Runner, count int, interval time.Duration) (*G
 // ManyDie measures what the holder of many routers costs for a while, then lets
 // it die. Answered becomes the time until the last address is bound elsewhere.
 func ManyDie(idle time.Duration) Fault {
-	return func(g *Group) (*Result, error) {
+	return func(g *Group) (_ *Result, err error) {
+		defer try.Catch(&err)
 		p, ok := g.Product.(many)
 		if !ok {
 			return nil, fmt.Errorf("trial: %s has not many instances", g.Product.Name())
@@ -55,10 +57,8 @@ func ManyDie(idle time.Duration) Fault {
 		var cpu float64
 		var rss int64
 		var victim *lab.Node
-		if err := g.bestHoldsAll(p); err != nil {
-			return nil, err
-		}
-		res, err := g.run("node death", lab.MeasureConfig{NoDirect: true}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		try.Do(g.bestHoldsAll(p))
+		res := try.Get(g.run("node death", lab.MeasureConfig{NoDirect: true}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
 			victim = holder
 			before, began := g.cpu(), time.Now()
 			time.Sleep(idle)
@@ -74,10 +74,7 @@ func ManyDie(idle time.Duration) Fault {
 				time.Sleep(100 * time.Millisecond)
 			}
 			return at, err
-		})
-		if err != nil {
-			return nil, err
-		}
+		}))
 		res.CPU, res.RSS = cpu, rss
 		last, bound := time.Duration(0), 0
 		for i, a := range p.addresses {
@@ -131,13 +128,11 @@ func (g *Group) elsewhere(addresses []netip.Addr, than *lab.Node) bool {
 }
 
 // without are those of the addresses that none of the nodes has.
-func without(addresses []netip.Addr, nodes ...*lab.Node) ([]netip.Addr, error) {
+func without(addresses []netip.Addr, nodes ...*lab.Node) (_ []netip.Addr, err error) {
+	defer try.Catch(&err)
 	held := map[netip.Addr]bool{}
 	for _, n := range nodes {
-		byLink, err := n.Addresses()
-		if err != nil {
-			return nil, err
-		}
+		byLink := try.Get(n.Addresses())
 		for _, a := range slices.Concat(slices.Collect(maps.Values(byLink))...) {
 			held[a] = true
 		}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Role is a node's part in an exchange.
@@ -142,7 +143,8 @@ func (r *Result) recovered(end time.Duration, plain bool) time.Duration {
 	return last
 }
 
-func (x *passing) run(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+func (x *passing) run(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
+	defer try.Catch(&err)
 	g := x.g
 	x.nodes = [2]*lab.Node{Holder: holder, Taker: g.Lab.Nodes[holder.ID%len(g.Lab.Nodes)]}
 	if l := x.m.Lose; l != nil {
@@ -150,16 +152,11 @@ func (x *passing) run(m *lab.Measurement, holder *lab.Node) (time.Duration, erro
 		if l.First {
 			lose = x.nodes[l.By].LoseFirst
 		}
-		if err := lose(lab.Out, l.Match...); err != nil {
-			return 0, err
-		}
+		try.Do(lose(lab.Out, l.Match...))
 	}
-	wire, err := g.Lab.Trip(func(s lab.Sighting) bool {
+	wire := try.Get(g.Lab.Trip(func(s lab.Sighting) bool {
 		return x.m.When.is(s, holder, x.nodes[Taker], g.Addresses[0])
-	}, x.happen)
-	if err != nil {
-		return 0, err
-	}
+	}, x.happen))
 	over := make(chan error, 1)
 	go func() { over <- x.handover(m) }()
 	at, err := wire.Wait(3 * time.Second)
@@ -177,31 +174,26 @@ func (x *passing) run(m *lab.Measurement, holder *lab.Node) (time.Duration, erro
 }
 
 // handover runs the command. It returns what was said as an error in any case.
-func (x *passing) handover(m *lab.Measurement) error {
+func (x *passing) handover(m *lab.Measurement) (err error) {
+	defer try.Catch(&err)
 	holder, taker := x.nodes[Holder], x.nodes[Taker]
 	m.Mark("%s hands over to %s", holder.Label, taker.Label)
-	p, code, err := Keepvip{}.Command(holder, "handover", "--timeout", "3s", "--to", taker.Address.String(), "--socket", Socket(holder))
-	if err != nil {
-		return err
-	}
+	p, code := try.Two(Keepvip{}.Command(holder, "handover", "--timeout", "3s", "--to", taker.Address.String(), "--socket", Socket(holder)))
 	return fmt.Errorf("trial: keepvip handover on %s: exit status %d: %s", holder.Label, code, p.Log())
 }
 
 // happen is the mishap. Lost messages are lost already.
-func (x *passing) happen() error {
+func (x *passing) happen() (err error) {
+	defer try.Catch(&err)
 	if x.m.Late > 0 {
 		ts := unix.NsecToTimespec(x.m.Late.Nanoseconds())
 		_ = unix.Nanosleep(&ts, nil)
 	}
 	for _, r := range x.m.Kill {
-		if err := x.g.Daemon(x.nodes[r]).Signal(unix.SIGKILL); err != nil {
-			return err
-		}
+		try.Do(x.g.Daemon(x.nodes[r]).Signal(unix.SIGKILL))
 	}
 	for _, r := range x.m.Cut {
-		if _, err := x.nodes[r].CutPort(); err != nil {
-			return err
-		}
+		try.Get(x.nodes[r].CutPort())
 	}
 	if x.m.Late > 0 && x.m.Lose != nil {
 		return x.nodes[x.m.Lose.By].LoseNothing()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // nodeFault is something that happens to one node, and how it is undone. What the tests, the bench, the soak and the demo do to a node is in the one
@@ -61,20 +62,17 @@ func (f nodeFault) lasting(length time.Duration, backup bool) Fault {
 				return nil, err
 			}
 		}
-		return g.run(f.name, lab.MeasureConfig{}, func(m *lab.Measurement, n *lab.Node) (time.Duration, error) {
+		return g.run(f.name, lab.MeasureConfig{}, func(m *lab.Measurement, n *lab.Node) (_ time.Duration, err error) {
+			defer try.Catch(&err)
 			if backup {
 				n = g.Lab.Nodes[len(g.Lab.Nodes)-1]
 			}
 			at := m.Mark("%s: %s", n.Label, f.name)
-			if err := f.begin(n); err != nil {
-				return at, err
-			}
+			try.Do(f.begin(n))
 			time.Sleep(length)
 			if f.undo != nil {
 				m.Mark("%s: over", n.Label)
-				if err := f.undo(n); err != nil {
-					return at, err
-				}
+				try.Do(f.undo(n))
 			}
 			time.Sleep(g.span() + time.Second)
 			return at, nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // holding is a product with which the address is bound on all nodes: what tells its holder is something else.
@@ -24,19 +25,16 @@ type VRRPd struct{}
 func (VRRPd) Name() string { return "FRR vrrpd" }
 
 // Start implements [Product]; the process is vrrpd's.
-func (VRRPd) Start(n *lab.Node, s Settings) (*lab.Process, error) {
+func (VRRPd) Start(n *lab.Node, s Settings) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
 	if s.API {
 		return nil, fmt.Errorf("trial: %s follows no check", VRRPd{}.Name())
 	}
 	s.VRID = cmp.Or(s.VRID, vrrpdVRID)
 	// Where vrrpd alone was killed its zebra lives.
-	if _, err := n.Run("sh", "-c", fmt.Sprintf("[ ! -e %[1]q ] || kill -9 $(cat %[1]q) 2>/dev/null || true", n.Path("frr/zebra.pid"))); err != nil {
-		return nil, err
-	}
+	try.Get(n.Run("sh", "-c", fmt.Sprintf("[ ! -e %[1]q ] || kill -9 $(cat %[1]q) 2>/dev/null || true", n.Path("frr/zebra.pid"))))
 	// A Backup has the addresses as well: without this its other interface answers questions for them.
-	if _, err := n.Run("sysctl", "-qw", "net.ipv4.conf.all.arp_ignore=1"); err != nil {
-		return nil, err
-	}
+	try.Get(n.Run("sysctl", "-qw", "net.ipv4.conf.all.arp_ignore=1"))
 	return RunFRR(n, Router{Name: "apiserver", Settings: s})
 }
 
@@ -55,7 +53,8 @@ type UCARP struct{}
 func (UCARP) Name() string { return "ucarp" }
 
 // Start implements [Product].
-func (UCARP) Start(n *lab.Node, s Settings) (*lab.Process, error) {
+func (UCARP) Start(n *lab.Node, s Settings) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
 	if s.API || slices.ContainsFunc(s.Addresses, netip.Addr.Is6) {
 		return nil, fmt.Errorf("trial: %s follows no check, and knows IPv4 alone", UCARP{}.Name())
 	}
@@ -65,13 +64,8 @@ func (UCARP) Start(n *lab.Node, s Settings) (*lab.Process, error) {
 		for _, a := range s.Addresses {
 			fmt.Fprintf(&batch, "addr %s %s dev %s\n", verb, prefix(a), n.NICs[0].Name)
 		}
-		list, err := n.WriteFile("ucarp."+verb+".batch", batch.String(), 0o644)
-		if err != nil {
-			return nil, err
-		}
-		if scripts[verb], err = n.WriteFile("ucarp."+verb, fmt.Sprintf("#!/bin/sh\nexec ip -force -batch %q\n", list), 0o755); err != nil {
-			return nil, err
-		}
+		list := try.Get(n.WriteFile("ucarp."+verb+".batch", batch.String(), 0o644))
+		scripts[verb] = try.Get(n.WriteFile("ucarp."+verb, fmt.Sprintf("#!/bin/sh\nexec ip -force -batch %q\n", list), 0o755))
 	}
 	base, skew := advskew(s)
 	return n.StartCommand(lab.Command{Name: "ucarp", Args: []string{

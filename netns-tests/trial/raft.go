@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Raft is keepvip with an election by Raft. A node's list of peers is its own affair: see Peers.
@@ -32,11 +33,9 @@ func RaftOwnClocks() Raft { return Raft{Keepvip: Keepvip{Ahead: make([]time.Dura
 const raftHeartbeat = 500 * time.Millisecond
 
 // Start implements [Product].
-func (r Raft) Start(n *lab.Node, s Settings) (*lab.Process, error) {
-	key, err := n.WriteFile("key", strings.Repeat("0123456789abcdef", 4)+"\n", 0o600)
-	if err != nil {
-		return nil, err
-	}
+func (r Raft) Start(n *lab.Node, s Settings) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
+	key := try.Get(n.WriteFile("key", strings.Repeat("0123456789abcdef", 4)+"\n", 0o600))
 	count := max(r.Peers, 3)
 	if r.First > 0 && n.ID == 1 {
 		count = r.First
@@ -127,13 +126,11 @@ func (g *Group) Voters(limit time.Duration, nodes ...*lab.Node) error {
 	return fmt.Errorf("%w, after %v\n%s", last, limit, g.Logs())
 }
 
-func (r Raft) agree(nodes []*lab.Node) error {
+func (r Raft) agree(nodes []*lab.Node) (err error) {
+	defer try.Catch(&err)
 	known := map[netip.Addr]string{}
 	for _, n := range nodes {
-		members, err := r.Members(n)
-		if err != nil {
-			return err
-		}
+		members := try.Get(r.Members(n))
 		voters := 0
 		for _, m := range members {
 			switch id, seen := known[m.Address]; {
@@ -155,14 +152,11 @@ func (r Raft) agree(nodes []*lab.Node) error {
 }
 
 // Wipe kills keepvip on the node and removes all that it has stored, as a new installation would.
-func (g *Group) Wipe(n *lab.Node) error {
+func (g *Group) Wipe(n *lab.Node) (err error) {
+	defer try.Catch(&err)
 	if p := g.Daemon(n); p != nil && p.Alive() {
-		if err := p.Kill9(); err != nil {
-			return err
-		}
-		if _, err := p.Wait(2 * time.Second); err != nil {
-			return err
-		}
+		try.Do(p.Kill9())
+		try.Get(p.Wait(2 * time.Second))
 	}
 	if err := os.RemoveAll(filepath.Join(n.Dir, "state")); err != nil {
 		return fmt.Errorf("trial: wipe %s: %w", n.Label, err)

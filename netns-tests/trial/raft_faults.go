@@ -7,23 +7,21 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // between makes a fault of something that breaks the ways between the nodes, and is healed after a while. The client and the
 // monitor reach every node all the time, so that two that answer are seen.
 func between(name string, length time.Duration, cuts func(g *Group, holder *lab.Node) []lab.Cut) Fault {
 	return func(g *Group) (*Result, error) {
-		res, err := g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		res, err := g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
+			defer try.Catch(&err)
 			at := m.Mark("%s (holder %s)", name, holder.Label)
-			if err := g.Lab.Cut(cuts(g, holder)...); err != nil {
-				return at, err
-			}
+			try.Do(g.Lab.Cut(cuts(g, holder)...))
 			m.Mark("in force")
 			time.Sleep(length)
 			m.Mark("healed")
-			if err := g.Lab.Cut(); err != nil {
-				return at, err
-			}
+			try.Do(g.Lab.Cut())
 			time.Sleep(g.span())
 			return at, nil
 		})
@@ -108,11 +106,10 @@ func AcknowledgerRestarted(frozen bool) Fault {
 		if frozen {
 			name += ", holder frozen"
 		}
-		res, err := g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		res, err := g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
+			defer try.Catch(&err)
 			others := g.others(holder)
-			if err := g.Lab.Cut(lab.Apart([]*lab.Node{holder}, others[1:])...); err != nil {
-				return 0, err
-			}
+			try.Do(g.Lab.Cut(lab.Apart([]*lab.Node{holder}, others[1:])...))
 			m.Mark("%s cut from all but %s", holder.Label, others[0].Label)
 			time.Sleep(2 * raftHeartbeat)
 			if !holder.Holds(g.Addresses[0]) {
@@ -120,29 +117,17 @@ func AcknowledgerRestarted(frozen bool) Fault {
 			}
 			at := m.Mark("kill -9 of the daemon on %s", others[0].Label)
 			if frozen {
-				if err := g.Daemon(holder).Stop(); err != nil {
-					return at, err
-				}
+				try.Do(g.Daemon(holder).Stop())
 			}
-			if err := g.Daemon(others[0]).Kill9(); err != nil {
-				return at, err
-			}
-			if _, err := g.Daemon(others[0]).Wait(2 * time.Second); err != nil {
-				return at, err
-			}
-			if err := g.Start(others[0]); err != nil {
-				return at, err
-			}
+			try.Do(g.Daemon(others[0]).Kill9())
+			try.Get(g.Daemon(others[0]).Wait(2 * time.Second))
+			try.Do(g.Start(others[0]))
 			time.Sleep(3 * time.Second)
 			if frozen {
-				if err := g.Daemon(holder).Cont(); err != nil {
-					return at, err
-				}
+				try.Do(g.Daemon(holder).Cont())
 			}
 			m.Mark("healed")
-			if err := g.Lab.Cut(); err != nil {
-				return at, err
-			}
+			try.Do(g.Lab.Cut())
 			time.Sleep(g.span())
 			return at, nil
 		})
@@ -154,25 +139,18 @@ func AcknowledgerRestarted(frozen bool) Fault {
 // have clocks of their own.
 func ClocksStepped(by time.Duration) Fault {
 	return func(g *Group) (*Result, error) {
-		res, err := g.run(fmt.Sprintf("clocks stepped by %v", by), lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		res, err := g.run(fmt.Sprintf("clocks stepped by %v", by), lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
+			defer try.Catch(&err)
 			others := g.others(holder)
 			at := m.Mark("the clock of %s goes wrong by %v, that of %s by %v", holder.Label, by, others[0].Label, -by)
-			if err := g.Daemon(holder).StepClock(by); err != nil {
-				return at, err
-			}
-			if err := g.Daemon(others[0]).StepClock(-by); err != nil {
-				return at, err
-			}
+			try.Do(g.Daemon(holder).StepClock(by))
+			try.Do(g.Daemon(others[0]).StepClock(-by))
 			time.Sleep(2 * time.Second)
 			m.Mark("%s cut from the others", holder.Label)
-			if err := g.Lab.Cut(lab.Apart([]*lab.Node{holder}, others)...); err != nil {
-				return at, err
-			}
+			try.Do(g.Lab.Cut(lab.Apart([]*lab.Node{holder}, others)...))
 			time.Sleep(3 * time.Second)
 			m.Mark("healed")
-			if err := g.Lab.Cut(); err != nil {
-				return at, err
-			}
+			try.Do(g.Lab.Cut())
 			time.Sleep(g.span())
 			return at, errors.Join(g.Daemon(holder).StepClock(0), g.Daemon(others[0]).StepClock(0))
 		})

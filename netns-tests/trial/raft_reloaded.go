@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // raftReloads begin an election by Raft with another heartbeat timeout than the process started with, and change it again while the
@@ -43,28 +44,17 @@ func (r *raftReloaded) findings() Findings {
 	}
 }
 
-func (r *raftReloaded) once(host *lab.Host, heartbeat time.Duration) error {
-	g, err := Open(host, Config{Product: Filed{NoLines: true}, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
-	if err != nil {
-		return err
-	}
+func (r *raftReloaded) once(host *lab.Host, heartbeat time.Duration) (err error) {
+	defer try.Catch(&err)
+	g := try.Get(Open(host, Config{Product: Filed{NoLines: true}, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}))
 	defer g.Close()
 	for _, h := range []time.Duration{heartbeat, heartbeat * 3 / 2} {
-		if err := errors.Join(g.reloadAll(Filed{Heartbeat: h, NoLines: true}), r.watch(g, h)); err != nil {
-			return err
-		}
+		try.Do(errors.Join(g.reloadAll(Filed{Heartbeat: h, NoLines: true}), r.watch(g, h)))
 	}
-	if err := r.kill(g, Filed{Heartbeat: heartbeat * 3 / 2, NoLines: true}); err != nil {
-		return err
-	}
-	if err := errors.Join(g.reloadAll(Filed{NoLines: true}), r.watch(g, g.Settings[0].Interval)); err != nil {
-		return err
-	}
+	try.Do(r.kill(g, Filed{Heartbeat: heartbeat * 3 / 2, NoLines: true}))
+	try.Do(errors.Join(g.reloadAll(Filed{NoLines: true}), r.watch(g, g.Settings[0].Interval)))
 	for _, n := range g.Lab.Nodes {
-		listening, err := n.Run("ss", "-Hltn", "sport", "=", ":9646")
-		if err != nil {
-			return err
-		}
+		listening := try.Get(n.Run("ss", "-Hltn", "sport", "=", ":9646"))
 		r.left += count(listening != "")
 	}
 	return nil
@@ -82,11 +72,9 @@ func (g *Group) reloadAll(p Filed) error {
 }
 
 // watch looks on for a time in which a lease that is too short would end several times.
-func (r *raftReloaded) watch(g *Group, lease time.Duration) error {
-	m, err := g.watch("reloaded", lab.MeasureConfig{})
-	if err != nil {
-		return err
-	}
+func (r *raftReloaded) watch(g *Group, lease time.Duration) (err error) {
+	defer try.Catch(&err)
+	m := try.Get(g.watch("reloaded", lab.MeasureConfig{}))
 	from := g.Lab.Now()
 	time.Sleep(max(3*lease, time.Second))
 	rep := m.Stop()
@@ -97,25 +85,16 @@ func (r *raftReloaded) watch(g *Group, lease time.Duration) error {
 }
 
 // kill ends the leader's process, which must be silent when another node has the address, and starts it again.
-func (r *raftReloaded) kill(g *Group, p Filed) error {
-	holder, err := g.SettleAny()
-	if err != nil {
-		return err
-	}
-	m, err := g.watch("killed", lab.MeasureConfig{})
-	if err != nil {
-		return err
-	}
+func (r *raftReloaded) kill(g *Group, p Filed) (err error) {
+	defer try.Catch(&err)
+	holder := try.Get(g.SettleAny())
+	m := try.Get(g.watch("killed", lab.MeasureConfig{}))
 	at := g.Lab.Now()
-	if err := g.Daemon(holder).Kill9(); err != nil {
-		return err
-	}
+	try.Do(g.Daemon(holder).Kill9())
 	time.Sleep(2*p.Heartbeat + time.Second)
 	rep := m.Stop()
 	r.beside = max(r.beside, rep.Beside(holder.ID, at, rep.Ended))
-	if g.Daemons[holder.ID-1], err = p.Start(holder, g.Settings[holder.ID-1]); err != nil {
-		return err
-	}
+	g.Daemons[holder.ID-1] = try.Get(p.Start(holder, g.Settings[holder.ID-1]))
 	_, err = g.SettleAny()
 	return err
 }

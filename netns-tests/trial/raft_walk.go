@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // walk is a cluster that grows from one member to as many as there are nodes, and shrinks to one again, the founder among those
@@ -40,12 +41,10 @@ const (
 )
 
 // openWalk starts the first node, the only member.
-func openWalk(host *lab.Host, nodes, kills int, seed uint64) (*walk, error) {
+func openWalk(host *lab.Host, nodes, kills int, seed uint64) (_ *walk, err error) {
+	defer try.Catch(&err)
 	r := Raft{Peers: nodes, First: 1}
-	g, err := Prepare(host, RaftConfig(r))
-	if err != nil {
-		return nil, err
-	}
+	g := try.Get(Prepare(host, RaftConfig(r)))
 	w := &walk{g: g, raft: r, members: g.Lab.Nodes[:1:1], kills: kills, gone: map[*lab.Node]bool{}, random: rand.New(rand.NewPCG(seed, 5))}
 	err = g.Start(g.Lab.Nodes[0])
 	if err == nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Filed is keepvip with a configuration file, which a reload reads again.
@@ -20,11 +21,9 @@ type Filed struct {
 }
 
 // Start implements [Product].
-func (p Filed) Start(n *lab.Node, s Settings) (*lab.Process, error) {
-	path, err := p.write(n, s)
-	if err != nil {
-		return nil, err
-	}
+func (p Filed) Start(n *lab.Node, s Settings) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
+	path := try.Get(p.write(n, s))
 	return p.Run(n, "--config", path)
 }
 
@@ -45,13 +44,11 @@ func (k Keepvip) reload(n *lab.Node) error {
 	return err
 }
 
-func (p Filed) write(n *lab.Node, s Settings) (string, error) {
+func (p Filed) write(n *lab.Node, s Settings) (_ string, err error) {
+	defer try.Catch(&err)
 	election := ""
 	if p.Heartbeat > 0 {
-		key, err := n.WriteFile("key", strings.Repeat("0123456789abcdef", 4)+"\n", 0o600)
-		if err != nil {
-			return "", err
-		}
+		key := try.Get(n.WriteFile("key", strings.Repeat("0123456789abcdef", 4)+"\n", 0o600))
 		election = fmt.Sprintf("  election: raft\nkey: {file: %s}\nraft: {peers: [%s], heartbeatTimeout: %s}\n", key, addressesOf(3), p.Heartbeat)
 	}
 	if p.NoLines {
@@ -79,28 +76,23 @@ var Reloads = map[string]func(*Settings){
 
 // ReloadedAndKilled changes the configuration of the holder, and kills it up to so much later.
 func ReloadedAndKilled(change func(*Settings), within time.Duration) Fault {
-	return func(g *Group) (*Result, error) {
+	return func(g *Group) (_ *Result, err error) {
+		defer try.Catch(&err)
 		product := Filed{}
 		var victim *lab.Node
-		res, err := g.run("reloaded and killed", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		res := try.Get(g.run("reloaded and killed", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
+			defer try.Catch(&err)
 			victim = holder
 			s := g.Settings[holder.ID-1]
 			change(&s)
-			if err := product.Reload(holder, s); err != nil {
-				return 0, err
-			}
+			try.Do(product.Reload(holder, s))
 			m.Mark("%s reloaded", holder.Label)
 			time.Sleep(time.Duration(rand.Float64() * float64(within)))
 			at := m.Mark("kill -9 of the daemon on %s", holder.Label)
-			if err := g.Daemon(holder).Kill9(); err != nil {
-				return at, err
-			}
+			try.Do(g.Daemon(holder).Kill9())
 			time.Sleep(2 * g.span())
 			return at, nil
-		})
-		if err != nil {
-			return nil, err
-		}
+		}))
 		return res, g.Start(victim)
 	}
 }
@@ -111,11 +103,9 @@ func reloadsAndKills() []Case {
 	for _, interval := range []time.Duration{100 * time.Millisecond, 10 * time.Millisecond} {
 		for _, name := range slices.Sorted(maps.Keys(Reloads)) {
 			cfg := Config{Product: Filed{}, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}, Interval: interval}
-			list = append(list, Case{Name: fmt.Sprintf("%s, %v", name, interval), Brief: interval == 100*time.Millisecond, Run: func(host *lab.Host, times int) (Findings, error) {
-				g, err := Open(host, cfg)
-				if err != nil {
-					return nil, err
-				}
+			list = append(list, Case{Name: fmt.Sprintf("%s, %v", name, interval), Brief: interval == 100*time.Millisecond, Run: func(host *lab.Host, times int) (_ Findings, err error) {
+				defer try.Catch(&err)
+				g := try.Get(Open(host, cfg))
 				defer g.Close()
 				r, err := g.reloadedAndKilled(Reloads[name], times)
 				return r.findings(), err
@@ -125,17 +115,14 @@ func reloadsAndKills() []Case {
 	return list
 }
 
-func (g *Group) reloadedAndKilled(change func(*Settings), times int) (rivals, error) {
-	var r rivals
+func (g *Group) reloadedAndKilled(change func(*Settings), times int) (r rivals, err error) {
+	defer try.Catch(&err)
 	for i := range times {
 		within := time.Duration(0)
 		if i%2 == 1 {
 			within = 1500 * time.Millisecond
 		}
-		res, err := ReloadedAndKilled(change, within)(g)
-		if err != nil {
-			return r, err
-		}
+		res := try.Get(ReloadedAndKilled(change, within)(g))
 		r.add(res, res.Report.Ended)
 	}
 	return r, nil

@@ -5,13 +5,15 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Replace stops what runs on the node, starts another daemon in its place, and
 // measures until that one had time to preempt. The group's product must be
 // [PerNode]. A takeover belongs to the node that leaves as holder, another to it
 // when it comes back with the best priority.
-func (g *Group) Replace(n *lab.Node, name string, with Runner) (*Result, error) {
+func (g *Group) Replace(n *lab.Node, name string, with Runner) (_ *Result, err error) {
+	defer try.Catch(&err)
 	mixed, ok := g.Product.(PerNode)
 	if !ok {
 		return nil, fmt.Errorf("trial: replace on %s: the group runs %s alone", n.Label, g.Product.Name())
@@ -20,10 +22,7 @@ func (g *Group) Replace(n *lab.Node, name string, with Runner) (*Result, error) 
 	if n.Holds(g.Addresses[0]) {
 		victim = n
 	}
-	m, err := g.watch("replacement", lab.MeasureConfig{})
-	if err != nil {
-		return nil, err
-	}
+	m := try.Get(g.watch("replacement", lab.MeasureConfig{}))
 	time.Sleep(100 * time.Millisecond)
 	at := m.Mark("%s on %s is replaced by %s", g.Daemon(n).Name, n.Label, name)
 	err = terminate(g.Daemon(n))
@@ -84,14 +83,12 @@ func Moves() []Move {
 // ReplaceAll replaces the keepalived on every node by keepvip and then all of
 // them back. The result has the worst figures of the six steps, and the sum of
 // their takeovers.
-func ReplaceAll(g *Group) (*Result, error) {
+func ReplaceAll(g *Group) (_ *Result, err error) {
+	defer try.Catch(&err)
 	var sum *Result
 	for _, to := range Moves() {
 		for _, id := range to.IDs {
-			res, err := g.Replace(g.Lab.Nodes[id-1], to.Name, to.Run)
-			if err != nil {
-				return nil, err
-			}
+			res := try.Get(g.Replace(g.Lab.Nodes[id-1], to.Name, to.Run))
 			if sum == nil {
 				sum = res
 				continue

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // APIRestored lets the apiserver on the holder answer 500 until the address has moved, mends it, and watches for a while what
@@ -14,19 +15,14 @@ func APIRestored(watch time.Duration) Fault {
 	return func(g *Group) (*Result, error) {
 		var victim *lab.Node
 		var back time.Duration
-		res, err := g.run("apiserver restored", lab.MeasureConfig{HTTPS: true}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		res, err := g.run("apiserver restored", lab.MeasureConfig{HTTPS: true}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
+			defer try.Catch(&err)
 			victim = holder
 			at := m.Mark("apiserver on %s: 500", holder.Label)
-			if err := holder.API().Set(lab.API500, ""); err != nil {
-				return at, err
-			}
-			if _, err := until(5*time.Second, "the address moves", func() bool { return !holder.Holds(g.Addresses[0]) }); err != nil {
-				return at, err
-			}
+			try.Do(holder.API().Set(lab.API500, ""))
+			try.Get(until(5*time.Second, "the address moves", func() bool { return !holder.Holds(g.Addresses[0]) }))
 			time.Sleep(g.span())
-			if err := holder.API().Set(lab.APIHealthy, ""); err != nil {
-				return at, err
-			}
+			try.Do(holder.API().Set(lab.APIHealthy, ""))
 			back = m.Mark("apiserver on %s is well again", holder.Label)
 			time.Sleep(watch)
 			return at, nil

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // shutdownDelay is --shutdown-delay-duration of the apiservers that Rolling restarts.
@@ -28,17 +29,12 @@ func RollingDaemons(g *Group) (*Result, error) {
 
 // RollingAPIServers does so with the apiservers, which say that they are being stopped for a while before they stop.
 func RollingAPIServers(g *Group) (*Result, error) {
-	return g.rolling("rolling restart of the apiservers", AtOnce, func(n *lab.Node) error {
-		if err := n.API().Set(lab.APIShutdown, ""); err != nil {
-			return err
-		}
+	return g.rolling("rolling restart of the apiservers", AtOnce, func(n *lab.Node) (err error) {
+		defer try.Catch(&err)
+		try.Do(n.API().Set(lab.APIShutdown, ""))
 		time.Sleep(shutdownDelay)
-		if err := n.API().Signal(unix.SIGKILL); err != nil {
-			return err
-		}
-		if _, err := n.API().Wait(time.Second); err != nil {
-			return err
-		}
+		try.Do(n.API().Signal(unix.SIGKILL))
+		try.Get(n.API().Wait(time.Second))
 		return startAPI(n)
 	})
 }
@@ -48,25 +44,20 @@ const AtOnce = time.Millisecond
 
 // rolling begins with the holder: then all nodes hold the address once, and the first of them twice at most. A request
 // that fails is made once more after retry.
-func (g *Group) rolling(name string, retry time.Duration, restart func(*lab.Node) error) (*Result, error) {
+func (g *Group) rolling(name string, retry time.Duration, restart func(*lab.Node) error) (_ *Result, err error) {
+	defer try.Catch(&err)
 	var steps []time.Duration // when each node's turn began
-	res, err := g.run(name, lab.MeasureConfig{HTTPS: true, HTTPSRetry: retry}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+	res := try.Get(g.run(name, lab.MeasureConfig{HTTPS: true, HTTPSRetry: retry}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
+		defer try.Catch(&err)
 		for i := range g.Lab.Nodes {
 			n := g.Lab.Nodes[(holder.ID-1+i)%len(g.Lab.Nodes)]
 			steps = append(steps, m.Mark("the turn of %s", n.Label))
-			if err := restart(n); err != nil {
-				return steps[0], err
-			}
-			if err := g.healthy(); err != nil {
-				return steps[0], err
-			}
+			try.Do(restart(n))
+			try.Do(g.healthy())
 			time.Sleep(g.span())
 		}
 		return steps[0], nil
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	for i, at := range steps {
 		moves := res.Report.Takeovers(g.Addresses[0], at)
 		if i+1 < len(steps) {

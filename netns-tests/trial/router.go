@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Flavor is what the VRRP routers of a group agree on besides [Settings].
@@ -78,17 +79,15 @@ func (r Router) SkewTime() time.Duration {
 }
 
 // RunKeepvip runs the built keepvip from one file; nothing follows a service.
-func RunKeepvip(n *lab.Node, routers ...Router) (*lab.Process, error) {
+func RunKeepvip(n *lab.Node, routers ...Router) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
 	var b strings.Builder
 	b.WriteString("apiVersion: keepvip/v1\nkind: Config\nvips:\n")
 	for _, r := range routers {
 		fmt.Fprintf(&b, "- name: %s\n  addresses: [%s]\n  interface: %s\n  priority: %d\n  check: none\n", r.Name, quoted(r.Addresses), n.NICs[0].Name, r.Priority)
 		fmt.Fprintf(&b, "  vrrp: {id: %d, version: %d, advertisementInterval: %v, preempt: %v, peers: [%s]", r.VRID, r.version(), r.Interval, !r.NoPreempt, quoted(r.Peers))
 		if r.Password != "" {
-			path, err := n.WriteFile("password."+r.Name, r.Password+"\n", 0o600)
-			if err != nil {
-				return nil, err
-			}
+			path := try.Get(n.WriteFile("password."+r.Name, r.Password+"\n", 0o600))
 			fmt.Fprintf(&b, ", passwordFile: %q", path)
 		}
 		if r.VMAC {
@@ -96,10 +95,7 @@ func RunKeepvip(n *lab.Node, routers ...Router) (*lab.Process, error) {
 		}
 		b.WriteString("}\n")
 	}
-	path, err := n.WriteFile("keepvip.yaml", b.String(), 0o644)
-	if err != nil {
-		return nil, err
-	}
+	path := try.Get(n.WriteFile("keepvip.yaml", b.String(), 0o644))
 	return Keepvip{}.Run(n, "--config", path)
 }
 
@@ -113,11 +109,9 @@ func quoted(addrs []netip.Addr) string {
 }
 
 // RunKeepalivedConf runs the built keepvip from the keepalived.conf that RunKeepalived writes.
-func RunKeepalivedConf(n *lab.Node, routers ...Router) (*lab.Process, error) {
-	conf, err := WriteKeepalivedConf(n, routers...)
-	if err != nil {
-		return nil, err
-	}
+func RunKeepalivedConf(n *lab.Node, routers ...Router) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
+	conf := try.Get(WriteKeepalivedConf(n, routers...))
 	return Keepvip{}.Run(n, "--keepalived-conf", conf)
 }
 
@@ -132,11 +126,9 @@ func WriteKeepalivedConf(n *lab.Node, routers ...Router) (string, error) {
 }
 
 // RunKeepalived runs Debian's keepalived.
-func RunKeepalived(n *lab.Node, routers ...Router) (*lab.Process, error) {
-	conf, err := WriteKeepalivedConf(n, routers...)
-	if err != nil {
-		return nil, err
-	}
+func RunKeepalived(n *lab.Node, routers ...Router) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
+	conf := try.Get(WriteKeepalivedConf(n, routers...))
 	return RunKeepalivedFile(n, conf)
 }
 
@@ -146,19 +138,12 @@ func RunKeepalivedFile(n *lab.Node, conf string) (*lab.Process, error) {
 }
 
 // RunUnderKeepalivedsName runs the built keepvip under keepalived's name, with the command line of RunKeepalived.
-func RunUnderKeepalivedsName(n *lab.Node, routers ...Router) (*lab.Process, error) {
-	conf, err := WriteKeepalivedConf(n, routers...)
-	if err != nil {
-		return nil, err
-	}
-	path, err := Binary()
-	if err != nil {
-		return nil, err
-	}
+func RunUnderKeepalivedsName(n *lab.Node, routers ...Router) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
+	conf := try.Get(WriteKeepalivedConf(n, routers...))
+	path := try.Get(Binary())
 	name := n.Path("keepalived")
-	if _, err := n.Run("ln", "-sf", path, name); err != nil {
-		return nil, err
-	}
+	try.Get(n.Run("ln", "-sf", path, name))
 	return startKeepalived(n, conf, lab.Command{
 		Name: "keepvip", Args: []string{name},
 		Env: []string{"KEEPVIP_SOCKET=" + Socket(n), "KEEPVIP_STATE_DIR=" + n.Path("state"), "KEEPVIP_METRICS=off"},

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // The autonomous systems of the nodes and of the lab's router.
@@ -49,7 +50,8 @@ func RunBIRDWithBFD(n *lab.Node, router *lab.Peer) (*lab.Process, error) {
 }
 
 // runBIRD runs BIRD with more in its BGP protocol, and outside of it.
-func runBIRD(n *lab.Node, router *lab.Peer, within, beside string) (*lab.Process, error) {
+func runBIRD(n *lab.Node, router *lab.Peer, within, beside string) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
 	conf := fmt.Sprintf(birdHead, n.Address)
 	for _, v := range []string{"4", "6"} {
 		conf += fmt.Sprintf("protocol kernel keepvip%s { kernel table 198; learn; ipv%s { import where krt_source = 248; export none; }; }\n", v, v)
@@ -57,10 +59,7 @@ func runBIRD(n *lab.Node, router *lab.Peer, within, beside string) (*lab.Process
 	conf += fmt.Sprintf("protocol bgp uplink { local %s as %d; neighbor %s as %d; connect delay time 1; connect retry time 1; error wait time 1, 2;\n%s"+
 		"  ipv4 { import none; export where krt_source = 248; next hop self; };\n  ipv6 { import none; export where krt_source = 248; next hop self; };\n}\n%s",
 		n.Address, nodesAS, router.Address, routerAS, within, beside)
-	path, err := n.WriteFile("bird.conf", conf, 0o644)
-	if err != nil {
-		return nil, err
-	}
+	path := try.Get(n.WriteFile("bird.conf", conf, 0o644))
 	return n.Start("bird", "bird", "-f", "-c", path, "-s", n.Path("bird.ctl"))
 }
 
@@ -76,7 +75,8 @@ func RunFRRBGP(n *lab.Node, router *lab.Peer) (*lab.Process, error) {
 
 // RunBIRDOfKubeVIP runs BIRD on a node in the way that kube-vip's documentation has it for its routing table: the table goes into one of BIRD's own, whose
 // routes are chosen by their prefix, given a community, and handed on by a pipe. What leaves is chosen by where it came from.
-func RunBIRDOfKubeVIP(n *lab.Node, router *lab.Peer) (*lab.Process, error) {
+func RunBIRDOfKubeVIP(n *lab.Node, router *lab.Peer) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
 	conf := fmt.Sprintf(birdHead, n.Address)
 	bgp := fmt.Sprintf("protocol bgp uplink { local %s as %d; neighbor %s as %d; connect delay time 1; connect retry time 1; error wait time 1, 2;\n",
 		n.Address, nodesAS, router.Address, routerAS)
@@ -89,10 +89,7 @@ filter to_routersV { if proto = "lb_vV" then accept; reject; }
 `)
 		bgp += strings.ReplaceAll("  ipvV { import none; export filter to_routersV; next hop self; };\n", "V", v)
 	}
-	path, err := n.WriteFile("bird.conf", conf+bgp+"}\n", 0o644)
-	if err != nil {
-		return nil, err
-	}
+	path := try.Get(n.WriteFile("bird.conf", conf+bgp+"}\n", 0o644))
 	return n.Start("bird", "bird", "-f", "-c", path, "-s", n.Path("bird.ctl"))
 }
 
@@ -111,14 +108,12 @@ func RunFRROfKubeVIP(n *lab.Node, router *lab.Peer) (*lab.Process, error) {
 
 // NextHops are the nodes to which the lab's router sends what is for an address, by their addresses there.
 func NextHops(l *lab.Lab, address netip.Addr) (out []string, err error) {
+	defer try.Catch(&err)
 	family := "-4"
 	if address.Is6() {
 		family = "-6"
 	}
-	text, err := l.Router.Run("ip", family, "-j", "route", "show", address.String())
-	if err != nil {
-		return nil, err
-	}
+	text := try.Get(l.Router.Run("ip", family, "-j", "route", "show", address.String()))
 	type hop struct {
 		Gateway string `json:"gateway"`
 	}

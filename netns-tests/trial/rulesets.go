@@ -5,15 +5,14 @@ import (
 	"strings"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // OpenBesideRuleSets opens a group on whose nodes others change the kernel's rule sets all the time.
 func OpenBesideRuleSets(cfg Config) func(*lab.Host) (*Group, error) {
-	return func(host *lab.Host) (*Group, error) {
-		g, err := Open(host, cfg)
-		if err != nil {
-			return nil, err
-		}
+	return func(host *lab.Host) (_ *Group, err error) {
+		defer try.Catch(&err)
+		g := try.Get(Open(host, cfg))
 		if err := changeRuleSets(g); err != nil {
 			g.Close()
 			return nil, err
@@ -23,20 +22,16 @@ func OpenBesideRuleSets(cfg Config) func(*lab.Host) (*Group, error) {
 }
 
 // changeRuleSets has each node load a large set of its own again and again.
-func changeRuleSets(g *Group) error {
+func changeRuleSets(g *Group) (err error) {
+	defer try.Catch(&err)
 	var elements []string
 	for i := range 40000 {
 		elements = append(elements, fmt.Sprintf("10.%d.%d.1", i/250, i%250))
 	}
 	set := "table inet others\ndelete table inet others\ntable inet others { set s { type ipv4_addr; elements = { " + strings.Join(elements, ", ") + " } } }\n"
 	for _, n := range g.Lab.Nodes {
-		path, err := n.WriteFile("others.nft", set, 0o644)
-		if err != nil {
-			return err
-		}
-		if _, err := n.Start("others", "sh", "-c", "while :; do nft -f "+path+"; done"); err != nil {
-			return err
-		}
+		path := try.Get(n.WriteFile("others.nft", set, 0o644))
+		try.Get(n.Start("others", "sh", "-c", "while :; do nft -f "+path+"; done"))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Scenario is a check script of a keepalived.conf, and how its runs end.
@@ -62,11 +63,9 @@ func (s Scenario) Over(n *lab.Node) bool {
 func (s Scenario) count() string { return fmt.Sprintf("count.%d", s.ID) }
 
 // script writes the script into the node's directory. It knows by a file how often it was run.
-func (s Scenario) script(n *lab.Node) (string, error) {
-	count, err := n.WriteFile(s.count(), "0\n", 0o666)
-	if err != nil {
-		return "", err
-	}
+func (s Scenario) script(n *lab.Node) (_ string, err error) {
+	defer try.Catch(&err)
+	count := try.Get(n.WriteFile(s.count(), "0\n", 0o666))
 	exits := strings.Trim(fmt.Sprint(s.Exits), "[]")
 	text := fmt.Sprintf("#!/bin/sh\nread n < %[1]q\necho $((n+1)) > %[1]q\nset -- %[2]s\n[ $n -lt $# ] || n=$(($#-1))\nshift $n\nexit $1\n", count, exits)
 	return n.WriteFile(fmt.Sprintf("check.%d.sh", s.ID), text, 0o755)
@@ -75,14 +74,12 @@ func (s Scenario) script(n *lab.Node) (string, error) {
 const scenarioHead = "global_defs {\n router_id %s\n vrrp_version 3\n enable_script_security\n script_user nobody\n}\n"
 
 // WriteScenarios writes the keepalived.conf of the node with the scripts.
-func WriteScenarios(n *lab.Node, all []Scenario) (string, error) {
+func WriteScenarios(n *lab.Node, all []Scenario) (_ string, err error) {
+	defer try.Catch(&err)
 	var b strings.Builder
 	fmt.Fprintf(&b, scenarioHead, n.Label)
 	for _, s := range all {
-		script, err := s.script(n)
-		if err != nil {
-			return "", err
-		}
+		script := try.Get(s.script(n))
 		fmt.Fprintf(&b, "vrrp_script check_%d {\n script %q\n interval %d\n timeout 60\n weight %d\n rise %d\n fall %d\n%s}\n", s.ID, script, s.Interval, s.Weight, s.Rise, s.Fall,
 			map[bool]string{true: " init_fail\n"}[s.InitFail])
 		fmt.Fprintf(&b, "vrrp_instance VI_%d {\n state BACKUP\n interface %s\n virtual_router_id %d\n priority 100\n advert_int 1\n", s.ID, n.NICs[0].Name, s.ID)

@@ -6,30 +6,21 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // addressDeleted deletes the addresses of the holder by hand, one after the
 // other, and measures how long each was away.
-func addressDeleted(host *lab.Host, full bool) (Findings, error) {
+func addressDeleted(host *lab.Host, full bool) (_ Findings, err error) {
+	defer try.Catch(&err)
 	times := sized(full, 100, 6)
-	g, err := Open(host, Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
-	if err != nil {
-		return nil, err
-	}
+	g := try.Get(Open(host, Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}))
 	defer g.Close()
-	holder, err := g.Settle()
-	if err != nil {
-		return nil, err
-	}
-	m, err := g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses, NoDirect: true})
-	if err != nil {
-		return nil, err
-	}
+	holder := try.Get(g.Settle())
+	m := try.Get(g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses, NoDirect: true}))
 	for i := range times {
 		time.Sleep(60 * time.Millisecond)
-		if err := holder.RemoveAddress(prefix(g.Addresses[i%2])); err != nil {
-			return nil, err
-		}
+		try.Do(holder.RemoveAddress(prefix(g.Addresses[i%2])))
 	}
 	time.Sleep(500 * time.Millisecond)
 	r := m.Stop()
@@ -73,7 +64,8 @@ func manyAddresses(count int, v6 bool) []netip.Addr {
 // first bind on the taker to the last answering there; and what holding them
 // costs. In full keepalived does the same, in turn.
 func thousand(v6 bool) func(*lab.Host, bool) (Findings, error) {
-	return func(host *lab.Host, full bool) (Findings, error) {
+	return func(host *lab.Host, full bool) (_ Findings, err error) {
+		defer try.Catch(&err)
 		limit, watch, times := 150*time.Millisecond, 4*time.Second, 1
 		switch {
 		case full:
@@ -91,10 +83,7 @@ func thousand(v6 bool) func(*lab.Host, bool) (Findings, error) {
 				}
 				others = append(others, other.answering)
 			}
-			own, err := thousandOf(host, Keepvip{}, v6, watch)
-			if err != nil {
-				return nil, err
-			}
+			own := try.Get(thousandOf(host, Keepvip{}, v6, watch))
 			ours, bound, cpu, watch = append(ours, own.answering), append(bound, own.bound), max(cpu, own.cpu), 0
 		}
 		out := Findings{
@@ -117,25 +106,17 @@ type thousandCost struct {
 }
 
 func thousandOf(host *lab.Host, p Product, v6 bool, watch time.Duration) (cost thousandCost, err error) {
-	g, err := OpenThousand(p, v6)(host)
-	if err != nil {
-		return cost, err
-	}
+	defer try.Catch(&err)
+	g := try.Get(OpenThousand(p, v6)(host))
 	defer g.Close()
 	addrs := g.Settings[0].Addresses
-	holder, err := g.Settle()
-	if err != nil {
-		return cost, err
-	}
+	holder := try.Get(g.Settle())
 	taker := g.Lab.Nodes[2-holder.ID]
 	if cost, err = takeAll(g, holder, taker, addrs); err != nil || watch == 0 {
 		return cost, err
 	}
 	time.Sleep(3 * time.Second) // past the burst of announcements
-	before, err := g.Daemon(taker).CPU()
-	if err != nil {
-		return cost, err
-	}
+	before := try.Get(g.Daemon(taker).CPU())
 	began := time.Now()
 	time.Sleep(watch)
 	after, err := g.Daemon(taker).CPU()
@@ -144,17 +125,10 @@ func thousandOf(host *lab.Host, p Product, v6 bool, watch time.Duration) (cost t
 }
 
 func takeAll(g *Group, holder, taker *lab.Node, addrs []netip.Addr) (cost thousandCost, err error) {
-	a, err := g.Lab.StartAsker(taker, addrs)
-	if err != nil {
-		return cost, err
-	}
-	m, err := g.Lab.Measure(lab.MeasureConfig{Targets: addrs[:1], NoDirect: true})
-	if err != nil {
-		return cost, err
-	}
-	if cost.died, err = holder.PowerOff(); err != nil {
-		return cost, err
-	}
+	defer try.Catch(&err)
+	a := try.Get(g.Lab.StartAsker(taker, addrs))
+	m := try.Get(g.Lab.Measure(lab.MeasureConfig{Targets: addrs[:1], NoDirect: true}))
+	cost.died = try.Get(holder.PowerOff())
 	last, err := a.Finish(20 * time.Second)
 	r := m.Stop()
 	cost.report = r

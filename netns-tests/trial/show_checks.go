@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // checker is one node with an apiserver and a keepvip that checks it many times over.
@@ -17,11 +18,9 @@ type checker struct {
 }
 
 // startChecker runs that many checks every 100 ms.
-func startChecker(host *lab.Host, checks int, timeout time.Duration) (*checker, error) {
-	l, err := host.Open(lab.Config{Nodes: 1})
-	if err != nil {
-		return nil, err
-	}
+func startChecker(host *lab.Host, checks int, timeout time.Duration) (_ *checker, err error) {
+	defer try.Catch(&err)
+	l := try.Get(host.Open(lab.Config{Nodes: 1}))
 	c := &checker{lab: l}
 	n := l.Nodes[0]
 	if c.api, err = n.StartAPIServer(); err == nil {
@@ -37,16 +36,14 @@ func startChecker(host *lab.Host, checks int, timeout time.Duration) (*checker, 
 	return c, nil
 }
 
-func runChecks(n *lab.Node, checks int, timeout time.Duration) (*lab.Process, error) {
+func runChecks(n *lab.Node, checks int, timeout time.Duration) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
 	var b strings.Builder
 	fmt.Fprintf(&b, "apiVersion: keepvip/v1\nkind: Config\nvips:\n- addresses: [%q]\n  checks:\n", lab.VIP4)
 	for i := range checks {
 		fmt.Fprintf(&b, "  - {kind: https, name: c%d, url: \"https://127.0.0.1:6443/readyz\", insecure: true, interval: 100ms, timeout: %v}\n", i, timeout)
 	}
-	path, err := n.WriteFile("keepvip.yaml", b.String(), 0o644)
-	if err != nil {
-		return nil, err
-	}
+	path := try.Get(n.WriteFile("keepvip.yaml", b.String(), 0o644))
 	return Keepvip{}.Run(n, "--config", path)
 }
 
@@ -85,31 +82,20 @@ func (c *checker) probes() (sum int, err error) {
 }
 
 // fiftyChecks is what many fast checks cost. An hour of one check at its default interval is 12,000 probes.
-func fiftyChecks(host *lab.Host) (Findings, error) {
+func fiftyChecks(host *lab.Host) (_ Findings, err error) {
+	defer try.Catch(&err)
 	const watch = time.Minute
-	c, err := startChecker(host, 50, 600*time.Millisecond)
-	if err != nil {
-		return nil, err
-	}
+	c := try.Get(startChecker(host, 50, 600*time.Millisecond))
 	defer c.lab.Close()
 	time.Sleep(2 * time.Second)
 	files := c.mostFiles(4 * time.Second)
-	before, err := c.daemon.CPU()
-	if err != nil {
-		return nil, err
-	}
+	before := try.Get(c.daemon.CPU())
 	began := time.Now()
 	time.Sleep(watch)
-	after, err := c.daemon.CPU()
-	if err != nil {
-		return nil, err
-	}
+	after := try.Get(c.daemon.CPU())
 	used := float64(after-before) / float64(time.Since(began)) * 100
 	later := c.mostFiles(4 * time.Second)
-	probes, err := c.probes()
-	if err != nil {
-		return nil, err
-	}
+	probes := try.Get(c.probes())
 	most, err := c.most()
 	return Findings{
 		{What: "CPU of 50 checks every 100 ms", Got: used, Limit: 10, Unit: "% of a core"},

@@ -4,27 +4,23 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // manyClusters has a group be one of three hundred clusters on a link for ten minutes: nothing moves.
-func manyClusters(host *lab.Host) (Findings, error) {
-	g, err := Open(host, Config{})
-	if err != nil {
-		return nil, err
-	}
+func manyClusters(host *lab.Host) (_ Findings, err error) {
+	defer try.Catch(&err)
+	g := try.Get(Open(host, Config{}))
 	defer g.Close()
 	const length = 10 * time.Minute
 	var seen Crowded
 	// Probes are seldom: a million of them would be kept, and they say no more.
-	res, err := g.run("three hundred clusters on a link", lab.MeasureConfig{NoDirect: true, Interval: 20 * time.Millisecond}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+	res := try.Get(g.run("three hundred clusters on a link", lab.MeasureConfig{NoDirect: true, Interval: 20 * time.Millisecond}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
 		at := m.Mark("the other clusters begin")
 		var err error
 		seen, err = BesideOthers(g, length)
 		return at, err
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	return Findings{
 		none("false takeovers", res.Takeovers),
 		{What: "packets of the others", Got: seen.Sent, Limit: -1, Unit: "a second"},

@@ -9,51 +9,33 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // raftDamaged starts a node again and again with a store of Raft in which random octets have changed: the entry that VRRP elects is served all the
 // same, and the process lives.
-func raftDamaged(host *lab.Host, full bool) (Findings, error) {
-	l, err := host.Open(lab.Config{Nodes: 1})
-	if err != nil {
-		return nil, err
-	}
+func raftDamaged(host *lab.Host, full bool) (_ Findings, err error) {
+	defer try.Catch(&err)
+	l := try.Get(host.Open(lab.Config{Nodes: 1}))
 	defer l.Close()
 	n := l.Nodes[0]
-	key, err := n.WriteFile("key", strings.Repeat("0123456789abcdef", 4)+"\n", 0o600)
-	if err != nil {
-		return nil, err
-	}
-	file, err := n.WriteFile("keepvip.yaml", fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nkey: {file: %s}\nvips:\n- {name: a, addresses: [%s], check: none, election: raft}\n"+
-		"- {name: b, addresses: [%s], check: none}\nraft: {peers: [%s]}\n", key, another, lab.VIP4, n.Address), 0o600)
-	if err != nil {
-		return nil, err
-	}
+	key := try.Get(n.WriteFile("key", strings.Repeat("0123456789abcdef", 4)+"\n", 0o600))
+	file := try.Get(n.WriteFile("keepvip.yaml", fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nkey: {file: %s}\nvips:\n- {name: a, addresses: [%s], check: none, election: raft}\n"+
+		"- {name: b, addresses: [%s], check: none}\nraft: {peers: [%s]}\n", key, another, lab.VIP4, n.Address), 0o600))
 	// begin starts it, and says of both entries what has become of them once VRRP's is served.
-	begin := func(settled func(Status) bool) (*lab.Process, Status, error) {
-		var s Status
-		p, err := Keepvip{}.Run(n, "--config", file)
-		if err != nil {
-			return nil, s, err
-		}
+	begin := func(settled func(Status) bool) (_ *lab.Process, s Status, err error) {
+		defer try.Catch(&err)
+		p := try.Get(Keepvip{}.Run(n, "--config", file))
 		_, err = until(SettleLimit, "the entries settle", func() bool {
 			s, err = Keepvip{}.Status(n)
 			return !p.Alive() || err == nil && len(s.VIPs) == 2 && settled(s)
 		})
 		return p, s, err
 	}
-	p, _, err := begin(func(s Status) bool { return s.VIPs[0].State == "active" && s.VIPs[1].State == "active" })
-	if err != nil {
-		return nil, err
-	}
-	if _, err := p.Terminate(10 * time.Second); err != nil {
-		return nil, err
-	}
+	p, _ := try.Two(begin(func(s Status) bool { return s.VIPs[0].State == "active" && s.VIPs[1].State == "active" }))
+	try.Get(p.Terminate(10 * time.Second))
 	const store = "state/raft/store.db"
-	good, err := os.ReadFile(n.Path(store))
-	if err != nil {
-		return nil, err
-	}
+	good := try.Get(os.ReadFile(n.Path(store)))
 	damaged, times := 0, sized(full, 100, 5)
 	for seed := range times {
 		r := rand.New(rand.NewPCG(uint64(seed), 0))
@@ -61,9 +43,7 @@ func raftDamaged(host *lab.Host, full bool) (Findings, error) {
 		for range 200 {
 			bad[r.IntN(len(bad))] = byte(r.IntN(256))
 		}
-		if err := os.WriteFile(n.Path(store), bad, 0o600); err != nil {
-			return nil, err
-		}
+		try.Do(os.WriteFile(n.Path(store), bad, 0o600))
 		p, s, err := begin(func(s Status) bool {
 			return s.VIPs[1].State == "active" && (s.VIPs[0].State == "active" || s.VIPs[0].Reason != "")
 		})
@@ -74,12 +54,8 @@ func raftDamaged(host *lab.Host, full bool) (Findings, error) {
 			return nil, fmt.Errorf("trial: with the store of seed %d the process ends\n%s", seed, p.Log())
 		}
 		damaged += count(s.VIPs[0].State != "active")
-		if err := p.Kill9(); err != nil {
-			return nil, err
-		}
-		if _, err := p.Wait(10 * time.Second); err != nil {
-			return nil, err
-		}
+		try.Do(p.Kill9())
+		try.Get(p.Wait(10 * time.Second))
 	}
 	return Findings{
 		{What: "stores that were tried", Got: float64(times), Limit: -1, Unit: "stores"},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // QuietLength is for how long each disturbance goes on that must move nothing, where nothing else is said.
@@ -18,11 +19,9 @@ const nodeGone = "KV365"
 // DetectorShows are what `vrrp.detector: fast` must not take for a death, each for that long.
 func DetectorShows(length time.Duration) []Show {
 	s := ofCases("detector fast moves nothing", []Case{
-		quiet("16 loops of short tasks", length, Fast(), func(g *Group, end time.Time) error {
-			p, err := g.Lab.Press(8)
-			if err != nil {
-				return err
-			}
+		quiet("16 loops of short tasks", length, Fast(), func(g *Group, end time.Time) (err error) {
+			defer try.Catch(&err)
+			p := try.Get(g.Lab.Press(8))
 			defer p.Release()
 			time.Sleep(time.Until(end))
 			return nil
@@ -45,31 +44,19 @@ func DetectorShows(length time.Duration) []Show {
 // quiet disturbs a group until a time, and counts what moved. A holder that has not advertised for three intervals has no lease any more: then a move is
 // right, and only told.
 func quiet(name string, length time.Duration, product Keepvip, disturb func(*Group, time.Time) error) Case {
-	return Case{Name: name, Run: func(host *lab.Host, _ int) (Findings, error) {
-		g, err := Open(host, Config{Product: product})
-		if err != nil {
-			return nil, err
-		}
+	return Case{Name: name, Run: func(host *lab.Host, _ int) (_ Findings, err error) {
+		defer try.Catch(&err)
+		g := try.Get(Open(host, Config{Product: product}))
 		defer g.Close()
-		if err := g.watched(); err != nil {
-			return nil, err
-		}
-		holder, err := g.Settle()
-		if err != nil {
-			return nil, err
-		}
-		m, err := g.watch(name, lab.MeasureConfig{})
-		if err != nil {
-			return nil, err
-		}
+		try.Do(g.watched())
+		holder := try.Get(g.Settle())
+		m := try.Get(g.watch(name, lab.MeasureConfig{}))
 		at := m.Mark("%s is the holder: %s for %v", holder.Label, name, length)
 		err = disturb(g, time.Now().Add(length))
 		m.Mark("it is over")
 		time.Sleep(g.span())
 		report := m.Stop()
-		if err := errors.Join(err, report.Blind); err != nil {
-			return nil, err
-		}
+		try.Do(errors.Join(err, report.Blind))
 		res, found := g.result(name, at, holder, report), 0
 		for _, n := range g.Lab.Nodes {
 			found += strings.Count(g.Daemon(n).Log(), nodeGone)
@@ -133,7 +120,8 @@ func throttled(percent int) func(*Group, time.Time) error {
 
 // backupsStopped stops one Backup after the other by SIGSTOP for 1.5 s, and sometimes both: a member that stands still says nothing, and what it says
 // when it goes on is old.
-func backupsStopped(g *Group, end time.Time) error {
+func backupsStopped(g *Group, end time.Time) (err error) {
+	defer try.Catch(&err)
 	const stands, goesOn = 1500 * time.Millisecond, 500 * time.Millisecond
 	for turn := 1; time.Now().Before(end); turn++ {
 		holders := g.Holders()
@@ -148,15 +136,11 @@ func backupsStopped(g *Group, end time.Time) error {
 			}
 		}
 		for _, p := range list {
-			if err := p.Stop(); err != nil {
-				return err
-			}
+			try.Do(p.Stop())
 		}
 		time.Sleep(stands)
 		for _, p := range list {
-			if err := p.Cont(); err != nil {
-				return err
-			}
+			try.Do(p.Cont())
 		}
 		time.Sleep(goesOn)
 	}

@@ -8,16 +8,15 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // foreignTable lists a large table of somebody else while nothing runs, and while
 // keepvip advertises every 10 ms.
-func foreignTable(host *lab.Host, full bool) (Findings, error) {
+func foreignTable(host *lab.Host, full bool) (_ Findings, err error) {
+	defer try.Catch(&err)
 	elements, times := 40000, sized(full, 21, 5)
-	g, err := Prepare(host, Config{Lab: lab.Config{Nodes: 1}, Interval: 10 * time.Millisecond})
-	if err != nil {
-		return nil, err
-	}
+	g := try.Get(Prepare(host, Config{Lab: lab.Config{Nodes: 1}, Interval: 10 * time.Millisecond}))
 	defer g.Close()
 	n := g.Lab.Nodes[0]
 	var b strings.Builder
@@ -26,23 +25,11 @@ func foreignTable(host *lab.Host, full bool) (Findings, error) {
 		fmt.Fprintf(&b, "10.200.%d.%d, ", i>>8, i&0xff)
 	}
 	b.WriteString("}\n }\n}\n")
-	if _, err := n.RunInput(b.String(), "nft", "-f", "-"); err != nil {
-		return nil, err
-	}
-	quiet, err := listing(n, times)
-	if err != nil {
-		return nil, err
-	}
-	if err := g.Start(n); err != nil {
-		return nil, err
-	}
-	if _, err := g.Settle(); err != nil {
-		return nil, err
-	}
-	busy, err := listing(n, times)
-	if err != nil {
-		return nil, err
-	}
+	try.Get(n.RunInput(b.String(), "nft", "-f", "-"))
+	quiet := try.Get(listing(n, times))
+	try.Do(g.Start(n))
+	try.Get(g.Settle())
+	busy := try.Get(listing(n, times))
 	return Findings{
 		told("quiet", quiet), told("with keepvip", busy),
 		{What: "ratio", Got: float64(busy) / float64(quiet), Limit: 1.5, Unit: "x"},
@@ -69,42 +56,29 @@ const guardEnd = 8 * time.Second
 
 // noLockOut kills keepvip for good, waits for the guard's end, and gives the
 // address to the node by hand, then by keepalived.
-func noLockOut(host *lab.Host, _ bool) (Findings, error) {
+func noLockOut(host *lab.Host, _ bool) (_ Findings, err error) {
+	defer try.Catch(&err)
 	addrs := []netip.Addr{lab.VIP4, lab.VIP6}
-	g, err := Open(host, Config{Lab: lab.Config{Nodes: 1}, Addresses: addrs})
-	if err != nil {
-		return nil, err
-	}
+	g := try.Get(Open(host, Config{Lab: lab.Config{Nodes: 1}, Addresses: addrs}))
 	defer g.Close()
 	n := g.Lab.Nodes[0]
-	if err := g.Daemon(n).Kill9(); err != nil {
-		return nil, err
-	}
+	try.Do(g.Daemon(n).Kill9())
 	time.Sleep(guardEnd)
 	var out Findings
 	for _, a := range addrs {
 		out = append(out, none(a.String()+" left behind", count(n.Holds(a))))
-		if err := n.AddAddress(prefix(a)); err != nil {
-			return nil, err
-		}
+		try.Do(n.AddAddress(prefix(a)))
 		out = append(out, none(a.String()+" by hand does not answer", count(!g.Lab.Reaches(g.Lab.Client.Namespace, a, 3*time.Second))))
-		if err := n.RemoveAddress(prefix(a)); err != nil {
-			return nil, err
-		}
+		try.Do(n.RemoveAddress(prefix(a)))
 		s := g.Settings[0]
 		s.Addresses = []netip.Addr{a}
-		p, err := Keepalived{}.Start(n, s)
-		if err != nil {
-			return nil, err
-		}
+		p := try.Get(Keepalived{}.Start(n, s))
 		_, err = until(10*time.Second, "keepalived holds "+a.String(), func() bool { return n.Holds(a) })
 		if err != nil {
 			return nil, fmt.Errorf("%w\n%s", err, p.Log())
 		}
 		out = append(out, none(a.String()+" by keepalived does not answer", count(!g.Lab.Reaches(g.Lab.Client.Namespace, a, 3*time.Second))))
-		if _, err := p.Terminate(5 * time.Second); err != nil {
-			return nil, err
-		}
+		try.Get(p.Terminate(5 * time.Second))
 	}
 	return out, nil
 }
@@ -117,19 +91,14 @@ func count(yes bool) int {
 }
 
 // fenceDestroyed takes the fence away in three ways while keepvip is Active, on a kernel where others can.
-func fenceDestroyed(host *lab.Host, full bool) (Findings, error) {
+func fenceDestroyed(host *lab.Host, full bool) (out Findings, err error) {
+	defer try.Catch(&err)
 	times := sized(full, 10, 2)
-	unowned, err := Unowned()
-	if err != nil {
-		return nil, err
-	}
-	g, err := Open(host, Config{Lab: lab.Config{Nodes: 1}, Product: Keepvip{Path: unowned}, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
-	if err != nil {
-		return nil, err
-	}
+	unowned := try.Get(Unowned())
+	g := try.Get(Open(host, Config{Lab: lab.Config{Nodes: 1}, Product: Keepvip{Path: unowned}, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}))
 	defer g.Close()
 	n := g.Lab.Nodes[0]
-	var out Findings
+
 	for _, d := range []struct {
 		name string
 		do   func(table string) error
@@ -152,33 +121,24 @@ func fenceDestroyed(host *lab.Host, full bool) (Findings, error) {
 			unsaid += count(!said)
 		}
 		out = append(out, took(d.name+": rebuilt after", worst, time.Second), none(d.name+": status did not say so", unsaid))
-		if _, err := g.Settle(); err != nil {
-			return out, err
-		}
+		try.Get(g.Settle())
 	}
 	return out, nil
 }
 
 // destroyed does it once. To ask for the status makes keepvip look at once, so it
 // is asked only every other time.
-func destroyed(g *Group, n *lab.Node, do func(string) error, ask bool) (time.Duration, bool, error) {
+func destroyed(g *Group, n *lab.Node, do func(string) error, ask bool) (_ time.Duration, _ bool, err error) {
+	defer try.Catch(&err)
 	before, err := fenceTable(n)
 	if err != nil || before == "" {
 		return 0, false, fmt.Errorf("no fence before: %w", err)
 	}
-	repairs, err := fenceStatus(n)
-	if err != nil {
-		return 0, false, err
-	}
-	if err := do(before); err != nil {
-		return 0, false, err
-	}
+	repairs := try.Get(fenceStatus(n))
+	try.Do(do(before))
 	began, said := time.Now(), true
 	if ask {
-		s, err := fenceStatus(n)
-		if err != nil {
-			return 0, false, err
-		}
+		s := try.Get(fenceStatus(n))
 		said = !s.Standing || s.Repairs > repairs.Repairs
 	}
 	_, err = until(5*time.Second, "the fence is there again", func() bool {
@@ -197,11 +157,9 @@ func destroyed(g *Group, n *lab.Node, do func(string) error, ask bool) (time.Dur
 }
 
 // fenceTable is the name of keepvip's table on the node, "" if there is none.
-func fenceTable(n *lab.Node) (string, error) {
-	out, err := n.Run("nft", "list", "tables", "netdev")
-	if err != nil {
-		return "", err
-	}
+func fenceTable(n *lab.Node) (_ string, err error) {
+	defer try.Catch(&err)
+	out := try.Get(n.Run("nft", "list", "tables", "netdev"))
 	for line := range strings.Lines(out) {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "table netdev keepvip-"); ok {
 			return "keepvip-" + name, nil

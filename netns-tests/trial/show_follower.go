@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // The limits of what a follower notices.
@@ -25,11 +26,9 @@ func followed() []Case {
 }
 
 // follow opens a group with a worker, which follows or does not.
-func follow(host *lab.Host, follows bool, do func(*Follower) error) error {
-	f, err := OpenFollower(host, FollowerConfig{Signed: true})
-	if err != nil {
-		return err
-	}
+func follow(host *lab.Host, follows bool, do func(*Follower) error) (err error) {
+	defer try.Catch(&err)
+	f := try.Get(OpenFollower(host, FollowerConfig{Signed: true}))
 	defer f.Close()
 	if follows {
 		err = f.Begin(len(f.Members()))
@@ -45,15 +44,14 @@ func follow(host *lab.Host, follows bool, do func(*Follower) error) error {
 
 // followerShares divides 300 connections.
 func followerShares(host *lab.Host, times int) (out Findings, err error) {
+	defer try.Catch(&err)
 	const count = 300
 	for _, follows := range []bool{true, false} {
-		err = follow(host, follows, func(f *Follower) error {
+		try.Do(follow(host, follows, func(f *Follower) (err error) {
+			defer try.Catch(&err)
 			var most, failed float64
 			for range times {
-				got, err := f.SampleFrom(count)
-				if err != nil {
-					return err
-				}
+				got := try.Get(f.SampleFrom(count))
 				failed += float64(count - got.Served())
 				for _, n := range f.Members() {
 					most = max(most, math.Abs(float64(got.ByNode[n.Label])-count/3))
@@ -70,10 +68,7 @@ func followerShares(host *lab.Host, times int) (out Findings, err error) {
 			}
 			out = append(out, found...)
 			return nil
-		})
-		if err != nil {
-			return out, err
-		}
+		}))
 	}
 	return out, nil
 }
@@ -108,24 +103,18 @@ func deathWithout(host *lab.Host, die func(*Follower, *lab.Node) (Death, error))
 
 // followerServerDeath has the servers of all members die, one after the other: each is back before the next one goes.
 func followerServerDeath(host *lab.Host, times int) (out Findings, err error) {
+	defer try.Catch(&err)
 	var with deaths
 	for with.count < times {
-		err = follow(host, true, func(f *Follower) error {
+		try.Do(follow(host, true, func(f *Follower) (err error) {
+			defer try.Catch(&err)
 			for _, n := range f.Members() {
-				d, err := f.EndServer(n)
-				if err != nil {
-					return err
-				}
+				d := try.Get(f.EndServer(n))
 				with.add(d)
-				if err := sequence(func() error { return f.ServeAgain(n) }, func() error { return f.Follows(len(f.Members())) }); err != nil {
-					return err
-				}
+				try.Do(sequence(func() error { return f.ServeAgain(n) }, func() error { return f.Follows(len(f.Members())) }))
 			}
 			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
+		}))
 	}
 	without, err := deathWithout(host, (*Follower).EndServer)
 	each := float64(with.refused) / float64(max(with.count, 1))
@@ -135,16 +124,14 @@ func followerServerDeath(host *lab.Host, times int) (out Findings, err error) {
 
 // followerNodeDeath has the node of a member die.
 func followerNodeDeath(host *lab.Host, times int) (out Findings, err error) {
+	defer try.Catch(&err)
 	var with deaths
 	for range max(times/4, 1) {
-		err = follow(host, true, func(f *Follower) error {
+		try.Do(follow(host, true, func(f *Follower) error {
 			d, err := f.EndNode(f.Members()[0])
 			with.add(d)
 			return err
-		})
-		if err != nil {
-			return nil, err
-		}
+		}))
 	}
 	without, err := deathWithout(host, (*Follower).EndNode)
 	return append(with.findings(nodeDeath), took("connections to it are ended after", with.kept.Told, nodeDeath),
@@ -154,30 +141,21 @@ func followerNodeDeath(host *lab.Host, times int) (out Findings, err error) {
 
 // followerKilled kills keepvip on the worker: connections go on, and new ones go to the virtual address when the kernel has forgotten the members.
 func followerKilled(host *lab.Host, times int) (out Findings, err error) {
+	defer try.Catch(&err)
 	var kept Kept
 	failed := 0
 	for range max(times/10, 1) {
-		err = follow(host, true, func(f *Follower) error {
-			h, err := f.HoldFrom(30)
-			if err != nil {
-				return err
-			}
-			s, err := f.Lab.StartSampling(f.Worker.Namespace, f.Target(), eachLost)
-			if err != nil {
-				return err
-			}
+		try.Do(follow(host, true, func(f *Follower) (err error) {
+			defer try.Catch(&err)
+			h := try.Get(f.HoldFrom(30))
+			s := try.Get(f.Lab.StartSampling(f.Worker.Namespace, f.Target(), eachLost))
 			at := f.Lab.Now()
-			if err := sequence(f.Process.Kill9, f.FallenThrough); err != nil {
-				return err
-			}
+			try.Do(sequence(f.Process.Kill9, f.FallenThrough))
 			time.Sleep(time.Second) // by the wire
 			failed += len(s.Stop().FailedAt)
 			kept.add(keptOf([]lab.HeldReport{h.Stop()}, nil, at))
 			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
+		}))
 	}
 	return Findings{
 		none("lost", kept.Lost), none("new connections failed", failed), told("longest stall", kept.Stall),

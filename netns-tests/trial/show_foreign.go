@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Conflict is a foreign host that a node's keepvip reports.
@@ -33,26 +34,20 @@ func reports(n *lab.Node, mac string, addrs []netip.Addr) bool {
 
 // foreignHost gives the addresses to a host that knows nothing of the election.
 func foreignHost(announces bool) func(*lab.Host, bool) (Findings, error) {
-	return func(host *lab.Host, _ bool) (Findings, error) {
-		g, err := Open(host, Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
-		if err != nil {
-			return nil, err
-		}
+	return func(host *lab.Host, _ bool) (_ Findings, err error) {
+		defer try.Catch(&err)
+		g := try.Get(Open(host, Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}))
 		defer g.Close()
 		time.Sleep(time.Second) // past the probes of the start
 		foreign, limit := g.Lab.Client, 30*time.Second
 		for _, a := range g.Addresses {
-			if err := foreign.Take(a); err != nil {
-				return nil, err
-			}
+			try.Do(foreign.Take(a))
 		}
 		began := time.Now()
 		if announces {
 			limit = time.Second
 			for _, a := range g.Addresses {
-				if err := foreign.Announce(a); err != nil {
-					return nil, err
-				}
+				try.Do(foreign.Announce(a))
 			}
 		}
 		var slowest time.Duration
@@ -78,17 +73,14 @@ func silentLogs(g *Group, mac string) int {
 
 // foreignFirst starts keepvip while a foreign host has the address, for each
 // family, and at two intervals: one leaves the probes time, one does not.
-func foreignFirst(host *lab.Host, full bool) (Findings, error) {
-	var out Findings
+func foreignFirst(host *lab.Host, full bool) (out Findings, err error) {
+	defer try.Catch(&err)
 	for _, interval := range []time.Duration{100 * time.Millisecond, 10 * time.Millisecond} {
 		for _, a := range []netip.Addr{lab.VIP4, lab.VIP6} {
 			if !full && a.Is6() != (interval < 50*time.Millisecond) {
 				continue
 			}
-			bound, said, err := refusesFirst(host, a, interval)
-			if err != nil {
-				return out, err
-			}
+			bound, said := try.Two(refusesFirst(host, a, interval))
 			out = append(out, none(fmt.Sprintf("%s at %v bound", a, interval), bound), none(fmt.Sprintf("%s at %v not said", a, interval), said))
 		}
 	}
@@ -96,29 +88,17 @@ func foreignFirst(host *lab.Host, full bool) (Findings, error) {
 }
 
 func refusesFirst(host *lab.Host, a netip.Addr, interval time.Duration) (bound, unsaid int, err error) {
-	g, err := Prepare(host, Config{Addresses: []netip.Addr{a}, Interval: interval})
-	if err != nil {
-		return 0, 0, err
-	}
+	defer try.Catch(&err)
+	g := try.Get(Prepare(host, Config{Addresses: []netip.Addr{a}, Interval: interval}))
 	defer g.Close()
-	if err := g.Lab.Client.Take(a); err != nil {
-		return 0, 0, err
-	}
-	m, err := g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses, NoDirect: true})
-	if err != nil {
-		return 0, 0, err
-	}
-	if err := g.StartAll(); err != nil {
-		return 0, 0, err
-	}
+	try.Do(g.Lab.Client.Take(a))
+	m := try.Get(g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses, NoDirect: true}))
+	try.Do(g.StartAll())
 	time.Sleep(2 * time.Second)
 	r := m.Stop()
 	for _, n := range g.Lab.Nodes {
 		bound += len(r.AnnouncementsOf(n.ID, a)) + r.BindsOn(n.ID, a)
-		s, err := Keepvip{}.Status(n)
-		if err != nil {
-			return 0, 0, err
-		}
+		s := try.Get(Keepvip{}.Status(n))
 		if !strings.Contains(s.VIPs[0].Reason+s.VIPs[0].Unfit, "refused") {
 			unsaid++
 		}

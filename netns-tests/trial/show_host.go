@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // longConnection holds a connection through the address while the holder is
@@ -40,26 +41,16 @@ const againWithin = 30 * time.Second
 // longest repeats a fault and returns the longest times from the takeover to the
 // client's reset, and to its next working connection.
 func longest(host *lab.Host, a netip.Addr, fault Fault, times int) (reset, back time.Duration, err error) {
-	g, err := Open(host, Config{Addresses: []netip.Addr{a}})
-	if err != nil {
-		return 0, 0, err
-	}
+	defer try.Catch(&err)
+	g := try.Get(Open(host, Config{Addresses: []netip.Addr{a}}))
 	defer g.Close()
 	for _, n := range g.Lab.Nodes {
-		t, err := n.StartTicker()
-		if err != nil {
-			return 0, 0, err
-		}
+		t := try.Get(n.StartTicker())
 		defer t.Close()
 	}
 	for range times {
-		if _, err := g.Settle(); err != nil {
-			return 0, 0, err
-		}
-		stop, err := g.Lab.Follow(g.Lab.Client.Namespace, a)
-		if err != nil {
-			return 0, 0, err
-		}
+		try.Get(g.Settle())
+		stop := try.Get(g.Lab.Follow(g.Lab.Client.Namespace, a))
 		res, err := fault(g)
 		s := stop(againWithin)
 		if err != nil {
@@ -84,11 +75,9 @@ func takenAt(r *Result, a netip.Addr) time.Duration {
 }
 
 // noTrace compares the host before keepvip and after, for three ends.
-func noTrace(host *lab.Host, _ bool) (Findings, error) {
-	g, err := Prepare(host, Config{Lab: lab.Config{Nodes: 1}, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
-	if err != nil {
-		return nil, err
-	}
+func noTrace(host *lab.Host, _ bool) (out Findings, err error) {
+	defer try.Catch(&err)
+	g := try.Get(Prepare(host, Config{Lab: lab.Config{Nodes: 1}, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}))
 	defer g.Close()
 	n := g.Lab.Nodes[0]
 	end := func() error {
@@ -105,7 +94,7 @@ func noTrace(host *lab.Host, _ bool) (Findings, error) {
 	}
 	settle := func() error { _, err := g.Settle(); return err }
 	start := func() error { return g.Start(n) }
-	var out Findings
+
 	for _, e := range []struct {
 		name  string
 		steps []func() error
@@ -120,17 +109,11 @@ func noTrace(host *lab.Host, _ bool) (Findings, error) {
 		}}},
 		{"kill -9, restart and SIGTERM", []func() error{start, settle, kill, start, settle, end}},
 	} {
-		before, err := n.State()
-		if err != nil {
-			return out, err
-		}
+		before := try.Get(n.State())
 		if err := sequence(e.steps...); err != nil {
 			return out, fmt.Errorf("%s: %w", e.name, err)
 		}
-		after, err := n.State()
-		if err != nil {
-			return out, err
-		}
+		after := try.Get(n.State())
 		out = append(out, none(e.name+" left something", count(before != after)))
 	}
 	return out, nil
@@ -138,46 +121,25 @@ func noTrace(host *lab.Host, _ bool) (Findings, error) {
 
 // identity looks for the virtual addresses wherever a program could take one for
 // the node's own.
-func identity(host *lab.Host, _ bool) (Findings, error) {
+func identity(host *lab.Host, _ bool) (_ Findings, err error) {
+	defer try.Catch(&err)
 	addrs := []netip.Addr{lab.VIP4, lab.VIP6}
-	g, err := Open(host, Config{Addresses: addrs})
-	if err != nil {
-		return nil, err
-	}
+	g := try.Get(Open(host, Config{Addresses: addrs}))
 	defer g.Close()
-	n, err := g.Settle()
-	if err != nil {
-		return nil, err
-	}
+	n := try.Get(g.Settle())
 	var out Findings
 	for _, to := range []string{"10.77.0.201", "10.77.0.101", "192.0.2.1", "fd77::201", "fd77::101", "2001:db8::1"} {
-		if _, err := n.Run("ip", "route", "replace", "default", "via", g.Lab.Client.Address.String()); err != nil {
-			return nil, err
-		}
-		if _, err := n.Run("ip", "-6", "route", "replace", "default", "via", g.Lab.Client.Addr6.String()); err != nil {
-			return nil, err
-		}
-		route, err := n.Run("ip", "route", "get", to)
-		if err != nil {
-			return nil, err
-		}
-		from, err := sourceTo(n, to)
-		if err != nil {
-			return nil, err
-		}
+		try.Get(n.Run("ip", "route", "replace", "default", "via", g.Lab.Client.Address.String()))
+		try.Get(n.Run("ip", "-6", "route", "replace", "default", "via", g.Lab.Client.Addr6.String()))
+		route := try.Get(n.Run("ip", "route", "get", to))
+		from := try.Get(sourceTo(n, to))
 		out = append(out, none("source toward "+to+" by route", count(isOne(route, addrs))), none("by connect", count(isOne(from+" ", addrs))))
 	}
 	for _, family := range []string{"-4", "-6"} {
-		list, err := n.Run("ip", family, "-o", "addr", "show", "dev", n.NICs[0].Name, "scope", "global", "-deprecated")
-		if err != nil {
-			return nil, err
-		}
+		list := try.Get(n.Run("ip", family, "-o", "addr", "show", "dev", n.NICs[0].Name, "scope", "global", "-deprecated"))
 		out = append(out, none("an address to use, by ip "+family, count(strings.Contains(list, lab.VIP4.String()+"/") || strings.Contains(list, lab.VIP6.String()+"/"))))
 	}
-	picked, err := firstGlobal(n)
-	if err != nil {
-		return nil, err
-	}
+	picked := try.Get(firstGlobal(n))
 	return append(out, none("first IPv4 address of the interface", count(picked == lab.VIP4))), nil
 }
 
@@ -193,11 +155,9 @@ func isOne(text string, addrs []netip.Addr) bool {
 // sourceTo is the address from which an ordinary socket would speak.
 func sourceTo(n *lab.Node, to string) (string, error) {
 	var from string
-	err := n.Do(func() error {
-		c, err := net.Dial("udp", net.JoinHostPort(to, "9"))
-		if err != nil {
-			return err
-		}
+	err := n.Do(func() (err error) {
+		defer try.Catch(&err)
+		c := try.Get(net.Dial("udp", net.JoinHostPort(to, "9")))
 		defer c.Close()
 		from = netip.MustParseAddrPort(c.LocalAddr().String()).Addr().String()
 		return nil
@@ -211,15 +171,10 @@ func sourceTo(n *lab.Node, to string) (string, error) {
 // link-local.
 func firstGlobal(n *lab.Node) (netip.Addr, error) {
 	var found netip.Addr
-	err := n.Do(func() error {
-		link, err := net.InterfaceByName(n.NICs[0].Name)
-		if err != nil {
-			return err
-		}
-		addrs, err := link.Addrs()
-		if err != nil {
-			return err
-		}
+	err := n.Do(func() (err error) {
+		defer try.Catch(&err)
+		link := try.Get(net.InterfaceByName(n.NICs[0].Name))
+		addrs := try.Get(link.Addrs())
 		for _, a := range addrs {
 			p, err := netip.ParsePrefix(a.String())
 			if err == nil && p.Addr().Is4() && p.Addr().IsGlobalUnicast() {

@@ -4,22 +4,18 @@ import (
 	"fmt"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // masqueraded has the holder translate: members share connections, keep them over a drain, and clients of one that dies are told.
-func masqueraded(host *lab.Host, _ bool) (Findings, error) {
-	s, err := OpenSpread(host, SpreadConfig{Product: WithSpread{Masquerade: true}})
-	if err != nil {
-		return nil, err
-	}
+func masqueraded(host *lab.Host, _ bool) (out Findings, err error) {
+	defer try.Catch(&err)
+	s := try.Get(OpenSpread(host, SpreadConfig{Product: WithSpread{Masquerade: true}}))
 	defer s.Close()
-	var out Findings
+
 	for i, target := range s.Targets() {
 		const count = 1000
-		got, err := s.Share(s.clients()[i%2], target, count)
-		if err != nil {
-			return out, err
-		}
+		got := try.Get(s.Share(s.clients()[i%2], target, count))
 		out = append(out, got.Findings(len(s.Lab.Nodes), 16)...)
 	}
 	for _, e := range SpreadEvents() {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // plannedHandover is how long the address may be silent when leadership is passed on.
@@ -15,18 +16,13 @@ const plannedHandover = 300 * time.Millisecond
 const crowd = 5
 
 // raftMembers goes from one member to five and back.
-func raftMembers(host *lab.Host) (Findings, error) {
+func raftMembers(host *lab.Host) (out Findings, err error) {
+	defer try.Catch(&err)
 	const times = 3
-	var out Findings
+
 	for range times {
-		w, err := openWalk(host, crowd, 0, rand.Uint64())
-		if err != nil {
-			return out, err
-		}
-		r, err := w.run()
-		if err != nil {
-			return out, err
-		}
+		w := try.Get(openWalk(host, crowd, 0, rand.Uint64()))
+		r := try.Get(w.run())
 		step, longest, moves := w.longest(r)
 		out = append(out, took("longest outage in a step ("+step.name+")", longest, plannedHandover),
 			Measured{What: "most moves in a step", Got: float64(moves), Limit: 1, Unit: "times"},
@@ -36,15 +32,13 @@ func raftMembers(host *lab.Host) (Findings, error) {
 }
 
 // raftMembersKilled does so while members are killed at random moments.
-func raftMembersKilled(host *lab.Host) (Findings, error) {
+func raftMembersKilled(host *lab.Host) (_ Findings, err error) {
+	defer try.Catch(&err)
 	const want = 200
 	killed, two, walks := 0, time.Duration(0), 0
 	for killed < want {
 		seed := rand.Uint64()
-		w, err := openWalk(host, crowd, 1, seed)
-		if err != nil {
-			return nil, err
-		}
+		w := try.Get(openWalk(host, crowd, 1, seed))
 		r, err := w.run()
 		if err != nil {
 			return nil, fmt.Errorf("walk %d with seed %d: %w", walks, seed, err)
@@ -58,35 +52,22 @@ func raftMembersKilled(host *lab.Host) (Findings, error) {
 }
 
 // raftWiped installs every node anew, one after another.
-func raftWiped(host *lab.Host) (Findings, error) {
+func raftWiped(host *lab.Host) (_ Findings, err error) {
+	defer try.Catch(&err)
 	const rounds = 3
-	g, err := Open(host, RaftConfig(Raft{}))
-	if err != nil {
-		return nil, err
-	}
+	g := try.Get(Open(host, RaftConfig(Raft{})))
 	defer g.Close()
-	m, err := g.watch("disks wiped", lab.MeasureConfig{})
-	if err != nil {
-		return nil, err
-	}
+	m := try.Get(g.watch("disks wiped", lab.MeasureConfig{}))
 	var slowest time.Duration
 	for range rounds {
 		for _, n := range g.Lab.Nodes {
 			m.Mark("%s is installed anew", n.Label)
-			if err := g.Wipe(n); err != nil {
-				return nil, err
-			}
+			try.Do(g.Wipe(n))
 			began := time.Now()
-			if err := g.Start(n); err != nil {
-				return nil, err
-			}
-			if err := g.Voters(agreeLimit, g.Lab.Nodes...); err != nil {
-				return nil, err
-			}
+			try.Do(g.Start(n))
+			try.Do(g.Voters(agreeLimit, g.Lab.Nodes...))
 			slowest = max(slowest, time.Since(began))
-			if _, err := g.Settle(); err != nil {
-				return nil, err
-			}
+			try.Get(g.Settle())
 		}
 	}
 	r := m.Stop()
@@ -97,23 +78,16 @@ func raftWiped(host *lab.Host) (Findings, error) {
 }
 
 // raftWitness has a witness as the third, and both others die in turn.
-func raftWitness(host *lab.Host) (Findings, error) {
+func raftWitness(host *lab.Host) (_ Findings, err error) {
+	defer try.Catch(&err)
 	const times = 6
-	g, err := Open(host, RaftConfig(Raft{Witnesses: []int{3}}))
-	if err != nil {
-		return nil, err
-	}
+	g := try.Get(Open(host, RaftConfig(Raft{Witnesses: []int{3}})))
 	defer g.Close()
 	var longest, two time.Duration
 	held := 0
 	for range times {
-		if err := g.Voters(agreeLimit, g.Lab.Nodes...); err != nil {
-			return nil, err
-		}
-		res, err := NodeDeath(g)
-		if err != nil {
-			return nil, err
-		}
+		try.Do(g.Voters(agreeLimit, g.Lab.Nodes...))
+		res := try.Get(NodeDeath(g))
 		longest, two = max(longest, res.Outage), max(two, res.Two)
 		held += res.Report.BindsOn(3, g.Addresses[0])
 	}
@@ -123,45 +97,27 @@ func raftWitness(host *lab.Host) (Findings, error) {
 }
 
 // raftRecovered loses two of three for good, and begins anew with the one that is left.
-func raftRecovered(host *lab.Host, _ bool) (Findings, error) {
+func raftRecovered(host *lab.Host, _ bool) (_ Findings, err error) {
+	defer try.Catch(&err)
 	r := Raft{}
-	g, err := Open(host, RaftConfig(r))
-	if err != nil {
-		return nil, err
-	}
+	g := try.Get(Open(host, RaftConfig(r)))
 	defer g.Close()
-	if err := g.Voters(agreeLimit, g.Lab.Nodes...); err != nil {
-		return nil, err
-	}
+	try.Do(g.Voters(agreeLimit, g.Lab.Nodes...))
 	left, lost := g.Lab.Nodes[0], g.Lab.Nodes[1:]
 	tooEarly := r.Member(left, "recover") == nil
 	for _, n := range lost {
-		if err := g.Wipe(n); err != nil {
-			return nil, err
-		}
+		try.Do(g.Wipe(n))
 	}
-	if err := g.eventually(10*time.Second, "nobody holds", func() bool { return len(g.Holders()) == 0 }); err != nil {
-		return nil, err
-	}
+	try.Do(g.eventually(10*time.Second, "nobody holds", func() bool { return len(g.Holders()) == 0 }))
 	began := time.Now()
-	if err := g.recover(r, left); err != nil {
-		return nil, err
-	}
-	if _, err := g.Settle(); err != nil {
-		return nil, err
-	}
+	try.Do(g.recover(r, left))
+	try.Get(g.Settle())
 	held := time.Since(began)
 	for _, n := range lost {
-		if err := r.Member(left, "add", n.Address.String()); err != nil {
-			return nil, err
-		}
-		if err := g.Start(n); err != nil {
-			return nil, err
-		}
+		try.Do(r.Member(left, "add", n.Address.String()))
+		try.Do(g.Start(n))
 	}
-	if err := g.Voters(agreeLimit, g.Lab.Nodes...); err != nil {
-		return nil, err
-	}
+	try.Do(g.Voters(agreeLimit, g.Lab.Nodes...))
 	_, err = g.Settle()
 	return Findings{
 		none("recovered beside a majority", count(tooEarly)), took("a holder after the command", held, 10*time.Second),
@@ -203,31 +159,22 @@ func raftStarts(host *lab.Host) (Findings, error) {
 }
 
 func raftStart(host *lab.Host, order []int) (took time.Duration, alone bool, err error) {
-	g, err := Prepare(host, RaftConfig(Raft{}))
-	if err != nil {
-		return 0, false, err
-	}
+	defer try.Catch(&err)
+	g := try.Get(Prepare(host, RaftConfig(Raft{})))
 	defer g.Close()
 	for i, id := range order {
 		began := time.Now()
-		if err := g.Start(g.Lab.Nodes[id-1]); err != nil {
-			return 0, false, err
-		}
+		try.Do(g.Start(g.Lab.Nodes[id-1]))
 		switch i {
 		case 0:
 			time.Sleep(1500 * time.Millisecond)
 			alone = len(g.Holders()) > 0
 		case 1:
-			if err := g.eventually(10*time.Second, "a holder", func() bool { return len(g.Holders()) == 1 }); err != nil {
-				return 0, alone, err
-			}
+			try.Do(g.eventually(10*time.Second, "a holder", func() bool { return len(g.Holders()) == 1 }))
 			took = time.Since(began)
 		}
 	}
-	holder, err := g.Settle()
-	if err != nil {
-		return took, alone, err
-	}
+	holder := try.Get(g.Settle())
 	st, err := Keepvip{}.Status(holder)
 	if err == nil && !st.VIPs[0].Fence.Standing {
 		err = fmt.Errorf("no fence: %s", st.VIPs[0].Fence.Reason)
@@ -236,19 +183,12 @@ func raftStart(host *lab.Host, order []int) (took time.Duration, alone bool, err
 }
 
 // raftIdle measures what three idle nodes cost at the defaults; the worst of them counts.
-func raftIdle(host *lab.Host) (Findings, error) {
-	g, err := Open(host, RaftConfig(Raft{}))
-	if err != nil {
-		return nil, err
-	}
+func raftIdle(host *lab.Host) (_ Findings, err error) {
+	defer try.Catch(&err)
+	g := try.Get(Open(host, RaftConfig(Raft{})))
 	defer g.Close()
-	if err := g.Voters(agreeLimit, g.Lab.Nodes...); err != nil {
-		return nil, err
-	}
-	res, err := Idle(2 * time.Minute)(g)
-	if err != nil {
-		return nil, err
-	}
+	try.Do(g.Voters(agreeLimit, g.Lab.Nodes...))
+	res := try.Get(Idle(2 * time.Minute)(g))
 	return idleFindings(res, 0.6), nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 const (
@@ -113,11 +114,9 @@ func (s reloadState) run(host *lab.Host, times int) (Findings, error) {
 // errEndless is about a process that SIGTERM does not end.
 var errEndless = errors.New("it does not end")
 
-func (s reloadState) once(host *lab.Host) (time.Duration, error) {
-	l, err := host.Open(lab.Config{Nodes: 1})
-	if err != nil {
-		return 0, err
-	}
+func (s reloadState) once(host *lab.Host) (_ time.Duration, err error) {
+	defer try.Catch(&err)
+	l := try.Get(host.Open(lab.Config{Nodes: 1}))
 	defer l.Close()
 	r := &reloading{Node: l.Nodes[0]}
 	defer r.letGo()
@@ -178,15 +177,11 @@ func (r *reloading) confOf() string {
 }
 
 // lockStore has the store of Raft locked as another keepvip would.
-func (r *reloading) lockStore() error {
+func (r *reloading) lockStore() (err error) {
+	defer try.Catch(&err)
 	dir := r.Path("state/raft")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(filepath.Join(dir, "store.db"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return err
-	}
+	try.Do(os.MkdirAll(dir, 0o700))
+	f := try.Get(os.OpenFile(filepath.Join(dir, "store.db"), os.O_CREATE|os.O_RDWR, 0o600))
 	r.locked = f
 	return unix.Flock(int(f.Fd()), unix.LOCK_EX)
 }
@@ -196,21 +191,16 @@ func (r *reloading) replace(path string) error {
 	return errors.Join(unix.Unlink(path), unix.Mkfifo(path, 0o600))
 }
 
-func (r *reloading) start(s reloadState) error {
+func (r *reloading) start(s reloadState) (err error) {
+	defer try.Catch(&err)
 	files := map[string]string{"key": strings.Repeat("0123456789abcdef", 4) + "\n", "more.conf": "# nothing\n", "hook": "#!/bin/sh\necho > " + r.Path("hooked") + "\nexec sleep 3600\n"}
 	for name, text := range files {
-		if _, err := r.WriteFile(name, text, 0o700); err != nil {
-			return err
-		}
+		try.Get(r.WriteFile(name, text, 0o700))
 	}
-	if err := unix.Chmod(r.Path("key"), 0o600); err != nil {
-		return err
-	}
-	if err := r.write(r.configured()); err != nil {
-		return err
-	}
+	try.Do(unix.Chmod(r.Path("key"), 0o600))
+	try.Do(r.write(r.configured()))
 	k, begun := Keepvip{}, `msg=started`
-	var err error
+
 	if s.conf {
 		var path string
 		if path, err = r.WriteFile("keepalived.conf", r.confOf(), 0o600); err == nil {
@@ -218,9 +208,7 @@ func (r *reloading) start(s reloadState) error {
 		}
 	} else if s.follow {
 		var path string
-		if path, err = k.binary(); err != nil {
-			return err
-		}
+		path = try.Get(k.binary())
 		argv := append([]string{path, "follow", "--config", r.path}, k.Paths(r.Node)...)
 		r.process, err = r.StartCommand(lab.Command{Name: "keepvip", Args: argv})
 		begun = `msg=following`
@@ -240,12 +228,9 @@ func (r *reloading) hangup() error { return r.process.Signal(unix.SIGHUP) }
 func (r *reloading) hangs() error { return r.hangsAt(r.path) }
 
 func (r *reloading) hangsAt(path string) (err error) {
-	if r.hang, err = lab.HangOpens(path); err != nil {
-		return err
-	}
-	if err := r.hangup(); err != nil {
-		return err
-	}
+	defer try.Catch(&err)
+	r.hang = try.Get(lab.HangOpens(path))
+	try.Do(r.hangup())
 	_, err = until(SettleLimit, "the reload waits for "+path, r.hang.Waits)
 	return err
 }
@@ -283,14 +268,10 @@ func (r *reloading) refused() error {
 }
 
 // computes begins a reload, and waits until it has cost a tenth of a second of a processor.
-func (r *reloading) computes() error {
-	before, err := r.process.CPU()
-	if err != nil {
-		return err
-	}
-	if err := r.hangup(); err != nil {
-		return err
-	}
+func (r *reloading) computes() (err error) {
+	defer try.Catch(&err)
+	before := try.Get(r.process.CPU())
+	try.Do(r.hangup())
 	_, err = until(SettleLimit, "it computes", func() bool {
 		now, err := r.process.CPU()
 		return err == nil && now-before > 100*time.Millisecond || strings.Contains(r.process.Log(), "configuration not reloaded")
@@ -314,27 +295,16 @@ func drainedAway(host *lab.Host, times int) (Findings, error) {
 	return Findings{none("no end", endless), took("SIGTERM to the end", longest, endLimit)}, nil
 }
 
-func drainedAwayOnce(host *lab.Host) (time.Duration, error) {
-	g, err := Open(host, Config{Product: Filed{}, Lab: lab.Config{Nodes: 2}})
-	if err != nil {
-		return 0, err
-	}
+func drainedAwayOnce(host *lab.Host) (_ time.Duration, err error) {
+	defer try.Catch(&err)
+	g := try.Get(Open(host, Config{Product: Filed{}, Lab: lab.Config{Nodes: 2}}))
 	defer g.Close()
-	holder, err := g.Settle()
-	if err != nil {
-		return 0, err
-	}
-	end, err := silentClient(g, holder, 7)
-	if err != nil {
-		return 0, err
-	}
+	holder := try.Get(g.Settle())
+	end := try.Get(silentClient(g, holder, 7))
 	defer end()
 	r := &reloading{Node: holder, process: g.Daemon(holder)}
 	other := Settings{Addresses: []netip.Addr{another}, Priority: 100, Interval: g.Settings[0].Interval}
-	err = sequence(r.asks("drain", "--wait", "--timeout", "60s"), func() error { _, err := Filed{}.write(holder, other); return err }, r.asks("reload"))
-	if err != nil {
-		return 0, err
-	}
+	try.Do(sequence(r.asks("drain", "--wait", "--timeout", "60s"), func() error { _, err := Filed{}.write(holder, other); return err }, r.asks("reload")))
 	return ends(r.process)
 }
 

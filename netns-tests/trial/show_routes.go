@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // routedAddress is in no subnet of the lab.
@@ -103,10 +104,8 @@ func ordered(n *lab.Node, order string) error {
 
 // openRoutes makes a router and so many nodes, each with the daemon and without keepvip.
 func openRoutes(host *lab.Host, d routeDaemon, nodes int) (s *routeShow, done func(), err error) {
-	l, err := host.Open(lab.Config{Nodes: nodes, OffLink: true})
-	if err != nil {
-		return nil, nil, err
-	}
+	defer try.Catch(&err)
+	l := try.Get(host.Open(lab.Config{Nodes: nodes, OffLink: true}))
 	stop, err := RunRouter(l)
 	if err != nil {
 		l.Close()
@@ -129,19 +128,15 @@ func openRoutes(host *lab.Host, d routeDaemon, nodes int) (s *routeShow, done fu
 }
 
 // ready has a node serve, after whatever has happened to it, and waits until the router knows.
-func (s *routeShow) ready(n *lab.Node) error {
+func (s *routeShow) ready(n *lab.Node) (err error) {
+	defer try.Catch(&err)
 	if n.API() != nil && n.API().Alive() {
-		if err := n.API().Set(lab.APIHealthy, ""); err != nil {
-			return err
-		}
+		try.Do(n.API().Set(lab.APIHealthy, ""))
 	} else if _, err := n.StartAPIServer(); err != nil {
 		return err
 	}
 	if p := s.run[n]; p == nil || !p.Alive() {
-		p, err := Keepvip{}.Run(n, append([]string{"--vip", routedAddress.String(), "--election", "local", "--interface", n.NICs[0].Name}, s.args...)...)
-		if err != nil {
-			return err
-		}
+		p := try.Get(Keepvip{}.Run(n, append([]string{"--vip", routedAddress.String(), "--election", "local", "--interface", n.NICs[0].Name}, s.args...)...))
 		s.run[n] = p
 	}
 	return within(20*time.Second, "a route at the router by "+n.Name, func() bool { return s.goesTo(n) })
@@ -154,34 +149,23 @@ func (s *routeShow) goesTo(n *lab.Node) bool {
 }
 
 // withdrawals measures how soon after a fault of the only node the router has no route. The limit is for the median.
-func withdrawals(host *lab.Host, d routeDaemon, times int, limit time.Duration, fault func(*routeShow, *lab.Node) error) (Findings, error) {
-	s, done, err := openRoutes(host, d, 1)
-	if err != nil {
-		return nil, err
-	}
+func withdrawals(host *lab.Host, d routeDaemon, times int, limit time.Duration, fault func(*routeShow, *lab.Node) error) (_ Findings, err error) {
+	defer try.Catch(&err)
+	s, done := try.Two(openRoutes(host, d, 1))
 	defer done()
 	n := s.lab.Nodes[0]
 	var took []time.Duration
 	for range times {
-		if err := s.ready(n); err != nil {
-			return nil, err
-		}
-		at, err := s.withdrawn(func() error { return fault(s, n) })
-		if err != nil {
-			return nil, err
-		}
+		try.Do(s.ready(n))
+		at := try.Get(s.withdrawn(func() error { return fault(s, n) }))
 		took = append(took, at)
 		if p := s.run[n]; p.Alive() { // a check that has failed is slow to believe in health again
-			if _, err := p.Terminate(10 * time.Second); err != nil {
-				return nil, err
-			}
+			try.Get(p.Terminate(10 * time.Second))
 		}
 		if _, err := n.Run("ip", "link", "show", n.NICs[0].Name, "up"); err == nil && s.daemonLives(n) {
 			continue
 		}
-		if err := s.again(n); err != nil {
-			return nil, err
-		}
+		try.Do(s.again(n))
 	}
 	return medianAndWorst("route gone at the router", took, limit), nil
 }
@@ -238,25 +222,18 @@ func failures(made int, why ...[]string) string {
 }
 
 // lostRequests has one of two nodes leave while a client behind the router makes 100 requests a second, and come back.
-func lostRequests(host *lab.Host, d routeDaemon, times int, leave func(*routeShow, *lab.Node) error, promise func(lab.FollowedSum) Findings) (Findings, error) {
-	s, done, err := openRoutes(host, d, 2)
-	if err != nil {
-		return nil, err
-	}
+func lostRequests(host *lab.Host, d routeDaemon, times int, leave func(*routeShow, *lab.Node) error, promise func(lab.FollowedSum) Findings) (_ Findings, err error) {
+	defer try.Catch(&err)
+	s, done := try.Two(openRoutes(host, d, 2))
 	defer done()
 	for _, n := range s.lab.Nodes {
-		if err := s.ready(n); err != nil {
-			return nil, err
-		}
+		try.Do(s.ready(n))
 	}
 	at := netip.AddrPortFrom(routedAddress, 6443)
-	requests, err := s.lab.Request(s.lab.OffLink, 10*time.Millisecond, func() netip.AddrPort { return at })
-	if err != nil {
-		return nil, err
-	}
+	requests := try.Get(s.lab.Request(s.lab.OffLink, 10*time.Millisecond, func() netip.AddrPort { return at }))
 	for i := range times {
 		n := s.lab.Nodes[i%2]
-		err := sequence(
+		try.Do(sequence(
 			func() error { return leave(s, n) },
 			func() error {
 				return within(20*time.Second, "no route by "+n.Name, func() bool { return !s.goesTo(n) })
@@ -272,20 +249,15 @@ func lostRequests(host *lab.Host, d routeDaemon, times int, leave func(*routeSho
 				return nil
 			},
 			func() error { return s.ready(n) },
-		)
-		if err != nil {
-			return nil, err
-		}
+		))
 	}
 	return promise(requests.Stop()), nil
 }
 
 // comesBack takes a route away from the node's kernel, and measures how soon it is back there.
-func comesBack(host *lab.Host, d routeDaemon, times int, take []string) (Findings, error) {
-	s, done, err := openRoutes(host, d, 1)
-	if err != nil {
-		return nil, err
-	}
+func comesBack(host *lab.Host, d routeDaemon, times int, take []string) (_ Findings, err error) {
+	defer try.Catch(&err)
+	s, done := try.Two(openRoutes(host, d, 1))
 	defer done()
 	n := s.lab.Nodes[0]
 	table := "198"
@@ -294,20 +266,13 @@ func comesBack(host *lab.Host, d routeDaemon, times int, take []string) (Finding
 	}
 	var all []time.Duration
 	for range times {
-		if err := s.ready(n); err != nil {
-			return nil, err
-		}
+		try.Do(s.ready(n))
 		began := time.Now()
-		if _, err := n.Run(take[0], slices.Concat(take[1:len(take)-1], []string{strings.Replace(take[len(take)-1], "TABLE", table, 1)})...); err != nil {
-			return nil, err
-		}
-		err := within(20*time.Second, "the route is back", func() bool {
+		try.Get(n.Run(take[0], slices.Concat(take[1:len(take)-1], []string{strings.Replace(take[len(take)-1], "TABLE", table, 1)})...))
+		try.Do(within(20*time.Second, "the route is back", func() bool {
 			out, err := n.Run("ip", "route", "show", "table", table, routedAddress.String())
 			return err == nil && strings.Contains(out, "keepvip0")
-		})
-		if err != nil {
-			return nil, err
-		}
+		}))
 		all = append(all, time.Since(began))
 	}
 	slices.Sort(all)
@@ -315,27 +280,22 @@ func comesBack(host *lab.Host, d routeDaemon, times int, take []string) (Finding
 }
 
 // withdrawn does something, and tells how long after its beginning the router's kernel had the route no more.
-func (s *routeShow) withdrawn(do func() error) (time.Duration, error) {
+func (s *routeShow) withdrawn(do func() error) (_ time.Duration, err error) {
+	defer try.Catch(&err)
 	l := s.lab
 	log := l.Dir + "/router-routes"
-	if _, err := l.Router.Run("sh", "-c", fmt.Sprintf("rm -f %[1]s; setsid timeout 60 ip -ts monitor route >%[1]s 2>&1 & echo $! >%[1]s.pid", log)); err != nil {
-		return 0, err
-	}
+	try.Get(l.Router.Run("sh", "-c", fmt.Sprintf("rm -f %[1]s; setsid timeout 60 ip -ts monitor route >%[1]s 2>&1 & echo $! >%[1]s.pid", log)))
 	defer func() { _, _ = l.Router.Run("pkill", "-F", log+".pid") }()
 	// It watches as soon as it has seen something.
-	if err := within(10*time.Second, "a look at the routes", func() bool {
+	try.Do(within(10*time.Second, "a look at the routes", func() bool {
 		_, _ = l.Router.Run("sh", "-c", "ip route add 10.98.0.1/32 dev eth0; ip route del 10.98.0.1/32 dev eth0")
 		text, err := os.ReadFile(log)
 		return err == nil && len(text) > 0
-	}); err != nil {
-		return 0, err
-	}
+	}))
 	s.began = time.Now()
-	if err := do(); err != nil {
-		return 0, err
-	}
+	try.Do(do())
 	var at time.Time
-	err := within(20*time.Second, "no route at the router", func() bool {
+	err = within(20*time.Second, "no route at the router", func() bool {
 		text, err := os.ReadFile(log)
 		if err != nil {
 			return false

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // SpreadShows are what is promised of a load that is spread over the members, beside the same without it. They are many, and each is in a
@@ -53,11 +54,9 @@ func keepsConnections() []Case {
 			return append(with.Findings(e), without.told()...), nil
 		}})
 	}
-	return append(list, Case{Name: "a check fails and passes again", Run: unhealthy}, Case{Name: "at random", Run: func(host *lab.Host, times int) (Findings, error) {
-		s, err := OpenSpread(host, SpreadConfig{})
-		if err != nil {
-			return nil, err
-		}
+	return append(list, Case{Name: "a check fails and passes again", Run: unhealthy}, Case{Name: "at random", Run: func(host *lab.Host, times int) (_ Findings, err error) {
+		defer try.Catch(&err)
+		s := try.Get(OpenSpread(host, SpreadConfig{}))
 		defer s.Close()
 		var sum Kept
 		for range times {
@@ -76,11 +75,9 @@ func keepsConnections() []Case {
 }
 
 // unhealthy has the check of a member fail for a while, and then that of the holder: connections stay, and new ones go to the others.
-func unhealthy(host *lab.Host, _ int) (Findings, error) {
-	s, err := OpenSpread(host, SpreadConfig{Product: WithSpread{Checked: true}})
-	if err != nil {
-		return nil, err
-	}
+func unhealthy(host *lab.Host, _ int) (_ Findings, err error) {
+	defer try.Catch(&err)
+	s := try.Get(OpenSpread(host, SpreadConfig{Product: WithSpread{Checked: true}}))
 	defer s.Close()
 	var sum Kept
 	for _, who := range []func(*SpreadMove) *lab.Node{func(x *SpreadMove) *lab.Node { return x.Member }, func(x *SpreadMove) *lab.Node { return x.Holder }} {
@@ -104,8 +101,8 @@ func unhealthy(host *lab.Host, _ int) (Findings, error) {
 }
 
 // kept has an event happen so many times, and adds up what it did.
-func kept(host *lab.Host, e SpreadEvent, times int, off bool) (Kept, error) {
-	var sum Kept
+func kept(host *lab.Host, e SpreadEvent, times int, off bool) (sum Kept, err error) {
+	defer try.Catch(&err)
 	var s *Spreading
 	defer func() {
 		if s != nil {
@@ -114,10 +111,7 @@ func kept(host *lab.Host, e SpreadEvent, times int, off bool) (Kept, error) {
 	}()
 	for range times {
 		if s == nil {
-			var err error
-			if s, err = OpenSpread(host, SpreadConfig{Running: e.Running, Product: WithSpread{Off: off}}); err != nil {
-				return sum, err
-			}
+			s = try.Get(OpenSpread(host, SpreadConfig{Running: e.Running, Product: WithSpread{Off: off}}))
 		}
 		k, err := s.Keep(e, spreadConnected)
 		if err != nil {
@@ -146,19 +140,13 @@ func sharesConnections() []Case {
 		}})
 	}
 	return append(list,
-		Case{Name: "3 members, one of them drained", Run: func(host *lab.Host, _ int) (Findings, error) {
-			s, err := OpenSpread(host, SpreadConfig{})
-			if err != nil {
-				return nil, err
-			}
+		Case{Name: "3 members, one of them drained", Run: func(host *lab.Host, _ int) (_ Findings, err error) {
+			defer try.Catch(&err)
+			s := try.Get(OpenSpread(host, SpreadConfig{}))
 			defer s.Close()
 			x := &SpreadMove{Spreading: s}
-			if x.Measurement, err = s.watch("drained", lab.MeasureConfig{NoDirect: true}); err != nil {
-				return nil, err
-			}
-			if err := sequence(x.verb(s.Lab.Nodes[1], "drain"), x.watched); err != nil {
-				return nil, err
-			}
+			x.Measurement = try.Get(s.watch("drained", lab.MeasureConfig{NoDirect: true}))
+			try.Do(sequence(x.verb(s.Lab.Nodes[1], "drain"), x.watched))
 			return s.shares(s.Lab.Nodes[0], s.Lab.Nodes[2])
 		}},
 		Case{Name: "3 members, weights 1, 2 and 3", Run: weighted},
@@ -166,32 +154,25 @@ func sharesConnections() []Case {
 	)
 }
 
-func shared(host *lab.Host, cfg SpreadConfig) (Findings, error) {
-	s, err := OpenSpread(host, cfg)
-	if err != nil {
-		return nil, err
-	}
+func shared(host *lab.Host, cfg SpreadConfig) (_ Findings, err error) {
+	defer try.Catch(&err)
+	s := try.Get(OpenSpread(host, cfg))
 	defer s.Close()
 	return s.shares(s.Lab.Nodes...)
 }
 
 // shares compares the shares of the members with what is promised of 10,000 connections and of 1,000. The promise is about three: of
 // more members each has fewer connections, and chance is a larger part of its share.
-func (s *Spreading) shares(members ...*lab.Node) (Findings, error) {
-	var out Findings
+func (s *Spreading) shares(members ...*lab.Node) (out Findings, err error) {
+	defer try.Catch(&err)
 	for _, c := range []struct {
 		count int
 		limit float64
 	}{{10_000, 5}, {1000, 16}} {
-		if err := s.manyPorts(); err != nil {
-			return out, err
-		}
+		try.Do(s.manyPorts())
 		for i, target := range s.Targets() {
 			from := s.clients()[i%2]
-			got, err := s.Share(from, target, c.count, members...)
-			if err != nil {
-				return out, err
-			}
+			got := try.Get(s.Share(from, target, c.count, members...))
 			out = append(out, got.Findings(len(members), c.limit*math.Sqrt(max(float64(len(members)-1)/2, 1)))...)
 			out = append(out, none("under another address", got.Disguised))
 		}
@@ -210,18 +191,13 @@ func (s *Spreading) manyPorts() error {
 }
 
 // weighted compares shares with weights.
-func weighted(host *lab.Host, _ int) (Findings, error) {
+func weighted(host *lab.Host, _ int) (_ Findings, err error) {
+	defer try.Catch(&err)
 	weights := []int{1, 2, 3}
-	s, err := OpenSpread(host, SpreadConfig{Product: WithSpread{Weights: weights}, V4: true})
-	if err != nil {
-		return nil, err
-	}
+	s := try.Get(OpenSpread(host, SpreadConfig{Product: WithSpread{Weights: weights}, V4: true}))
 	defer s.Close()
 	const count = 10_000
-	got, err := s.Lab.Sample(s.Lab.Client.Namespace, s.Targets()[0], count)
-	if err != nil {
-		return nil, err
-	}
+	got := try.Get(s.Lab.Sample(s.Lab.Client.Namespace, s.Targets()[0], count))
 	var out Findings
 	for i, n := range s.Lab.Nodes {
 		want := float64(count*weights[i]) / 6
@@ -231,20 +207,14 @@ func weighted(host *lab.Host, _ int) (Findings, error) {
 }
 
 // narrowRouter: what comes from members must fit the way behind the router, of which only the receiver is told.
-func narrowRouter(host *lab.Host, full bool) (Findings, error) {
-	s, err := OpenSpread(host, SpreadConfig{})
-	if err != nil {
-		return nil, err
-	}
+func narrowRouter(host *lab.Host, full bool) (_ Findings, err error) {
+	defer try.Catch(&err)
+	s := try.Get(OpenSpread(host, SpreadConfig{}))
 	defer s.Close()
 	for _, n := range s.Lab.Nodes {
-		if _, err := n.StartDownloads(downloadTarget, DownloadSize); err != nil {
-			return nil, err
-		}
+		try.Get(n.StartDownloads(downloadTarget, DownloadSize))
 	}
-	if err := s.Lab.NarrowRouter(1400); err != nil {
-		return nil, err
-	}
+	try.Do(s.Lab.NarrowRouter(1400))
 	times := sized(full, 60, 20)
 	var out Findings
 	for _, a := range s.Addresses {
@@ -264,13 +234,11 @@ func narrowRouter(host *lab.Host, full bool) (Findings, error) {
 }
 
 // synFlood: neither the election nor connections may suffer from connections that nobody goes on with.
-func synFlood(host *lab.Host, full bool) (Findings, error) {
+func synFlood(host *lab.Host, full bool) (_ Findings, err error) {
+	defer try.Catch(&err)
 	var out Findings
 	for _, off := range []bool{false, true} {
-		s, err := OpenSpread(host, SpreadConfig{Product: WithSpread{Off: off}, V4: true})
-		if err != nil {
-			return nil, err
-		}
+		s := try.Get(OpenSpread(host, SpreadConfig{Product: WithSpread{Off: off}, V4: true}))
 		found, err := s.flooded(sized(full, 50_000, 5_000), sized(full, 5*time.Second, 2*time.Second))
 		s.Close()
 		if err != nil {
@@ -288,32 +256,22 @@ func synFlood(host *lab.Host, full bool) (Findings, error) {
 }
 
 // flooded begins connections from so many places that no two in a second are the same, as long as connection tracking has room for them.
-func (s *Spreading) flooded(rate int, length time.Duration) (Findings, error) {
-	if err := s.Lab.LoseBehindRouter(); err != nil {
-		return nil, err
-	}
+func (s *Spreading) flooded(rate int, length time.Duration) (_ Findings, err error) {
+	defer try.Catch(&err)
+	try.Do(s.Lab.LoseBehindRouter())
 	var sent int
 	var took, busy, idle time.Duration
 	before := s.said()
-	k, err := s.Keep(SpreadEvent{Name: "SYN flood", Do: func(x *SpreadMove) (*lab.Node, error) {
+	k := try.Get(s.Keep(SpreadEvent{Name: "SYN flood", Do: func(x *SpreadMove) (_ *lab.Node, err error) {
+		defer try.Catch(&err)
 		frames := x.Lab.Client.ForgeSYNs(x.Holder.NICs[0].MAC, x.Targets()[0], min(rate*int(length.Seconds()), 150_000))
-		var err error
-		if idle, _, err = worked(time.Second, func() int { return 0 }); err != nil {
-			return nil, err
-		}
+
+		idle, _ = try.Two(worked(time.Second, func() int { return 0 }))
 		x.mark("the flood begins")
-		f, err := x.Lab.Flood(x.Lab.Client, frames, rate)
-		if err != nil {
-			return nil, err
-		}
-		if busy, took, err = worked(length, func() int { sent = f.Stop(); return sent }); err != nil {
-			return nil, err
-		}
+		f := try.Get(x.Lab.Flood(x.Lab.Client, frames, rate))
+		busy, took = try.Two(worked(length, func() int { sent = f.Stop(); return sent }))
 		return nil, x.watched()
-	}}, spreadConnected)
-	if err != nil {
-		return nil, err
-	}
+	}}, spreadConnected))
 	transitions := 0
 	for i, after := range s.said() {
 		transitions += after.changes - before[i].changes
@@ -329,10 +287,8 @@ func (s *Spreading) flooded(rate int, length time.Duration) (Findings, error) {
 
 // worked waits, ends what was going on, and returns what all processors have done meanwhile, and what it took.
 func worked(length time.Duration, end func() int) (busy, took time.Duration, err error) {
-	before, err := lab.BusyTime()
-	if err != nil {
-		return 0, 0, err
-	}
+	defer try.Catch(&err)
+	before := try.Get(lab.BusyTime())
 	began := time.Now()
 	time.Sleep(length)
 	end()

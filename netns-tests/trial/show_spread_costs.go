@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // costs are labs side by side: one with its load spread, and the same without. Both have the rules of kube-proxy, and so connection
@@ -33,11 +34,9 @@ const (
 
 // ofCosts is a show that measures one of these.
 func ofCosts(name string, measure func(*costs) (Findings, error)) Show {
-	return measured(name, func(host *lab.Host) (Findings, error) {
-		c, err := openCosts(host)
-		if err != nil {
-			return nil, err
-		}
+	return measured(name, func(host *lab.Host) (_ Findings, err error) {
+		defer try.Catch(&err)
+		c := try.Get(openCosts(host))
 		defer c.Close()
 		return measure(c)
 	})
@@ -96,12 +95,10 @@ func tracked(n *lab.Node) error {
 }
 
 // transfer connects until a node serves that is wanted.
-func (s *Spreading) transfer(wants func(node string) bool) (*lab.Transfer, error) {
+func (s *Spreading) transfer(wants func(node string) bool) (_ *lab.Transfer, err error) {
+	defer try.Catch(&err)
 	for range 200 {
-		t, err := s.Lab.OpenTransfer(s.Lab.Client.Namespace, netip.AddrPortFrom(lab.VIP4, DownloadPort))
-		if err != nil {
-			return nil, err
-		}
+		t := try.Get(s.Lab.OpenTransfer(s.Lab.Client.Namespace, netip.AddrPortFrom(lab.VIP4, DownloadPort)))
 		if wants(t.Node) {
 			return t, nil
 		}
@@ -165,28 +162,21 @@ func quantile(list []float64, q float64) float64 {
 }
 
 // latency compares round trips of 16 octets on connections that are established.
-func latency(c *costs) (Findings, error) {
-	how, err := c.forwards()
-	if err != nil {
-		return nil, err
-	}
+func latency(c *costs) (_ Findings, err error) {
+	defer try.Catch(&err)
+	how := try.Get(c.forwards())
 	limit := map[string]float64{"fwd": 6, "dup": 10}[how]
 	var late []float64 // of the same rounds, the 99th percentile
-	medians, err := c.rounds(90, func(l *line) (float64, error) {
-		took, err := l.RoundTrips(200)
-		if err != nil {
-			return 0, err
-		}
+	medians := try.Get(c.rounds(90, func(l *line) (_ float64, err error) {
+		defer try.Catch(&err)
+		took := try.Get(l.RoundTrips(200))
 		var us []float64
 		for _, d := range took {
 			us = append(us, float64(d)/float64(time.Microsecond))
 		}
 		late = append(late, quantile(us, 0.99))
 		return quantile(us, 0.5), nil
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	var out Findings
 	us := func(what string, got, limit float64) {
 		out = append(out, Measured{What: what, Got: got, Limit: limit, Unit: "us"})
@@ -217,7 +207,8 @@ const transferred = 64 << 20
 
 // processor compares what a gigabit costs in processor time: that of the two threads that send and receive, in which the kernel carries
 // packets through all hosts of the lab, and that of the kernel's threads for what it puts off.
-func processor(c *costs) (Findings, error) {
+func processor(c *costs) (_ Findings, err error) {
+	defer try.Catch(&err)
 	const gigabits = float64(transferred) * 8 / 1e9
 	var out Findings
 	for _, way := range []struct {
@@ -225,13 +216,10 @@ func processor(c *costs) (Findings, error) {
 		transfer func(*lab.Transfer, int) (time.Duration, error)
 		limit    float64
 	}{{"down", (*lab.Transfer).Down, 30}, {"up", (*lab.Transfer).Up, -1}} {
-		all, err := c.rounds(40, func(l *line) (float64, error) {
+		all := try.Get(c.rounds(40, func(l *line) (float64, error) {
 			took, err := way.transfer(l.Transfer, transferred)
 			return inMilliseconds(took) / gigabits, err
-		})
-		if err != nil {
-			return nil, err
-		}
+		}))
 		per := func(what string, got, limit float64) {
 			out = append(out, Measured{What: what, Got: got, Limit: limit, Unit: "core-ms/Gbit"})
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // spreadHosts are what a host may be like on which a load is spread: new connections of all clients succeed, and each member has its share.
@@ -36,11 +37,9 @@ func spreadHosts() []Case {
 	} {
 		list = append(list, Case{Name: c.name, Run: func(host *lab.Host, _ int) (Findings, error) { return spreadOn(host, c.before) }})
 	}
-	return append(list, Case{Name: "a second address with another port", Run: func(host *lab.Host, _ int) (Findings, error) {
-		s, err := OpenSpread(host, SpreadConfig{Product: WithSpread{Second: true}})
-		if err != nil {
-			return nil, err
-		}
+	return append(list, Case{Name: "a second address with another port", Run: func(host *lab.Host, _ int) (_ Findings, err error) {
+		defer try.Catch(&err)
+		s := try.Get(OpenSpread(host, SpreadConfig{Product: WithSpread{Second: true}}))
 		defer s.Close()
 		if err := s.served([]netip.AddrPort{netip.AddrPortFrom(SecondVIP, SecondPort)}, func() []*lab.Node { return s.Lab.Nodes }); err != nil {
 			return nil, fmt.Errorf("%w\n%s", err, s.Logs())
@@ -93,17 +92,12 @@ table ip filter {
 `
 
 // spreadOn spreads on nodes that were changed before, and asks from everywhere, the nodes themselves included.
-func spreadOn(host *lab.Host, before func(*lab.Node) error) (Findings, error) {
-	s, err := openSpread(host, SpreadConfig{}, before)
-	if err != nil {
-		return nil, err
-	}
+func spreadOn(host *lab.Host, before func(*lab.Node) error) (out Findings, err error) {
+	defer try.Catch(&err)
+	s := try.Get(openSpread(host, SpreadConfig{}, before))
 	defer s.Close()
-	foreign, err := s.foreignRules()
-	if err != nil {
-		return nil, err
-	}
-	var out Findings
+	foreign := try.Get(s.foreignRules())
+
 	clients := s.clients()
 	for _, n := range s.Lab.Nodes {
 		clients = append(clients, n.Namespace)
@@ -111,10 +105,7 @@ func spreadOn(host *lab.Host, before func(*lab.Node) error) (Findings, error) {
 	for _, from := range clients {
 		for _, target := range s.Targets() {
 			const count = 300
-			got, err := s.Lab.Sample(from, target, count)
-			if err != nil {
-				return out, err
-			}
+			got := try.Get(s.Lab.Sample(from, target, count))
 			name := from.Name[strings.LastIndex(from.Name, "-")+1:]
 			what := fmt.Sprintf("%s to %s: failed", name, target)
 			if len(got.Failures) > 0 {
@@ -126,29 +117,21 @@ func spreadOn(host *lab.Host, before func(*lab.Node) error) (Findings, error) {
 			}
 		}
 	}
-	after, err := s.foreignRules()
-	if err != nil {
-		return out, err
-	}
+	after := try.Get(s.foreignRules())
 	return append(out, none("foreign tables changed", count(foreign != after))), nil
 }
 
 // foreignRules are all tables of the nodes that keepvip has not made.
-func (s *Spreading) foreignRules() (string, error) {
+func (s *Spreading) foreignRules() (_ string, err error) {
+	defer try.Catch(&err)
 	var all strings.Builder
 	for _, n := range s.Lab.Nodes {
-		tables, err := n.Run("nft", "list", "tables")
-		if err != nil {
-			return "", err
-		}
+		tables := try.Get(n.Run("nft", "list", "tables"))
 		for line := range strings.Lines(tables) {
 			if strings.Contains(line, " keepvip") {
 				continue
 			}
-			text, err := n.Run("nft", append([]string{"-s", "list"}, strings.Fields(line)...)...)
-			if err != nil {
-				return "", err
-			}
+			text := try.Get(n.Run("nft", append([]string{"-s", "list"}, strings.Fields(line)...)...))
 			all.WriteString(text)
 		}
 	}
@@ -156,43 +139,30 @@ func (s *Spreading) foreignRules() (string, error) {
 }
 
 // spreadLeavesNothing looks for what is left on the hosts when keepvip has ended in order, and after `keepvip cleanup` when it was killed.
-func spreadLeavesNothing(host *lab.Host, _ bool) (Findings, error) {
-	g, err := Prepare(host, Config{Product: WithSpread{}, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}, Lab: lab.Config{OffLink: true}})
-	if err != nil {
-		return nil, err
-	}
+func spreadLeavesNothing(host *lab.Host, _ bool) (_ Findings, err error) {
+	defer try.Catch(&err)
+	g := try.Get(Prepare(host, Config{Product: WithSpread{}, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}, Lab: lab.Config{OffLink: true}}))
 	defer g.Close()
 	s := &Spreading{Group: g, greeters: make([]*lab.Greeter, len(g.Lab.Nodes))}
 	before := make([]lab.State, len(g.Lab.Nodes))
 	for i, n := range g.Lab.Nodes {
-		if before[i], err = n.State(); err != nil {
-			return nil, err
-		}
+		before[i] = try.Get(n.State())
 	}
-	if err := s.begin(0); err != nil {
-		return nil, err
-	}
+	try.Do(s.begin(0))
 	stopped, killed := g.Lab.Nodes[:2], g.Lab.Nodes[2]
 	for _, n := range stopped {
 		if code, err := g.Daemon(n).Terminate(10 * time.Second); err != nil || code != 0 {
 			return nil, fmt.Errorf("exit status %d: %w", code, err)
 		}
 	}
-	if err := g.Daemon(killed).Kill9(); err != nil {
-		return nil, err
-	}
-	if _, err := g.Daemon(killed).Wait(2 * time.Second); err != nil {
-		return nil, err
-	}
+	try.Do(g.Daemon(killed).Kill9())
+	try.Get(g.Daemon(killed).Wait(2 * time.Second))
 	if p, code, err := (Keepvip{}).Command(killed, "cleanup", "--socket", Socket(killed)); err != nil || code != 0 {
 		return nil, fmt.Errorf("keepvip cleanup: exit status %d: %w: %s", code, err, p.Log())
 	}
 	left, what := 0, ""
 	for i, n := range g.Lab.Nodes {
-		after, err := n.State()
-		if err != nil {
-			return nil, err
-		}
+		after := try.Get(n.State())
 		if after != before[i] {
 			left++
 			what += " " + n.Label + ": " + strings.Join(strings.Fields(after.Ruleset), " ")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // spreadIdle measures what a handover does to connections on which nobody says anything: all go on.
@@ -21,21 +22,13 @@ func masqueradeIdle(host *lab.Host, full bool) (Findings, error) {
 // toldWait is for how long is waited at least until clients are told, by a machine that has them all.
 const toldWait = 5 * time.Second
 
-func spreadIdleOnce(host *lab.Host, product WithSpread, count int) (Findings, error) {
-	s, err := OpenSpread(host, SpreadConfig{V4: true, Product: product})
-	if err != nil {
-		return nil, err
-	}
+func spreadIdleOnce(host *lab.Host, product WithSpread, count int) (_ Findings, err error) {
+	defer try.Catch(&err)
+	s := try.Get(OpenSpread(host, SpreadConfig{V4: true, Product: product}))
 	defer s.Close()
-	held, err := s.holdIdle(count)
-	if err != nil {
-		return nil, err
-	}
+	held := try.Get(s.holdIdle(count))
 	name := fmt.Sprintf("%d connections", count)
-	x, err := s.move(SpreadEvent{Name: "handover"})
-	if err != nil {
-		return nil, err
-	}
+	x := try.Get(s.move(SpreadEvent{Name: "handover"}))
 	before := s.Daemon(x.Holder).UsedInAll()
 	err = x.passesOn()
 	time.Sleep(max(toldWait, 10*perConnection*time.Duration(count)))
@@ -46,10 +39,7 @@ func spreadIdleOnce(host *lab.Host, product WithSpread, count int) (Findings, er
 	}
 	var ends lab.IdleReport
 	for _, h := range held {
-		some, err := h.Stop()
-		if err != nil {
-			return nil, err
-		}
+		some := try.Get(h.Stop())
 		ends = append(ends, some...)
 	}
 	if product.Masquerade {
@@ -63,20 +53,14 @@ func spreadIdleOnce(host *lab.Host, product WithSpread, count int) (Findings, er
 
 // holdIdle has the clients hold so many connections, half of them each, and returns when all are open.
 func (s *Spreading) holdIdle(count int) (held []*lab.IdleConns, err error) {
+	defer try.Catch(&err)
 	for _, n := range s.Lab.Nodes {
-		if _, err := n.StartIdleServers(downloadTarget, count); err != nil {
-			return nil, err
-		}
+		try.Get(n.StartIdleServers(downloadTarget, count))
 	}
 	clients := s.clients()
 	for _, from := range clients {
-		if err := from.Sysctl("net/ipv4/ip_local_port_range", "1024 65535"); err != nil {
-			return nil, err
-		}
-		h, err := s.Lab.HoldIdle(from, netip.AddrPortFrom(s.Addresses[0], DownloadPort), count/len(clients), 0)
-		if err != nil {
-			return nil, err
-		}
+		try.Do(from.Sysctl("net/ipv4/ip_local_port_range", "1024 65535"))
+		h := try.Get(s.Lab.HoldIdle(from, netip.AddrPortFrom(s.Addresses[0], DownloadPort), count/len(clients), 0))
 		held = append(held, h)
 	}
 	return held, nil

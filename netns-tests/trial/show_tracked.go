@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 const (
@@ -28,11 +29,9 @@ type Tracking struct {
 }
 
 // OpenTracking opens a group of three, each of which tracks so many connections that it serves.
-func OpenTracking(host *lab.Host, count int, interval time.Duration) (*Tracking, error) {
-	s, err := OpenSpread(host, SpreadConfig{V4: true, Interval: interval})
-	if err != nil {
-		return nil, err
-	}
+func OpenTracking(host *lab.Host, count int, interval time.Duration) (_ *Tracking, err error) {
+	defer try.Catch(&err)
+	s := try.Get(OpenSpread(host, SpreadConfig{V4: true, Interval: interval}))
 	t := &Tracking{s, count}
 	for _, n := range s.Lab.Nodes {
 		if err := t.track(n, count); err != nil {
@@ -98,11 +97,9 @@ func (t *Tracking) Counted() (after, asked time.Duration, err error) {
 
 // Lost is how many of the connections no node tracks any more.
 func (t *Tracking) Lost() (lost int, err error) {
+	defer try.Catch(&err)
 	for _, n := range t.Lab.Nodes {
-		now, _, err := n.Tracked()
-		if err != nil {
-			return 0, err
-		}
+		now, _ := try.Two(n.Tracked())
 		lost += max(t.count-now, 0)
 	}
 	return lost, nil
@@ -124,29 +121,19 @@ func (t *Tracking) busiest(what func() error) (percent float64, err error) {
 // DrainEnds has an operator wait for the last connection of a node that does not hold the address, and tells how soon the operator knows that there is
 // none any more, and what the daemon takes meanwhile, in per cent of a processor.
 func (t *Tracking) DrainEnds(counts time.Duration) (after time.Duration, percent float64, err error) {
-	holder, err := t.SettleAny()
-	if err != nil {
-		return 0, 0, err
-	}
+	defer try.Catch(&err)
+	holder := try.Get(t.SettleAny())
 	n := t.Lab.Nodes[holder.ID%len(t.Lab.Nodes)]
-	p, err := t.product.BeginCommand(n, "drain", "--wait", "--timeout", "60s", "--socket", Socket(n))
-	if err != nil {
-		return 0, 0, err
-	}
-	percent, err = t.busiest(func() error {
+	p := try.Get(t.product.BeginCommand(n, "drain", "--wait", "--timeout", "60s", "--socket", Socket(n)))
+	percent = try.Get(t.busiest(func() error {
 		time.Sleep(counts)
 		return nil
-	})
-	if err != nil {
-		return 0, 0, err
-	}
+	}))
 	if !p.Alive() {
 		return 0, 0, fmt.Errorf("trial: the drain of %s did not wait for %d connections: %s", n.Label, t.count, p.Log())
 	}
 	began := time.Now()
-	if err := n.ForgetTracked(); err != nil {
-		return 0, 0, err
-	}
+	try.Do(n.ForgetTracked())
 	code, err := p.Wait(trackedLimit)
 	if err == nil && code != 0 {
 		err = fmt.Errorf("trial: the drain of %s: exit status %d: %s", n.Label, code, p.Log())
@@ -156,22 +143,15 @@ func (t *Tracking) DrainEnds(counts time.Duration) (after time.Duration, percent
 
 // Full has a node track so many connections that hardly one more has room, and tells what `keepvip spread` and `keepvip doctor` say of that.
 func (t *Tracking) Full(n *lab.Node) (said string, err error) {
-	now, most, err := n.Tracked()
-	if err != nil {
-		return "", err
-	}
+	defer try.Catch(&err)
+	now, most := try.Two(n.Tracked())
 	const other = 9445 // a port that is not spread: all that the node tracks counts
-	if err := n.Track(netip.AddrPortFrom(n.Address, other), netip.AddrPortFrom(n.Address, other), most/10*9+1000-now); err != nil {
-		return "", err
-	}
+	try.Do(n.Track(netip.AddrPortFrom(n.Address, other), netip.AddrPortFrom(n.Address, other), most/10*9+1000-now))
 	for _, args := range [][]string{
 		{"spread", "--socket", Socket(n)},
 		{"doctor", "--config", n.Path("keepvip.yaml"), "--socket", Socket(n)},
 	} {
-		p, _, err := t.product.Command(n, args...)
-		if err != nil {
-			return said, err
-		}
+		p, _ := try.Two(t.product.Command(n, args...))
 		said += p.Log() + "\n"
 	}
 	return said, n.ForgetTracked()
@@ -179,20 +159,15 @@ func (t *Tracking) Full(n *lab.Node) (said string, err error) {
 
 // trackedConnections measures what so many connections cost that are spread.
 func trackedConnections(host *lab.Host, full bool) (out Findings, err error) {
+	defer try.Catch(&err)
 	t, err := OpenTracking(host, sized(full, 100_000, 10_000), sized(full, 100*time.Millisecond, 250*time.Millisecond)) // others run beside less of it
 	if err != nil {
 		return nil, err
 	}
 	defer t.Close()
-	counted, asked, err := t.Counted()
-	if err != nil {
-		return nil, err
-	}
+	counted, asked := try.Two(t.Counted())
 	out = append(out, told(fmt.Sprintf("%d counted after", t.count), counted), took("keepvip spread takes", asked, askedLimit))
-	idle, err := Idle(sized(full, trackedIdle, trackedIdle/4))(t.Group)
-	if err != nil {
-		return out, err
-	}
+	idle := try.Get(Idle(sized(full, trackedIdle, trackedIdle/4))(t.Group))
 	out = append(out, idleFindings(idle, countingLimit).of("nothing happens")...)
 	for _, e := range SpreadEvents() {
 		if e.Name != "handover" {
@@ -202,21 +177,12 @@ func trackedConnections(host *lab.Host, full bool) (out Findings, err error) {
 		if err != nil {
 			return out, fmt.Errorf("%w\n%s", err, t.Logs())
 		}
-		lost, err := t.Lost()
-		if err != nil {
-			return out, err
-		}
+		lost := try.Get(t.Lost())
 		out = append(out, append(k.Findings(e), none("tracked no more", lost)).of(e.Name)...)
 	}
-	ends, percent, err := t.DrainEnds(sized(full, 10*time.Second, 3*time.Second))
-	if err != nil {
-		return out, err
-	}
+	ends, percent := try.Two(t.DrainEnds(sized(full, 10*time.Second, 3*time.Second)))
 	out = append(out, Measured{What: "drain --wait: CPU", Got: percent, Limit: drainingLimit, Unit: "%"}, took("the last one's end is known after", ends, 5*time.Second))
-	said, err := t.Full(t.Lab.Nodes[0])
-	if err != nil {
-		return out, err
-	}
+	said := try.Get(t.Full(t.Lab.Nodes[0]))
 	for _, want := range []string{"KV484", "sysctl -w net.netfilter.nf_conntrack_max="} {
 		out = append(out, none("not said when it is full: "+want, count(!strings.Contains(said, want))))
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // SecondVIP is the address of the second entry, and SecondPort its port, with the same target as the first one's.
@@ -63,7 +64,8 @@ func OpenSpread(host *lab.Host, cfg SpreadConfig) (*Spreading, error) {
 }
 
 // openSpread is [OpenSpread] of nodes that are changed before.
-func openSpread(host *lab.Host, cfg SpreadConfig, before func(*lab.Node) error) (*Spreading, error) {
+func openSpread(host *lab.Host, cfg SpreadConfig, before func(*lab.Node) error) (_ *Spreading, err error) {
+	defer try.Catch(&err)
 	addresses := []netip.Addr{lab.VIP4, lab.VIP6}
 	switch {
 	case cfg.V4:
@@ -71,10 +73,7 @@ func openSpread(host *lab.Host, cfg SpreadConfig, before func(*lab.Node) error) 
 	case cfg.V6:
 		addresses = addresses[1:]
 	}
-	g, err := Prepare(host, Config{Product: cfg.Product, Addresses: addresses, Interval: cfg.Interval, Lab: lab.Config{Nodes: cfg.Nodes, OffLink: true}})
-	if err != nil {
-		return nil, err
-	}
+	g := try.Get(Prepare(host, Config{Product: cfg.Product, Addresses: addresses, Interval: cfg.Interval, Lab: lab.Config{Nodes: cfg.Nodes, OffLink: true}}))
 	s := &Spreading{Group: g, product: cfg.Product, both: cfg.Both, greeters: make([]*lab.Greeter, len(g.Lab.Nodes))}
 	for _, n := range g.Lab.Nodes {
 		err = errors.Join(err, before(n))
@@ -90,25 +89,23 @@ func openSpread(host *lab.Host, cfg SpreadConfig, before func(*lab.Node) error) 
 	return s, nil
 }
 
-func (s *Spreading) begin(running int) error {
+func (s *Spreading) begin(running int) (err error) {
+	defer try.Catch(&err)
 	for _, n := range s.Lab.Nodes {
-		if err := s.serve(n); err != nil {
-			return err
-		}
+		try.Do(s.serve(n))
 	}
 	if running == 0 {
 		running = len(s.Lab.Nodes)
 	}
 	for _, n := range s.Lab.Nodes[:running] {
-		if err := s.Start(n); err != nil {
-			return err
-		}
+		try.Do(s.Start(n))
 	}
 	return s.Ready()
 }
 
 // serve starts the servers of a node. With spread they have the node's own addresses alone.
-func (s *Spreading) serve(n *lab.Node) error {
+func (s *Spreading) serve(n *lab.Node) (err error) {
+	defer try.Catch(&err)
 	if s.product.Tier.balances(n) {
 		return nil
 	}
@@ -119,10 +116,7 @@ func (s *Spreading) serve(n *lab.Node) error {
 	if s.product.Off {
 		at = lab.GreeterConfig{Port: SpreadPort, Everywhere: true}
 	}
-	g, err := n.StartGreeter(at)
-	if err != nil {
-		return err
-	}
+	g := try.Get(n.StartGreeter(at))
 	s.greeters[n.ID-1] = g
 	if s.both {
 		at = lab.GreeterConfig{Port: spreadTarget + SpreadPort - at.Port, Everywhere: at.Port == spreadTarget}
@@ -133,7 +127,8 @@ func (s *Spreading) serve(n *lab.Node) error {
 
 // Turn has all nodes spread the load from now on, or no more, by a reload of one after the other, and waits until clients see it. The holder,
 // which has to know where all connections are, is the last to begin and the first to end; reversed it is the other way round.
-func (s *Spreading) Turn(on, reversed bool) error {
+func (s *Spreading) Turn(on, reversed bool) (err error) {
+	defer try.Catch(&err)
 	s.product.Off = !on
 	holders := s.Holders()
 	others := slices.DeleteFunc(slices.Clone(s.Lab.Nodes), func(n *lab.Node) bool { return slices.Contains(holders, n) })
@@ -142,12 +137,8 @@ func (s *Spreading) Turn(on, reversed bool) error {
 		nodes = slices.Concat(holders, others)
 	}
 	for _, n := range nodes {
-		if _, err := s.product.configure(n, s.Settings[n.ID-1]); err != nil {
-			return err
-		}
-		if err := s.product.reload(n); err != nil {
-			return err
-		}
+		try.Get(s.product.configure(n, s.Settings[n.ID-1]))
+		try.Do(s.product.reload(n))
 		if reversed { // each is a change of its own
 			time.Sleep(s.span())
 		}
@@ -159,17 +150,14 @@ func (s *Spreading) Turn(on, reversed bool) error {
 }
 
 // Masquerade has the load spread by masquerade from now on, or directly: one node after the other is reloaded, the holder last.
-func (s *Spreading) Masquerade(on bool) error {
+func (s *Spreading) Masquerade(on bool) (err error) {
+	defer try.Catch(&err)
 	s.product.Masquerade = on
 	holders := s.Holders()
 	others := slices.DeleteFunc(slices.Clone(s.Lab.Nodes), func(n *lab.Node) bool { return slices.Contains(holders, n) })
 	for _, n := range slices.Concat(others, holders) {
-		if _, err := s.product.configure(n, s.Settings[n.ID-1]); err != nil {
-			return err
-		}
-		if err := s.product.reload(n); err != nil {
-			return err
-		}
+		try.Get(s.product.configure(n, s.Settings[n.ID-1]))
+		try.Do(s.product.reload(n))
 	}
 	return s.Ready()
 }
@@ -212,10 +200,9 @@ func (s *Spreading) clients() []*lab.Namespace {
 }
 
 // Ready waits until there is a holder, and all members that run, and only they, serve new connections in each family.
-func (s *Spreading) Ready() error {
-	if _, err := s.SettleAny(); err != nil {
-		return err
-	}
+func (s *Spreading) Ready() (err error) {
+	defer try.Catch(&err)
+	try.Get(s.SettleAny())
 	if s.product.Off {
 		return nil
 	}
@@ -223,9 +210,7 @@ func (s *Spreading) Ready() error {
 		return s.served(s.Targets(), s.backends)
 	}
 	for _, target := range s.Targets() {
-		if err := s.served([]netip.AddrPort{target}, func() []*lab.Node { return s.servers(target) }); err != nil {
-			return err
-		}
+		try.Do(s.served([]netip.AddrPort{target}, func() []*lab.Node { return s.servers(target) }))
 	}
 	return nil
 }
@@ -278,17 +263,15 @@ func by(s lab.Sampled, want []*lab.Node) bool {
 }
 
 // Hold has the clients hold so many connections more, the same number of each client in each family.
-func (s *Spreading) Hold(count int) error {
+func (s *Spreading) Hold(count int) (err error) {
+	defer try.Catch(&err)
 	clients := s.from
 	if clients == nil {
 		clients = s.clients()
 	}
 	for _, from := range clients {
 		for _, target := range s.Targets() {
-			h, err := s.Lab.Hold(from, lab.HeldConfig{Target: target, Count: count / len(clients) / len(s.Targets()), Every: s.every})
-			if err != nil {
-				return err
-			}
+			h := try.Get(s.Lab.Hold(from, lab.HeldConfig{Target: target, Count: count / len(clients) / len(s.Targets()), Every: s.every}))
 			s.held = append(s.held, h)
 		}
 	}

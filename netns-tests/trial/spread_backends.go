@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Backends is a group of two load balancers before two servers that run no keepvip.
@@ -44,18 +45,13 @@ func BackendEvents() []SpreadEvent {
 }
 
 // backed is what two load balancers do with connections to servers that run no keepvip.
-func backed(host *lab.Host, _ bool) (Findings, error) {
-	s, err := OpenSpread(host, Backends())
-	if err != nil {
-		return nil, err
-	}
+func backed(host *lab.Host, _ bool) (out Findings, err error) {
+	defer try.Catch(&err)
+	s := try.Get(OpenSpread(host, Backends()))
 	defer s.Close()
-	var out Findings
+
 	for i, target := range s.Targets() {
-		got, err := s.Share(s.clients()[i%2], target, 1000)
-		if err != nil {
-			return out, err
-		}
+		got := try.Get(s.Share(s.clients()[i%2], target, 1000))
 		out = append(out, got.Findings(len(s.backends()), 16)...)
 	}
 	for _, e := range BackendEvents() {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // saidWithin is for how long members need to say who their clients are, each once, when they have counted them.
@@ -13,7 +14,8 @@ const saidWithin = 3 * time.Second
 
 // clientsAreKnown waits until the members know of so many connections, or of those that live where the address has moved since, and have told each other
 // whose they are.
-func (s *Spreading) clientsAreKnown(count int) error {
+func (s *Spreading) clientsAreKnown(count int) (err error) {
+	defer try.Catch(&err)
 	nodes := s.Running
 	switch {
 	case s.product.Masquerade:
@@ -25,10 +27,7 @@ func (s *Spreading) clientsAreKnown(count int) error {
 		counting := nodes()
 		known := len(counting) > 0
 		for _, n := range counting {
-			got, err := s.connections(n)
-			if err != nil {
-				return err
-			}
+			got := try.Get(s.connections(n))
 			known = known && got >= min(count, s.alive(s.Lab.Nodes...))
 		}
 		if known {

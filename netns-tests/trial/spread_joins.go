@@ -8,14 +8,13 @@ import (
 	"slices"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // slotOwners are the members that a node's kernel sends the packets of each slot to.
-func (s *Spreading) slotOwners(n *lab.Node) ([]netip.Addr, error) {
-	text, err := n.Run("nft", "-j", "list", "map", "ip", "keepvip-spread-apiserver", "owners")
-	if err != nil {
-		return nil, err
-	}
+func (s *Spreading) slotOwners(n *lab.Node) (_ []netip.Addr, err error) {
+	defer try.Catch(&err)
+	text := try.Get(n.Run("nft", "-j", "list", "map", "ip", "keepvip-spread-apiserver", "owners"))
 	var listed struct {
 		Nftables []struct {
 			Map struct {
@@ -67,17 +66,12 @@ func movedSlots(before, after []netip.Addr, joined netip.Addr) (share float64, o
 }
 
 // fourthJoins has a fourth member join three that have connections.
-func fourthJoins(host *lab.Host, _ int) (Findings, error) {
-	s, err := OpenSpread(host, SpreadConfig{Nodes: 4, Running: 3})
-	if err != nil {
-		return nil, err
-	}
+func fourthJoins(host *lab.Host, _ int) (_ Findings, err error) {
+	defer try.Catch(&err)
+	s := try.Get(OpenSpread(host, SpreadConfig{Nodes: 4, Running: 3}))
 	defer s.Close()
 	first, fourth := s.Lab.Nodes[0], s.Lab.Nodes[3]
-	before, err := s.slotOwners(first)
-	if err != nil {
-		return nil, err
-	}
+	before := try.Get(s.slotOwners(first))
 	e := SpreadEvent{Name: "a fourth member joins", Do: func(x *SpreadMove) (*lab.Node, error) {
 		x.mark("the fourth begins")
 		return nil, sequence(x.started(fourth), x.settledAgain, x.watched)
@@ -89,10 +83,7 @@ func fourthJoins(host *lab.Host, _ int) (Findings, error) {
 	var after []netip.Addr
 	differ := 0
 	for _, n := range s.Lab.Nodes {
-		owners, err := s.slotOwners(n)
-		if err != nil {
-			return nil, err
-		}
+		owners := try.Get(s.slotOwners(n))
 		if after == nil {
 			after = owners
 		}

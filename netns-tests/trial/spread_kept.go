@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // SpreadEvent is something that connections have to outlive.
@@ -70,14 +71,10 @@ type Kept struct {
 const toldLimit, unknownToldLimit = 450 * time.Millisecond, 750 * time.Millisecond
 
 // Keep holds connections, has the event happen, and makes the group whole again.
-func (s *Spreading) Keep(e SpreadEvent, count int) (Kept, error) {
-	if err := s.Ready(); err != nil {
-		return Kept{}, err
-	}
-	x, err := s.move(e)
-	if err != nil {
-		return Kept{}, err
-	}
+func (s *Spreading) Keep(e SpreadEvent, count int) (_ Kept, err error) {
+	defer try.Catch(&err)
+	try.Do(s.Ready())
+	x := try.Get(s.move(e))
 	var dead *lab.Node
 	s.every, s.from = 0, nil
 	if e.Silent {
@@ -110,11 +107,9 @@ func (s *Spreading) Keep(e SpreadEvent, count int) (Kept, error) {
 	return kept, e.Undo(x)
 }
 
-func (s *Spreading) move(e SpreadEvent) (*SpreadMove, error) {
-	holder, err := s.SettleAny()
-	if err != nil {
-		return nil, err
-	}
+func (s *Spreading) move(e SpreadEvent) (_ *SpreadMove, err error) {
+	defer try.Catch(&err)
+	holder := try.Get(s.SettleAny())
 	x := &SpreadMove{Spreading: s, Holder: holder}
 	for _, n := range s.Running() {
 		if n != x.Holder {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // WithSpread is keepvip with its load spread over the members.
@@ -45,11 +46,9 @@ func (s WithSpread) Name() string {
 }
 
 // Start implements [Product].
-func (s WithSpread) Start(n *lab.Node, set Settings) (*lab.Process, error) {
-	path, err := s.configure(n, set)
-	if err != nil {
-		return nil, err
-	}
+func (s WithSpread) Start(n *lab.Node, set Settings) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
+	path := try.Get(s.configure(n, set))
 	return s.Run(n, "--config", path)
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // KeptWatches is what an event did to watches.
@@ -26,10 +27,9 @@ type KeptWatches struct {
 
 // KeepWatches has an event happen while clients on the link and behind the router watch, over as many connections of each in each family, with
 // so many watches on each.
-func (s *Spreading) KeepWatches(e SpreadEvent, connections, each int) (KeptWatches, error) {
-	if err := s.Ready(); err != nil {
-		return KeptWatches{}, err
-	}
+func (s *Spreading) KeepWatches(e SpreadEvent, connections, each int) (_ KeptWatches, err error) {
+	defer try.Catch(&err)
+	try.Do(s.Ready())
 	var servers []*lab.WatchServer
 	defer func() {
 		for _, server := range servers {
@@ -37,16 +37,10 @@ func (s *Spreading) KeepWatches(e SpreadEvent, connections, each int) (KeptWatch
 		}
 	}()
 	for _, n := range s.Lab.Nodes {
-		server, err := n.StartWatchServer(downloadTarget)
-		if err != nil {
-			return KeptWatches{}, err
-		}
+		server := try.Get(n.StartWatchServer(downloadTarget))
 		servers = append(servers, server)
 	}
-	x, err := s.move(e)
-	if err != nil {
-		return KeptWatches{}, err
-	}
+	x := try.Get(s.move(e))
 	all, err := s.watchAll(connections, each)
 	if err == nil {
 		_, err = e.Do(x)
@@ -131,11 +125,9 @@ func keepsWatches() []Case {
 		if e.Stall > 0 || e.Running > 0 { // a node dies with its watches
 			continue
 		}
-		list = append(list, Case{Name: e.Name, Run: func(host *lab.Host, _ int) (Findings, error) {
-			s, err := OpenSpread(host, SpreadConfig{})
-			if err != nil {
-				return nil, err
-			}
+		list = append(list, Case{Name: e.Name, Run: func(host *lab.Host, _ int) (_ Findings, err error) {
+			defer try.Catch(&err)
+			s := try.Get(OpenSpread(host, SpreadConfig{}))
 			defer s.Close()
 			got, err := s.KeepWatches(e, 10, 3)
 			if err != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // besideVIP is the address that keepalived keeps next to keepvip's.
@@ -30,11 +31,9 @@ func (b Beside) Start(n *lab.Node, s Settings) (*lab.Process, error) {
 // Starved keeps every processor busy with short tasks for a while. Takeovers are
 // keepvip's; the note tells keepalived's.
 func Starved(perCPU int, length time.Duration) Fault {
-	return func(g *Group) (*Result, error) {
-		res, err := Busy(perCPU, length)(g)
-		if err != nil {
-			return nil, err
-		}
+	return func(g *Group) (_ *Result, err error) {
+		defer try.Catch(&err)
+		res := try.Get(Busy(perCPU, length)(g))
 		res.addNote("keepalived beside it: %d takeovers; the machine stood still for up to %s ms within a second", res.Report.Takeovers(besideVIP, res.FaultAt), lab.Milliseconds(res.Report.StoodStill()))
 		return res, nil
 	}
@@ -42,21 +41,17 @@ func Starved(perCPU int, length time.Duration) Fault {
 
 // Busy keeps every processor busy with short tasks for a while.
 func Busy(perCPU int, length time.Duration) Fault {
-	return func(g *Group) (*Result, error) {
-		res, err := g.run("short tasks", lab.MeasureConfig{}, func(m *lab.Measurement, _ *lab.Node) (time.Duration, error) {
+	return func(g *Group) (_ *Result, err error) {
+		defer try.Catch(&err)
+		res := try.Get(g.run("short tasks", lab.MeasureConfig{}, func(m *lab.Measurement, _ *lab.Node) (_ time.Duration, err error) {
+			defer try.Catch(&err)
 			at := m.Mark("%d loops of short tasks on every processor", perCPU)
-			p, err := g.Lab.Press(perCPU)
-			if err != nil {
-				return at, err
-			}
+			p := try.Get(g.Lab.Press(perCPU))
 			time.Sleep(length)
 			p.Release()
 			m.Mark("the short tasks end")
 			return at, nil
-		})
-		if err != nil {
-			return nil, err
-		}
+		}))
 		res.Stall = 0 // the load is the point
 		return res, nil
 	}

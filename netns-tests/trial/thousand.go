@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // OpenThousand opens a group of two nodes with a thousand addresses in one election. The group's address is the first of them.
@@ -19,15 +20,10 @@ func OpenThousand(p Product, v6 bool) func(*lab.Host) (*Group, error) {
 }
 
 // ThousandDie lets the holder of many addresses die. Answered becomes the time from the first bound address to the last that answers.
-func ThousandDie(g *Group) (*Result, error) {
-	holder, err := g.Settle()
-	if err != nil {
-		return nil, err
-	}
-	cost, err := takeAll(g, holder, g.Lab.Nodes[2-holder.ID], g.Settings[0].Addresses)
-	if err != nil {
-		return nil, err
-	}
+func ThousandDie(g *Group) (_ *Result, err error) {
+	defer try.Catch(&err)
+	holder := try.Get(g.Settle())
+	cost := try.Get(takeAll(g, holder, g.Lab.Nodes[2-holder.ID], g.Settings[0].Addresses))
 	res := g.result("node death", cost.died, holder, cost.report)
 	res.Answered = cost.answering
 	return res, g.reboot(holder)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Tier is what two machines of their own receive, and send on to the nodes of clusters behind them: the first two nodes of a lab hold the
@@ -92,12 +93,10 @@ func nodesFrom(first, count int) string {
 func tierConnections() []Case {
 	var list []Case
 	for _, e := range TierEvents() {
-		list = append(list, Case{Name: e.Name, Run: func(host *lab.Host, times int) (Findings, error) {
+		list = append(list, Case{Name: e.Name, Run: func(host *lab.Host, times int) (_ Findings, err error) {
+			defer try.Catch(&err)
 			var sum Kept
-			s, err := OpenSpread(host, TierOf(2))
-			if err != nil {
-				return nil, err
-			}
+			s := try.Get(OpenSpread(host, TierOf(2)))
 			defer s.Close()
 			for range max(times/4, 1) {
 				k, err := s.Keep(e, spreadConnected)

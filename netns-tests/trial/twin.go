@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // OpenWithTwins is [Open] with a second NIC on the segment at each node.
@@ -23,18 +24,13 @@ func OpenWithTwins(host *lab.Host, cfg Config) (*Group, error) {
 // frozenTwins freeze holders that have a second NIC on the segment.
 func frozenTwins() []Case {
 	twin := func(interval, length time.Duration, brief bool) Case {
-		return Case{Name: fmt.Sprintf("%v, for %v", interval, length), Brief: brief, Run: func(host *lab.Host, times int) (Findings, error) {
-			g, err := OpenWithTwins(host, Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}, Interval: interval})
-			if err != nil {
-				return nil, err
-			}
+		return Case{Name: fmt.Sprintf("%v, for %v", interval, length), Brief: brief, Run: func(host *lab.Host, times int) (_ Findings, err error) {
+			defer try.Catch(&err)
+			g := try.Get(OpenWithTwins(host, Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}, Interval: interval}))
 			defer g.Close()
 			var r rivals
 			for range times {
-				res, err := Frozen(length)(g)
-				if err != nil {
-					return nil, err
-				}
+				res := try.Get(Frozen(length)(g))
 				r.add(res, res.FaultAt+length)
 			}
 			return r.findings(), nil

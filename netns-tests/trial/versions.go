@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Versions runs another build of keepvip on each node.
@@ -62,15 +63,10 @@ var (
 )
 
 // BuildVersion builds keepvip of this tree with the edits, as a program that calls itself version, into dir.
-func BuildVersion(dir, version string, edits []Edit) (string, error) {
-	root, err := Root()
-	if err != nil {
-		return "", err
-	}
-	overlay, err := overlay(root, dir, edits)
-	if err != nil {
-		return "", err
-	}
+func BuildVersion(dir, version string, edits []Edit) (_ string, err error) {
+	defer try.Catch(&err)
+	root := try.Get(Root())
+	overlay := try.Get(overlay(root, dir, edits))
 	path := filepath.Join(dir, "keepvip-"+version)
 	cmd := exec.Command("go", "build", "-trimpath", "-overlay", overlay, "-ldflags", "-s -w -X main.version="+version, "-o", path, "./cmd/keepvip")
 	cmd.Dir, cmd.Env = root, append(os.Environ(), "CGO_ENABLED=0")
@@ -81,7 +77,8 @@ func BuildVersion(dir, version string, edits []Edit) (string, error) {
 }
 
 // overlay writes the edited files and the list of them that `go build -overlay` reads.
-func overlay(root, dir string, edits []Edit) (string, error) {
+func overlay(root, dir string, edits []Edit) (_ string, err error) {
+	defer try.Catch(&err)
 	texts := map[string]string{}
 	for _, e := range edits {
 		path := filepath.Join(root, e.File)
@@ -104,10 +101,7 @@ func overlay(root, dir string, edits []Edit) (string, error) {
 			return "", fmt.Errorf("trial: build a version: %w", err)
 		}
 	}
-	list, err := json.Marshal(map[string]any{"Replace": replaced})
-	if err != nil {
-		return "", err
-	}
+	list := try.Get(json.Marshal(map[string]any{"Replace": replaced}))
 	path := filepath.Join(dir, "overlay.json")
 	return path, os.WriteFile(path, list, 0o600)
 }

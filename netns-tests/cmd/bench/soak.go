@@ -11,6 +11,7 @@ import (
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // soak is a run of random faults.
@@ -32,14 +33,13 @@ func runSoak(host *lab.Host, s soak, out io.Writer) error {
 	return err
 }
 
-func (s soak) run(host *lab.Host, tally *trial.Tally, out io.Writer) error {
+func (s soak) run(host *lab.Host, tally *trial.Tally, out io.Writer) (err error) {
+	defer try.Catch(&err)
 	end := time.Now().Add(s.length)
 	if s.seed == 0 {
 		for _, k := range trial.KnownEpisodes() {
 			fmt.Fprintf(out, "an episode that has found: %s\n", k.Found)
-			if err := runChaos(host, 0, episodes{most: 1, plan: k.Plan}, time.Time{}, tally, out); err != nil {
-				return err
-			}
+			try.Do(runChaos(host, 0, episodes{most: 1, plan: k.Plan}, time.Time{}, tally, out))
 			if tally.Wrong > 0 {
 				return fmt.Errorf("bench: -soak: it is back: %s", k.Found)
 			}
@@ -51,9 +51,7 @@ func (s soak) run(host *lab.Host, tally *trial.Tally, out io.Writer) error {
 		span = episodes{first: s.episode, most: 1, whole: true}
 	}
 	fmt.Fprintf(out, "seed %d\n", s.seed)
-	if err := runChaos(host, s.seed, span, end, tally, out); err != nil {
-		return err
-	}
+	try.Do(runChaos(host, s.seed, span, end, tally, out))
 	if tally.Wrong > 0 {
 		return fmt.Errorf("bench: -soak: %d episodes of seed %d went wrong", tally.Wrong, s.seed)
 	}
@@ -68,11 +66,9 @@ type episodes struct {
 }
 
 // runChaos runs episodes, and counts them.
-func runChaos(host *lab.Host, seed uint64, span episodes, end time.Time, tally *trial.Tally, out io.Writer) error {
-	c, err := trial.OpenChaos(host, seed)
-	if err != nil {
-		return err
-	}
+func runChaos(host *lab.Host, seed uint64, span episodes, end time.Time, tally *trial.Tally, out io.Writer) (err error) {
+	defer try.Catch(&err)
+	c := try.Get(trial.OpenChaos(host, seed))
 	defer c.Close()
 	for i := span.first; span.most < 0 && time.Now().Before(end) || i-span.first < span.most; i++ {
 		plan := span.plan

@@ -13,6 +13,7 @@ import (
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 func main() {
@@ -33,17 +34,13 @@ type act struct {
 }
 
 // demo shows all acts, or draws the first of them into a file.
-func demo(host *lab.Host, file string, out io.Writer) error {
+func demo(host *lab.Host, file string, out io.Writer) (err error) {
+	defer try.Catch(&err)
 	fmt.Fprintln(out, "Three nodes (10.77.0.11-13), each with an apiserver of its own, and a client on one bridge.")
 	fmt.Fprintf(out, "All nodes run the same: keepvip run --vip %s\n\n", lab.VIP4)
-	g, err := trial.Open(host, trial.Config{API: true})
-	if err != nil {
-		return err
-	}
+	g := try.Get(trial.Open(host, trial.Config{API: true}))
 	defer g.Close()
-	if err := showHolder(g, out); err != nil {
-		return err
-	}
+	try.Do(showHolder(g, out))
 	if file != "" {
 		return drawDeath(g, file, out)
 	}
@@ -54,10 +51,7 @@ func demo(host *lab.Host, file string, out io.Writer) error {
 		{"Somebody pulls the cable of the holder", trial.CablePulled},
 	} {
 		fmt.Fprintf(out, "%s\n", a.title)
-		res, err := a.fault(g)
-		if err != nil {
-			return err
-		}
+		res := try.Get(a.fault(g))
 		res.Report.Timeline(out, res.FaultAt)
 		fmt.Fprintln(out)
 		results = append(results, res)
@@ -66,31 +60,21 @@ func demo(host *lab.Host, file string, out io.Writer) error {
 }
 
 // drawDeath lets the holder's node die. A run in which the machine itself stood still is no picture of keepvip.
-func drawDeath(g *trial.Group, file string, out io.Writer) error {
-	res, err := trial.NodeDeath(g)
-	if err != nil {
-		return err
-	}
+func drawDeath(g *trial.Group, file string, out io.Writer) (err error) {
+	defer try.Catch(&err)
+	res := try.Get(trial.NodeDeath(g))
 	if res.Disturbed() {
 		return fmt.Errorf("demo: draw: the machine stood still for %s ms: try again when it is idle", lab.Milliseconds(res.Stall))
 	}
-	p, err := pictureOf(res, len(g.Lab.Nodes))
-	if err != nil {
-		return err
-	}
+	p := try.Get(pictureOf(res, len(g.Lab.Nodes)))
 	fmt.Fprintf(out, "%s: %s ms without an answer, drawn in %s\n", p.Title, lab.Milliseconds(p.Back-p.Gone), file)
 	return os.WriteFile(file, []byte(draw(p)), 0o644)
 }
 
-func showHolder(g *trial.Group, out io.Writer) error {
-	holder, err := g.Settle()
-	if err != nil {
-		return err
-	}
-	p, code, err := trial.Keepvip{}.Command(holder, "status", "--socket", trial.Socket(holder))
-	if err != nil {
-		return err
-	}
+func showHolder(g *trial.Group, out io.Writer) (err error) {
+	defer try.Catch(&err)
+	holder := try.Get(g.Settle())
+	p, code := try.Two(trial.Keepvip{}.Command(holder, "status", "--socket", trial.Socket(holder)))
 	if code != 0 {
 		return fmt.Errorf("demo: keepvip status: exit %d: %s", code, p.Log())
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 const (
@@ -59,11 +60,9 @@ type cluster struct {
 }
 
 // newCluster returns when all apiservers serve through the address.
-func newCluster(host *lab.Host, bin string, flags ...string) (*cluster, error) {
-	g, err := trial.Prepare(host, trial.Config{Product: spread{}, Lab: lab.Config{OffLink: true}})
-	if err != nil {
-		return nil, err
-	}
+func newCluster(host *lab.Host, bin string, flags ...string) (_ *cluster, err error) {
+	defer try.Catch(&err)
+	g := try.Get(trial.Prepare(host, trial.Config{Product: spread{}, Lab: lab.Config{OffLink: true}}))
 	c := &cluster{Group: g}
 	if err := c.start(bin, flags); err != nil {
 		err = fmt.Errorf("%w\n%s%s", err, c.apiserverLogs(), g.Logs())
@@ -74,59 +73,40 @@ func newCluster(host *lab.Host, bin string, flags ...string) (*cluster, error) {
 }
 
 func (c *cluster) start(bin string, flags []string) (err error) {
-	if c.pki, err = newPKI(); err != nil {
-		return err
-	}
-	if c.client, err = c.pki.sign(pkix.Name{CommonName: "watcher", Organization: []string{"system:masters"}}, nil); err != nil {
-		return err
-	}
-	if c.tls, err = c.pki.tls(c.client); err != nil {
-		return err
-	}
+	defer try.Catch(&err)
+	c.pki = try.Get(newPKI())
+	c.client = try.Get(c.pki.sign(pkix.Name{CommonName: "watcher", Organization: []string{"system:masters"}}, nil))
+	c.tls = try.Get(c.pki.tls(c.client))
 	first := c.Lab.Nodes[0]
 	c.direct = c.clientAt(first)
 	etcd := fmt.Sprintf("http://%s:2379", first.Address)
-	if _, err := first.Start("etcd", filepath.Join(bin, "etcd"), "--data-dir", first.Path("etcd"), "--unsafe-no-fsync",
-		"--listen-client-urls", etcd, "--advertise-client-urls", etcd, "--listen-peer-urls", "http://127.0.0.1:2380"); err != nil {
-		return err
-	}
+	try.Get(first.Start("etcd", filepath.Join(bin, "etcd"), "--data-dir", first.Path("etcd"), "--unsafe-no-fsync",
+		"--listen-client-urls", etcd, "--advertise-client-urls", etcd, "--listen-peer-urls", "http://127.0.0.1:2380"))
 	for _, n := range c.Lab.Nodes { // one after the other: they share the processors, and what the first writes the others find
-		if err := c.startAPIServer(n, filepath.Join(bin, "kube-apiserver"), etcd, flags); err != nil {
-			return err
-		}
+		try.Do(c.startAPIServer(n, filepath.Join(bin, "kube-apiserver"), etcd, flags))
 	}
-	if err := c.StartAll(); err != nil {
-		return err
-	}
-	if _, err := c.SettleAny(); err != nil {
-		return err
-	}
+	try.Do(c.StartAll())
+	try.Get(c.SettleAny())
 	return c.allServe()
 }
 
-func (c *cluster) startAPIServer(n *lab.Node, program, etcd string, flags []string) error {
+func (c *cluster) startAPIServer(n *lab.Node, program, etcd string, flags []string) (err error) {
+	defer try.Catch(&err)
 	service := netip.MustParseAddr("10.96.0.1")
-	cert, err := c.pki.sign(pkix.Name{CommonName: "kube-apiserver"}, []string{n.Label, "kubernetes"}, n.Address, lab.VIP4, netip.MustParseAddr("127.0.0.1"), service)
-	if err != nil {
-		return err
-	}
+	cert := try.Get(c.pki.sign(pkix.Name{CommonName: "kube-apiserver"}, []string{n.Label, "kubernetes"}, n.Address, lab.VIP4, netip.MustParseAddr("127.0.0.1"), service))
 	for name, text := range map[string][]byte{
 		"ca.crt": c.pki.pem, "apiserver.crt": cert.cert, "apiserver.key": cert.key, "sa.key": c.client.key, "audit.yaml": []byte(auditPolicy),
 	} {
-		if _, err := n.WriteFile(name, string(text), 0o600); err != nil {
-			return err
-		}
+		try.Get(n.WriteFile(name, string(text), 0o600))
 	}
-	if _, err := n.Start("kube-apiserver", append([]string{
+	try.Get(n.Start("kube-apiserver", append([]string{
 		program, "--etcd-servers", etcd, "--secure-port", fmt.Sprint(apiserverPort), "--bind-address", "0.0.0.0",
 		"--advertise-address", n.Address.String(), "--service-cluster-ip-range", "10.96.0.0/16", "--authorization-mode", "RBAC",
 		"--client-ca-file", n.Path("ca.crt"), "--tls-cert-file", n.Path("apiserver.crt"), "--tls-private-key-file", n.Path("apiserver.key"),
 		"--service-account-issuer", "https://kubernetes.default.svc", "--service-account-key-file", n.Path("sa.key"),
 		"--service-account-signing-key-file", n.Path("sa.key"), "--disable-admission-plugins", "ServiceAccount",
 		"--audit-policy-file", n.Path("audit.yaml"), "--audit-log-path", n.Path("audit.log"), "--audit-log-mode", "blocking",
-	}, flags...)...); err != nil {
-		return err
-	}
+	}, flags...)...))
 	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		if _, err = c.Lab.Ask(c.Lab.Client.Namespace, n.Address, "/readyz", 2*time.Second); err == nil {
 			return nil
@@ -166,21 +146,16 @@ func (c *cluster) clientAt(n *lab.Node) *http.Client {
 }
 
 // write sets the number that watches tell of.
-func (c *cluster) write(n int) error {
+func (c *cluster) write(n int) (err error) {
+	defer try.Catch(&err)
 	const object = `{"metadata":{"name":"` + objectName + `"},"data":{"n":"%d"}}`
 	method, path, kind := http.MethodPatch, objectPath+"/"+objectName, "application/merge-patch+json"
 	if n == 0 {
 		method, path, kind = http.MethodPost, objectPath, "application/json"
 	}
-	request, err := http.NewRequest(method, "https://"+netip.AddrPortFrom(c.Lab.Nodes[0].Address, apiserverPort).String()+path, strings.NewReader(fmt.Sprintf(object, n)))
-	if err != nil {
-		return err
-	}
+	request := try.Get(http.NewRequest(method, "https://"+netip.AddrPortFrom(c.Lab.Nodes[0].Address, apiserverPort).String()+path, strings.NewReader(fmt.Sprintf(object, n))))
 	request.Header.Set("Content-Type", kind)
-	answer, err := c.direct.Do(request)
-	if err != nil {
-		return err
-	}
+	answer := try.Get(c.direct.Do(request))
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err == nil && answer.StatusCode >= 300 {
@@ -207,11 +182,9 @@ func (c *cluster) verb(n *lab.Node, args ...string) error {
 
 // auditLines are the lines of all audit logs.
 func (c *cluster) auditLines() (lines [][]byte, err error) {
+	defer try.Catch(&err)
 	for _, n := range c.Lab.Nodes {
-		text, err := os.ReadFile(n.Path("audit.log"))
-		if err != nil {
-			return nil, err
-		}
+		text := try.Get(os.ReadFile(n.Path("audit.log")))
 		lines = append(lines, bytes.Split(bytes.TrimSpace(text), []byte("\n"))...)
 	}
 	return lines, nil

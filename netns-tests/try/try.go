@@ -1,0 +1,45 @@
+// Package try has a step that fails end the function that takes it. A trial takes hundreds of steps in a row, none of which is expected to
+// fail, and what is to be done when one does is always the same. A test has require for that; this is it for what returns an error.
+//
+//	func moved(host *lab.Host) (_ Findings, err error) {
+//		defer try.Catch(&err)
+//		g := try.Get(Open(host, Config{}))
+//		defer g.Close()
+//		try.Do(g.LinkDown())
+//
+// Each function and each closure that takes such steps catches them itself. So a step never ends another goroutine than its own, nor a function
+// that does not say so in its first line.
+package try
+
+// failure is what a step that fails panics with.
+type failure struct{ error }
+
+// Do takes a step that returns nothing else.
+func Do(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+// Get takes a step, and returns what it returns.
+func Get[T any](got T, err error) T {
+	Do(err)
+	return got
+}
+
+// Two is [Get] for a step that returns two things.
+func Two[T, U any](first T, second U, err error) (T, U) {
+	Do(err)
+	return first, second
+}
+
+// Catch is deferred. It makes the error of the step that has failed that of the function; other panics go on.
+func Catch(err *error) {
+	switch f := recover().(type) {
+	case nil:
+	case failure:
+		*err = f.error
+	default:
+		panic(f)
+	}
+}
