@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
@@ -25,16 +24,14 @@ func TestInstanceWithoutAddressBesideKeepalived(t *testing.T) {
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}})
 	other, own := g.Lab.Nodes[0], g.Lab.Nodes[1]
 	for _, n := range g.Lab.Nodes {
-		_, err := n.WriteFile("notify.sh", fmt.Sprintf("#!/bin/sh\necho \"$1\" >> %s\n", n.Path("told")), 0o755)
-		require.NoError(t, err)
+		must(n.WriteFile("notify.sh", fmt.Sprintf("#!/bin/sh\necho \"$1\" >> %s\n", n.Path("told")), 0o755))(t)
 	}
 	conf := func(n *lab.Node, priority int) string {
 		text := fmt.Sprintf("global_defs {\n script_user root\n}\nvrrp_instance VI_1 {\n interface eth0\n virtual_router_id 51\n priority %d\n", priority)
 		for _, state := range []string{"master", "backup", "stop"} {
 			text += fmt.Sprintf(" notify_%s \"%s %s\"\n", state, n.Path("notify.sh"), strings.ToUpper(state))
 		}
-		path, err := n.WriteFile("keepalived.conf", text+"}\n", 0o644)
-		require.NoError(t, err)
+		path := must(n.WriteFile("keepalived.conf", text+"}\n", 0o644))(t)
 		return path
 	}
 	calls := func(n *lab.Node) string {
@@ -49,8 +46,7 @@ func TestInstanceWithoutAddressBesideKeepalived(t *testing.T) {
 	}
 	before := addressesOn(t, own)
 
-	keepalived, err := trial.RunKeepalivedFile(other, conf(other, 100))
-	require.NoError(t, err)
+	keepalived := must(trial.RunKeepalivedFile(other, conf(other, 100)))(t)
 	// enters waits until keepalived, by its own word, has gone from one state into the other last. Its scripts run beside each other, so on a late
 	// machine the one that began last need not be the last to write.
 	enters := func(from, to string) {
@@ -71,21 +67,17 @@ func TestInstanceWithoutAddressBesideKeepalived(t *testing.T) {
 		})
 	}
 	enters("BACKUP", "MASTER")
-	p, err := trial.Keepvip{}.Run(own, "--keepalived-conf", conf(own, 150))
-	require.NoError(t, err)
+	p := must(trial.Keepvip{}.Run(own, "--keepalived-conf", conf(own, 150)))(t)
 	told("BACKUP MASTER")
 	enters("MASTER", "BACKUP")
 	assert.Equal(t, before, addressesOn(t, own), "nothing is bound")
-	status, _, err := trial.Keepvip{}.Command(own, "status", "--socket", trial.Socket(own))
-	require.NoError(t, err)
+	status, _ := mustTwo(trial.Keepvip{}.Command(own, "status", "--socket", trial.Socket(own)))(t)
 	assert.Contains(t, status.Stdout(), "hooks move the address")
-	_, err = p.Terminate(10 * time.Second)
-	require.NoError(t, err)
+	must(p.Terminate(10 * time.Second))(t)
 	told("STOP")
 	enters("BACKUP", "MASTER")
 
-	_, err = trial.Keepvip{}.Run(own, "--keepalived-conf", conf(own, 50))
-	require.NoError(t, err)
+	must(trial.Keepvip{}.Run(own, "--keepalived-conf", conf(own, 50)))(t)
 	told("BACKUP")
 	enters("BACKUP", "MASTER")
 }
@@ -94,7 +86,6 @@ var entered = regexp.MustCompile(`Entering (MASTER|BACKUP) STATE`)
 
 func addressesOn(t *testing.T, n *lab.Node) string {
 	t.Helper()
-	out, err := n.Run("ip", "-o", "-4", "addr", "show")
-	require.NoError(t, err)
+	out := must(n.Run("ip", "-o", "-4", "addr", "show"))(t)
 	return out
 }

@@ -49,10 +49,8 @@ func TestEveryNodeNamesTheCauseOfAMoveBySettings(t *testing.T) {
 
 func namesCause(t *testing.T, g *trial.Group, c *trial.Cause) {
 	t.Helper()
-	wire, err := g.Lab.Measure(lab.MeasureConfig{NoDirect: true})
-	require.NoError(t, err)
-	m, err := c.Happened(g)
-	require.NoError(t, err)
+	wire := must(g.Lab.Measure(lab.MeasureConfig{NoDirect: true}))(t)
+	m := must(c.Happened(g))(t)
 	var unsaid []string
 	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); settleFor(200 * time.Millisecond) {
 		if unsaid = m.Unsaid(g); len(unsaid) == 0 {

@@ -20,8 +20,7 @@ func TestConflictSaysWhatAForeignKeepalivedAdvertises(t *testing.T) {
 	ours, foreign := g.Lab.Nodes[0], g.Lab.Nodes[1]
 	require.NoError(t, g.Start(ours))
 	eventually(t, 5*time.Second, "keepvip holds the address", func() bool { return len(g.Holders()) == 1 })
-	_, err := trial.Keepalived{}.Start(foreign, trial.Settings{Priority: 101, Interval: time.Second, Addresses: g.Addresses, VRID: 52})
-	require.NoError(t, err)
+	must(trial.Keepalived{}.Start(foreign, trial.Settings{Priority: 101, Interval: time.Second, Addresses: g.Addresses, VRID: 52}))(t)
 	want := "sends VRRP from " + trial.NodeAddresses(g.Lab, g.Addresses[0])[1].String() + " with version 3, VRID 52, priority 101 (keepalived?)"
 	said := func() string {
 		return printed(t, ours, "status")

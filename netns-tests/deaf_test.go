@@ -42,8 +42,7 @@ func TestDeafNodeNeitherTakesNorKeepsTheAddress(t *testing.T) {
 				}
 			}
 			settleFor(15 * time.Second) // the nodes get to know each other by ARP or neighbour discovery
-			m, err := g.Lab.Measure(lab.MeasureConfig{NoDirect: true, Targets: g.Addresses})
-			require.NoError(t, err)
+			m := must(g.Lab.Measure(lab.MeasureConfig{NoDirect: true, Targets: g.Addresses}))(t)
 			said := g.Daemon(holder).Log()
 			require.NoError(t, deaf.LoseAll(lab.In, ""))
 			eventually(t, 10*time.Second, "it finds out", func() bool { return namesDeaf(deaf, true) })

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
@@ -96,8 +95,7 @@ func TestDetectorSaysWhyItIsPlain(t *testing.T) {
 	}
 	says("no third member is heard, and no vrrp.detectorWitness is set")
 	for _, n := range g.Lab.Nodes {
-		_, err := n.RunInput("table inet mute { chain in { type filter hook input priority 0; icmp type echo-request drop; }; }", "nft", "-f", "-")
-		require.NoError(t, err)
+		must(n.RunInput("table inet mute { chain in { type filter hook input priority 0; icmp type echo-request drop; }; }", "nft", "-f", "-"))(t)
 	}
 	says("the host of the holder answers no echo request: let ICMP in there")
 }

@@ -27,17 +27,15 @@ type dhcpServer struct {
 func (d *dhcpServer) run(args ...string) {
 	d.t.Helper()
 	d.end()
-	_, err := d.lab.Client.Run("dnsmasq", append([]string{
+	must(d.lab.Client.Run("dnsmasq", append([]string{
 		"--conf-file=/dev/null", "--port=0", "--user=root", "--interface=eth0", "--bind-interfaces", "--log-dhcp", "--log-facility=" + d.path("log"),
 		"--pid-file=" + d.path("pid"), "--dhcp-leasefile=" + d.path("leases"), "--dhcp-option=option:T1,12",
-	}, args...)...)
-	require.NoError(d.t, err)
+	}, args...)...))(d.t)
 }
 
 func (d *dhcpServer) end() {
 	if _, err := os.Stat(d.path("pid")); err == nil {
-		_, err = d.lab.Client.Run("pkill", "-F", d.path("pid"))
-		require.NoError(d.t, err)
+		must(d.lab.Client.Run("pkill", "-F", d.path("pid")))(d.t)
 		eventually(d.t, 0, "the DHCP server has ended", func() bool {
 			_, err := os.Stat(d.path("pid"))
 			return os.IsNotExist(err)
@@ -49,8 +47,7 @@ func (d *dhcpServer) path(name string) string { return filepath.Join(d.lab.Dir, 
 
 // said is how often the server has said something about the address, as in DHCPACK.
 func (d *dhcpServer) said(what string) int {
-	text, err := os.ReadFile(d.path("log"))
-	require.NoError(d.t, err)
+	text := must(os.ReadFile(d.path("log")))(d.t)
 	return strings.Count(string(text), what+"(eth0) "+lab.VIP4.String()+" ")
 }
 
@@ -67,8 +64,7 @@ func (d *dhcpServer) lease() string {
 // packetSockets are those of a namespace.
 func packetSockets(t *testing.T, n *lab.Node) int {
 	t.Helper()
-	out, err := n.Run("cat", "/proc/net/packet")
-	require.NoError(t, err)
+	out := must(n.Run("cat", "/proc/net/packet"))(t)
 	return strings.Count(out, "\n")
 }
 
@@ -119,8 +115,7 @@ func TestLeaseOfADHCPServerMovesWithTheAddress(t *testing.T) {
 			reached(t, g)
 
 			for _, n := range g.Lab.Nodes {
-				_, err := g.Daemon(n).Terminate(trial.SettleLimit)
-				require.NoError(t, err)
+				must(g.Daemon(n).Terminate(trial.SettleLimit))(t)
 				assert.False(t, n.Holds(lab.VIP4))
 				assert.Equal(t, sockets[n], packetSockets(t, n), "sockets that are left on %s", n.Label)
 			}

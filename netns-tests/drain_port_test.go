@@ -31,8 +31,7 @@ func TestDrainKeepsAConnectionFromAPortThatTheNextNodeRemembers(t *testing.T) {
 			first := settled(t, g)
 			old := dialFrom(t, g.Lab.Client.Namespace, netip.AddrPortFrom(vip, echoPort))
 			says(t, old, "bye") // the server closes it
-			_, err := io.ReadAll(old)
-			require.NoError(t, err)
+			must(io.ReadAll(old))(t)
 			require.NoError(t, old.Close())
 
 			require.Zero(t, command(t, first, "handover"))
@@ -110,10 +109,9 @@ func dialFrom(t *testing.T, from *lab.Namespace, to netip.AddrPort) net.Conn {
 func says(t *testing.T, c net.Conn, word string) {
 	t.Helper()
 	require.NoError(t, c.SetDeadline(time.Now().Add(trial.SettleLimit)))
-	_, err := c.Write([]byte(word))
-	require.NoError(t, err)
+	must(c.Write([]byte(word)))(t)
 	back := make([]byte, len(word))
-	_, err = io.ReadFull(c, back)
+	_, err := io.ReadFull(c, back)
 	require.NoError(t, err, "the server did not answer")
 	require.Equal(t, word, string(back))
 }

@@ -22,16 +22,13 @@ import (
 func TestAddressOnAnotherInterface(t *testing.T) {
 	t.Parallel() // seconds of waiting for timers
 	other := netip.MustParseAddr("10.78.0.100")
-	l, err := host.Open(lab.Config{Nodes: 3, NICs: [][]string{{"eth0", "eth1"}}})
-	require.NoError(t, err)
+	l := must(host.Open(lab.Config{Nodes: 3, NICs: [][]string{{"eth0", "eth1"}}}))(t)
 	t.Cleanup(l.Close)
 	first, second, asker := l.Nodes[0], l.Nodes[1], l.Nodes[2]
-	before, err := first.State()
-	require.NoError(t, err)
+	before := must(first.State())(t)
 	start := func(n *lab.Node, priority string) *lab.Process {
-		p, err := trial.Keepvip{}.Run(n, "--vip", lab.VIP4.String(), "--vip", other.String(), "--interface", "eth0", "--elsewhere", other.String()+"=eth1",
-			"--check", "none", "--priority", priority)
-		require.NoError(t, err)
+		p := must(trial.Keepvip{}.Run(n, "--vip", lab.VIP4.String(), "--vip", other.String(), "--interface", "eth0", "--elsewhere", other.String()+"=eth1",
+			"--check", "none", "--priority", priority))(t)
 		return p
 	}
 	answers := func(a netip.Addr) bool {
@@ -56,8 +53,7 @@ func TestAddressOnAnotherInterface(t *testing.T) {
 	eventually(t, 5*time.Second, "it goes on", func() bool { return holds(first) && answers(lab.VIP4) && answers(other) })
 
 	for _, table := range []string{"table netdev dropper { chain c { type filter hook egress device \"eth0\" priority 0; meta l4proto 112 drop; }; }", "delete table netdev dropper"} {
-		_, err := first.Run("nft", table)
-		require.NoError(t, err)
+		must(first.Run("nft", table))(t)
 		silent := strings.HasPrefix(table, "table")
 		eventually(t, 2*time.Second, "what is elsewhere answers while the first interface does", func() bool {
 			return answers(lab.VIP4) != silent && answers(other) != silent
@@ -66,28 +62,23 @@ func TestAddressOnAnotherInterface(t *testing.T) {
 
 	q := start(second, "100")
 	for _, state := range []string{"down", "up"} {
-		_, err := first.Run("ip", "link", "set", "eth1", state)
-		require.NoError(t, err)
+		must(first.Run("ip", "link", "set", "eth1", state))(t)
 		holder, loser := second, first
 		if state == "up" {
 			holder, loser = first, second
 		}
 		eventually(t, 5*time.Second, "eth1 of the first node is "+state, func() bool { return holds(holder) && free(loser) && answers(lab.VIP4) && answers(other) })
 	}
-	code, err := p.Terminate(10 * time.Second)
-	require.NoError(t, err)
+	code := must(p.Terminate(10 * time.Second))(t)
 	assert.Zero(t, code, p.Log())
 	eventually(t, 5*time.Second, "the second has both", func() bool { return holds(second) && answers(lab.VIP4) && answers(other) })
-	after, err := first.State()
-	require.NoError(t, err)
+	after := must(first.State())(t)
 	assert.Equal(t, before.Ruleset, after.Ruleset)
 	assert.NotContains(t, p.Log()+q.Log(), "level=ERROR")
 
 	require.NoError(t, q.Kill9())
-	_, err = q.Wait(5 * time.Second)
-	require.NoError(t, err)
-	_, err = trial.Keepvip{}.Run(second, "--vip", lab.VIP4.String(), "--interface", "eth0", "--check", "none")
-	require.NoError(t, err)
+	must(q.Wait(5 * time.Second))(t)
+	must(trial.Keepvip{}.Run(second, "--vip", lab.VIP4.String(), "--interface", "eth0", "--check", "none"))(t)
 	fences := func() int {
 		s, err := second.State()
 		if err != nil {

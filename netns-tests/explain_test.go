@@ -18,8 +18,7 @@ import (
 // explained is what `keepvip explain` says on a node: the texts of the facts, each behind its code.
 func explained(t *testing.T, n *lab.Node) string {
 	t.Helper()
-	out, status, err := trial.Keepvip{}.Command(n, "explain", "--socket", trial.Socket(n), "-o", "json")
-	require.NoError(t, err)
+	out, status := mustTwo(trial.Keepvip{}.Command(n, "explain", "--socket", trial.Socket(n), "-o", "json"))(t)
 	require.Zero(t, status)
 	var doc struct {
 		Kind string
@@ -58,16 +57,14 @@ func TestExplainOnEachNode(t *testing.T) {
 	says(holder, "2 of 3 nodes could take over", "holds "+lab.VIP4.String())
 	says(dies, "KV211 this node is standby", "2 of 3 nodes could take over", "("+holder.Address.String()+") holds "+lab.VIP4.String())
 
-	_, status, err := trial.Keepvip{}.Command(held, "hold", "--reason", "new kernel", "--socket", trial.Socket(held))
-	require.NoError(t, err)
+	_, status := mustTwo(trial.Keepvip{}.Command(held, "hold", "--reason", "new kernel", "--socket", trial.Socket(held)))(t)
 	require.Zero(t, status)
 	says(held, "KV220 an operator holds this node out: new kernel")
 	says(holder, "is not fit: held by an operator: new kernel", "1 of 3 nodes could take over")
 
 	require.NoError(t, g.Daemon(dies).Kill9())
 	says(holder, "KV306", "KV307 0 of 3 nodes could take over")
-	out, status, err := trial.Keepvip{}.Command(dies, "explain", "--socket", trial.Socket(dies))
-	require.NoError(t, err)
+	out, status := mustTwo(trial.Keepvip{}.Command(dies, "explain", "--socket", trial.Socket(dies)))(t)
 	assert.NotZero(t, status, "no keepvip runs there")
 	assert.Empty(t, out.Stdout())
 	assert.Contains(t, out.Stderr(), "keepvip")

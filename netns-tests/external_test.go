@@ -22,8 +22,7 @@ const grace = 3 * time.Second
 
 func openBalanced(t *testing.T) *trial.Balanced {
 	t.Helper()
-	b, err := trial.OpenBalanced(host, calmInterval)
-	require.NoError(t, err)
+	b := must(trial.OpenBalanced(host, calmInterval))(t)
 	t.Cleanup(func() { finish(t, b.Group) })
 	return b
 }
@@ -38,8 +37,7 @@ func connecting(t *testing.T, b *trial.Balanced, to netip.AddrPort) *clients {
 	t.Helper()
 	c := &clients{}
 	c.at.Store(&to)
-	f, err := b.Lab.Request(b.Lab.Client, 10*time.Millisecond, func() netip.AddrPort { return *c.at.Load() })
-	require.NoError(t, err)
+	f := must(b.Lab.Request(b.Lab.Client, 10*time.Millisecond, func() netip.AddrPort { return *c.at.Load() }))(t)
 	c.Followed = f
 	return c
 }
@@ -48,8 +46,7 @@ func connecting(t *testing.T, b *trial.Balanced, to netip.AddrPort) *clients {
 func (c *clients) follow(t *testing.T, b *trial.Balanced, n *lab.Node, there netip.AddrPort) {
 	t.Helper()
 	eventually(t, 20*time.Second, "clients are sent to "+there.String(), func() bool {
-		at, err := b.Endpoint(n)
-		require.NoError(t, err)
+		at := must(b.Endpoint(n))(t)
 		c.at.Store(&at)
 		return at == there
 	})
@@ -95,16 +92,14 @@ func TestDefaultInternalInstall(t *testing.T) {
 	b := openBalanced(t)
 	require.NoError(t, b.Install("", 0))
 	n := held(t, b)
-	at, err := b.Endpoint(n)
-	require.NoError(t, err)
+	at := must(b.Endpoint(n))(t)
 	assert.Equal(t, b.Internal(), at)
 	for _, n := range b.Members {
 		code, _ := b.Healthz(n)
 		assert.Zero(t, code, "nothing listens for balancers by default")
 	}
 	c := connecting(t, b, at)
-	_, err = b.Say(n, "drain")
-	require.NoError(t, err)
+	must(b.Say(n, "drain"))(t)
 	eventually(t, 10*time.Second, "another node has it", func() bool {
 		return len(b.Holders()) == 1 && b.Holders()[0] != n
 	})
@@ -116,26 +111,22 @@ func TestExternalInstall(t *testing.T) {
 	t.Parallel()
 	b := openBalanced(t)
 	first := b.Members[0]
-	before, err := first.State()
-	require.NoError(t, err)
+	before := must(first.State())(t)
 	require.NoError(t, b.Install("external", grace))
 	for _, n := range b.Members {
 		eventually(t, 10*time.Second, "fit for a balancer", func() bool { code, _ := b.Healthz(n); return code == 200 })
 	}
 	require.NoError(t, b.Balance(false))
-	after, err := first.State()
-	require.NoError(t, err)
+	after := must(first.State())(t)
 	assert.Equal(t, before, after, "nothing is put onto the node")
-	at, err := b.Endpoint(first)
-	require.NoError(t, err)
+	at := must(b.Endpoint(first))(t)
 	assert.Equal(t, b.External(), at)
 	nowhere(t, b)
 
 	// The balancer takes a node out that is drained, before its apiserver goes.
 	c := connecting(t, b, at)
 	c.answered(t, at, 20)
-	_, err = b.Say(first, "drain")
-	require.NoError(t, err)
+	must(b.Say(first, "drain"))(t)
 	code, text := b.Healthz(first)
 	assert.Equal(t, 503, code)
 	assert.Equal(t, "drained by an operator", text)
@@ -147,15 +138,13 @@ func TestExternalInstall(t *testing.T) {
 	require.NoError(t, first.API().Set(lab.APIRefuse, ""))
 	c.answered(t, at, 20)
 	require.NoError(t, first.API().Set(lab.APIHealthy, ""))
-	_, err = b.Say(first, "resume")
-	require.NoError(t, err)
+	must(b.Say(first, "resume"))(t)
 	was := c.Sum().Nodes[first.ID]
 	eventually(t, 10*time.Second, "the balancer takes it again", func() bool { return c.Sum().Nodes[first.ID] > was })
 	unharmed(t, c.Stop(), 0)
 
 	examine := func() string {
-		p, _, err := trial.Keepvip{}.Command(first, "doctor", "--listen", "1.5s", "--config", first.Path("keepvip.yaml"), "--socket", trial.Socket(first))
-		require.NoError(t, err)
+		p, _ := mustTwo(trial.Keepvip{}.Command(first, "doctor", "--listen", "1.5s", "--config", first.Path("keepvip.yaml"), "--socket", trial.Socket(first)))(t)
 		return p.Log()
 	}
 	assert.NotContains(t, examine(), "external-")
@@ -227,8 +216,7 @@ func TestExternalStartRemovesWhatAKilledRunHeld(t *testing.T) {
 	t.Parallel()
 	b := openBalanced(t)
 	n := b.Members[0]
-	before, err := n.State()
-	require.NoError(t, err)
+	before := must(n.State())(t)
 	require.NoError(t, b.Install("internal", grace))
 	held(t, b)
 	for _, m := range b.Members {
@@ -237,8 +225,7 @@ func TestExternalStartRemovesWhatAKilledRunHeld(t *testing.T) {
 	require.True(t, slices.ContainsFunc(b.Members, func(m *lab.Node) bool { return m.Holds(lab.VIP4) }), "the kernel has it")
 	require.NoError(t, b.Install("external", grace))
 	nowhere(t, b)
-	after, err := b.Members[0].State()
-	require.NoError(t, err)
+	after := must(b.Members[0].State())(t)
 	assert.Equal(t, before, after)
 }
 
@@ -272,8 +259,7 @@ func TestAddressComesBackFromTheBalancer(t *testing.T) {
 	require.NoError(t, b.Change("internal", grace))
 	eventually(t, 20*time.Second, "a node has found that somebody has the address", func() bool {
 		return slices.ContainsFunc(b.Members, func(n *lab.Node) bool {
-			said, err := b.Say(n, "explain")
-			require.NoError(t, err)
+			said := must(b.Say(n, "explain"))(t)
 			return strings.Contains(said, b.Balancer.NICs[0].MAC.String())
 		})
 	})
@@ -286,7 +272,6 @@ func TestAddressComesBackFromTheBalancer(t *testing.T) {
 	require.NoError(t, b.Balancer.RemoveAddress(hostPrefix(lab.VIP4)))
 	eventually(t, time.Minute, "a node has the address", func() bool { return len(b.Holders()) == 1 })
 	t.Logf("taken %v after the balancer gave it up", time.Since(began))
-	at, err := b.Endpoint(held(t, b))
-	require.NoError(t, err)
+	at := must(b.Endpoint(held(t, b)))(t)
 	assert.Equal(t, b.Internal(), at)
 }

@@ -80,18 +80,15 @@ func TestTerminationLeavesNoTrace(t *testing.T) {
 	g := prepare(t, trial.Config{Product: plain, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
 	before := map[int]lab.State{}
 	for _, n := range g.Lab.Nodes {
-		state, err := n.State()
-		require.NoError(t, err)
+		state := must(n.State())(t)
 		before[n.ID] = state
 		require.NoError(t, g.Start(n))
 	}
 	holder := settled(t, g)
-	m, err := g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses})
-	require.NoError(t, err)
+	m := must(g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses}))(t)
 	settleFor(300 * time.Millisecond)
 	at := m.Mark("SIGTERM on %s", holder.Label)
-	code, err := g.Daemon(holder).Terminate(5 * time.Second)
-	require.NoError(t, err)
+	code := must(g.Daemon(holder).Terminate(5 * time.Second))(t)
 	settleFor(time.Second)
 	r := m.Stop()
 
@@ -118,11 +115,9 @@ func TestTerminationLeavesNoTrace(t *testing.T) {
 
 	for _, n := range g.Lab.Nodes {
 		if n != holder {
-			_, err := g.Daemon(n).Terminate(5 * time.Second)
-			require.NoError(t, err)
+			must(g.Daemon(n).Terminate(5 * time.Second))(t)
 		}
-		after, err := n.State()
-		require.NoError(t, err)
+		after := must(n.State())(t)
 		assert.Equal(t, before[n.ID], after, "%s before start and after SIGTERM", n.Label)
 		assert.NoFileExists(t, trial.Socket(n))
 	}
@@ -151,18 +146,14 @@ func TestCleanupRemovesWhatAKilledDaemonLeft(t *testing.T) {
 	t.Parallel()
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
 	n := g.Lab.Nodes[0]
-	before, err := n.State()
-	require.NoError(t, err)
+	before := must(n.State())(t)
 	require.NoError(t, g.Start(n))
 	settled(t, g)
 	require.NoError(t, g.Daemon(n).Kill9())
-	_, err = g.Daemon(n).Wait(time.Second)
-	require.NoError(t, err)
+	must(g.Daemon(n).Wait(time.Second))(t)
 	require.True(t, n.Holds(lab.VIP4), "nothing was left behind, the test shows nothing")
-	p, code, err := trial.Keepvip{}.Command(n, "cleanup")
-	require.NoError(t, err)
+	p, code := mustTwo(trial.Keepvip{}.Command(n, "cleanup"))(t)
 	assert.Zero(t, code, p.Log())
-	after, err := n.State()
-	require.NoError(t, err)
+	after := must(n.State())(t)
 	assert.Equal(t, before, after)
 }

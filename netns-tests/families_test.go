@@ -63,8 +63,7 @@ func TestLastNodeKeepsTheFamilyThatWorks(t *testing.T) {
 	require.NoError(t, n.SwitchIPv6Off())
 	settleFor(8 * time.Second) // longer than an address lives that is not renewed
 	assert.True(t, reaches(lab.VIP4), "IPv4 is served")
-	p, _, err := trial.Keepvip{}.Command(n, "status", "--socket", trial.Socket(n))
-	require.NoError(t, err)
+	p, _ := mustTwo(trial.Keepvip{}.Command(n, "status", "--socket", trial.Socket(n)))(t)
 	assert.Contains(t, p.Stdout(), "MISSING   IPv6 is off on eth0, so fd77::100 is not bound on this node [KV343]")
 	log := g.Daemon(n).Log()
 	assert.Equal(t, 1, strings.Count(log, "level=WARN"), log)

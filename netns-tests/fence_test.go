@@ -56,8 +56,7 @@ func TestShows(t *testing.T) {
 
 func show(t *testing.T, s trial.Show) {
 	t.Helper()
-	found, err := s.Run(host, false)
-	require.NoError(t, err)
+	found := must(s.Run(host, false))(t)
 	t.Log(found)
 	assert.Empty(t, found.Broken())
 }

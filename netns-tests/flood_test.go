@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
@@ -33,8 +32,7 @@ func TestFloods(t *testing.T) {
 	for i, floods := range labs {
 		t.Run(fmt.Sprintf("lab %d", i+1), func(t *testing.T) {
 			t.Parallel()
-			g, err := floods[0].Open(host)
-			require.NoError(t, err)
+			g := must(floods[0].Open(host))(t)
 			t.Cleanup(func() { finish(t, g) })
 			for _, f := range floods {
 				t.Run(f.Name, func(t *testing.T) { withstood(t, g, f, 128<<20) })
@@ -49,16 +47,14 @@ func TestFloodOfMetricsByALocalUser(t *testing.T) {
 	floods := trial.Floods()
 	f := floods[slices.IndexFunc(floods, func(f trial.Flood) bool { return f.Name == "metrics, the same, 10 ms, realtime" })]
 	f.Config.Interval = 100 * time.Millisecond
-	g, err := f.Open(host)
-	require.NoError(t, err)
+	g := must(f.Open(host))(t)
 	t.Cleanup(func() { finish(t, g) })
 	assert.Positive(t, withstood(t, g, f, 40<<20).Rate, "the flood")
 }
 
 func withstood(t *testing.T, g *trial.Group, f trial.Flood, rss int64) trial.Flooded {
 	t.Helper()
-	found, err := f.On(g, time.Second)
-	require.NoError(t, err)
+	found := must(f.On(g, time.Second))(t)
 	t.Log(found.Findings())
 	assert.Zero(t, found.Unexplained(), "transitions")
 	assert.Equal(t, found.Asked, found.Served, "others who ask meanwhile")
@@ -72,13 +68,11 @@ func TestOneOfThreeHundredClustersOnALink(t *testing.T) {
 	t.Parallel()
 	g := open(t, trial.Config{})
 	holder := settled(t, g)
-	found, err := trial.BesideOthers(g, 4*time.Second)
-	require.NoError(t, err)
+	found := must(trial.BesideOthers(g, 4*time.Second))(t)
 	t.Logf("%.0f frames a second of others; the busiest daemon takes %.2f %% of a processor, and %.2f %% without them: %.2f µs a frame",
 		found.Sent, found.CPU, found.Idle, (found.CPU-found.Idle)*1e4/found.Sent)
 	for _, n := range g.Lab.Nodes {
-		p, _, err := trial.Keepvip{}.Command(n, "status", "--socket", trial.Socket(n))
-		require.NoError(t, err)
+		p, _ := mustTwo(trial.Keepvip{}.Command(n, "status", "--socket", trial.Socket(n)))(t)
 		assert.Contains(t, p.Stdout(), "[KV304]", n.Label)
 		assert.Contains(t, p.Stdout(), g.Neighbour().String(), n.Label)
 		s := statusOf(t, n)

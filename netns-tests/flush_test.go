@@ -17,8 +17,7 @@ import (
 // else once they are there again.
 func TestHolderWhoseRulesAreFlushedFallsSilent(t *testing.T) {
 	t.Parallel()
-	unowned, err := trial.Unowned()
-	require.NoError(t, err)
+	unowned := must(trial.Unowned())(t)
 	for _, c := range []struct {
 		name   string
 		path   string
@@ -51,16 +50,13 @@ func TestHolderWhoseRulesAreFlushedFallsSilent(t *testing.T) {
 // TestRulesAreFlushedAllTheTime: the holder stays the holder, and its fence is in place at the end.
 func TestRulesAreFlushedAllTheTime(t *testing.T) {
 	t.Parallel()
-	unowned, err := trial.Unowned()
-	require.NoError(t, err)
+	unowned := must(trial.Unowned())(t)
 	for name, path := range map[string]string{"owned": "", "unowned": unowned} {
 		t.Run(name, func(t *testing.T) {
 			g := open(t, trial.Config{Addresses: dualStack(), Product: trial.Keepvip{Path: path}})
 			var holder *lab.Node
 			stays(t, g, func() *lab.Node {
-				var err error
-				holder, err = g.Settle()
-				require.NoError(t, err)
+				holder = must(g.Settle())(t)
 				for range 30 {
 					require.NoError(t, trial.Flush(holder))
 					time.Sleep(100 * time.Millisecond)
@@ -94,8 +90,7 @@ func TestFlushesKeepSpreadConnections(t *testing.T) {
 func TestFlushesKeepConnectionsOfAFollower(t *testing.T) {
 	t.Parallel()
 	f := openFollower(t, trial.FollowerConfig{})
-	held, err := f.HoldFrom(60)
-	require.NoError(t, err)
+	held := must(f.HoldFrom(60))(t)
 	eventually(t, 5*time.Second, "60 connections", func() bool { return held.Greeted() == 60 })
 	for range 30 {
 		require.NoError(t, trial.Flush(f.Worker))

@@ -22,8 +22,7 @@ import (
 func openFollower(t *testing.T, cfg trial.FollowerConfig) *trial.Follower {
 	t.Helper()
 	cfg.Interval = calmInterval
-	f, err := trial.OpenFollower(host, cfg)
-	require.NoError(t, err)
+	f := must(trial.OpenFollower(host, cfg))(t)
 	t.Cleanup(func() {
 		if t.Failed() && f.Process != nil {
 			t.Logf("--- keepvip on the worker\n%s", f.Process.Log())
@@ -37,8 +36,7 @@ func openFollower(t *testing.T, cfg trial.FollowerConfig) *trial.Follower {
 // served is who answered connections of the worker, none of which has failed.
 func served(t *testing.T, f *trial.Follower, count int) lab.Sampled {
 	t.Helper()
-	got, err := f.SampleFrom(count)
-	require.NoError(t, err)
+	got := must(f.SampleFrom(count))(t)
 	assert.Equal(t, count, got.Served(), "%s", got)
 	return got
 }
@@ -50,8 +48,7 @@ func evenly(t *testing.T, f *trial.Follower, count int, members ...*lab.Node) {
 	for end := time.Now().Add(sharing); time.Now().Before(end); settleFor(time.Second) {
 		off = nil
 		for _, target := range f.Targets() {
-			got, err := f.SampleOf(target, count)
-			require.NoError(t, err)
+			got := must(f.SampleOf(target, count))(t)
 			uneven := func(n *lab.Node) bool {
 				more := got.ByNode[n.Label] - count/len(members)
 				return max(more, -more) > 1
@@ -73,17 +70,14 @@ func TestFollowerGoesStraightToTheMembers(t *testing.T) {
 	t.Parallel()
 	f := openFollower(t, trial.FollowerConfig{Signed: true})
 	evenly(t, f, 300, f.Members()...)
-	held, err := f.HoldFrom(30)
-	require.NoError(t, err)
+	held := must(f.HoldFrom(30))(t)
 	eventually(t, 5*time.Second, "30 connections", func() bool { return held.Greeted() == 30 })
 	drained := f.Members()[1]
-	p, code, err := trial.Keepvip{}.Command(drained, "drain", "--socket", trial.Socket(drained))
-	require.NoError(t, err)
+	p, code := mustTwo(trial.Keepvip{}.Command(drained, "drain", "--socket", trial.Socket(drained)))(t)
 	require.Zero(t, code, p.Log())
 	require.NoError(t, f.Follows(2))
 	assert.Zero(t, served(t, f, 60).ByNode[drained.Label])
-	metrics, err := f.Metrics()
-	require.NoError(t, err)
+	metrics := must(f.Metrics())(t)
 	for _, n := range f.Members() {
 		used := "1"
 		if n == drained {
@@ -93,8 +87,7 @@ func TestFollowerGoesStraightToTheMembers(t *testing.T) {
 	}
 
 	eventually(t, 5*time.Second, "less than 16 MB, once what only the start needed is given back", func() bool {
-		memory, err := f.Process.RSS()
-		require.NoError(t, err)
+		memory := must(f.Process.RSS())(t)
 		return memory < 16_000_000
 	})
 
@@ -103,11 +96,9 @@ func TestFollowerGoesStraightToTheMembers(t *testing.T) {
 	served(t, f, 60)
 	assert.Zero(t, held.Stop().Lost(), "connections go on")
 	require.NoError(t, f.Begin(2))
-	code, err = f.Process.Terminate(10 * time.Second)
-	require.NoError(t, err)
+	code = must(f.Process.Terminate(10 * time.Second))(t)
 	assert.Zero(t, code, f.Process.Log())
-	out, err := f.Worker.Run("nft", "list", "tables")
-	require.NoError(t, err)
+	out := must(f.Worker.Run("nft", "list", "tables"))(t)
 	assert.NotContains(t, out, "keepvip", "nothing is left")
 }
 
@@ -115,24 +106,21 @@ func TestFollowerGoesStraightToTheMembers(t *testing.T) {
 func TestDrainWaitsForTheConnectionsOfFollowers(t *testing.T) {
 	t.Parallel()
 	f := openFollower(t, trial.FollowerConfig{Signed: true})
-	held, err := f.HoldFrom(30)
-	require.NoError(t, err)
+	held := must(f.HoldFrom(30))(t)
 	eventually(t, 5*time.Second, "30 connections", func() bool { return held.Greeted() == 30 })
 	drained := f.Members()[1]
-	drain, err := trial.Keepvip{}.BeginCommand(drained, "drain", "--wait", "--timeout", "60s", "--socket", trial.Socket(drained))
-	require.NoError(t, err)
+	drain := must(trial.Keepvip{}.BeginCommand(drained, "drain", "--wait", "--timeout", "60s", "--socket", trial.Socket(drained)))(t)
 	require.NoError(t, f.Follows(2))
 	select {
 	case <-drain.Done():
 		require.Fail(t, "it has not waited", "%s", drain.Log())
 	case <-time.After(3 * time.Second):
 	}
-	shown, code, err := trial.Keepvip{}.Command(drained, "spread", "--socket", trial.Socket(drained))
-	require.NoError(t, err)
+	shown, code := mustTwo(trial.Keepvip{}.Command(drained, "spread", "--socket", trial.Socket(drained)))(t)
 	require.Zero(t, code, shown.Log())
 	assert.Contains(t, shown.Stdout(), "1 follower with 10 connections of their own here")
 	assert.Zero(t, held.Stop().Lost())
-	code, err = drain.Wait(20 * time.Second)
+	code, err := drain.Wait(20 * time.Second)
 	require.NoError(t, err, "the connections have ended")
 	assert.Zero(t, code, drain.Log())
 }
@@ -187,12 +175,10 @@ func TestFollowerOfBothFamilies(t *testing.T) {
 func TestFollowerEndsConnectionsToADeadMember(t *testing.T) {
 	t.Parallel()
 	f := openFollower(t, trial.FollowerConfig{})
-	held, err := f.HoldFrom(30)
-	require.NoError(t, err)
+	held := must(f.HoldFrom(30))(t)
 	eventually(t, 5*time.Second, "30 connections", func() bool { return held.Greeted() == 30 })
 	dead := f.Members()[0]
-	at, err := dead.PowerOff()
-	require.NoError(t, err)
+	at := must(dead.PowerOff())(t)
 	require.NoError(t, f.Follows(2))
 	served(t, f, 60)
 	r := held.Stop()
@@ -204,8 +190,7 @@ func TestFollowerLeavesAMemberWhoseServerDies(t *testing.T) {
 	t.Parallel()
 	f := openFollower(t, trial.FollowerConfig{Signed: true})
 	ends := f.Members()[1]
-	d, err := f.EndServer(ends)
-	require.NoError(t, err)
+	d := must(f.EndServer(ends))(t)
 	t.Logf("noticed after %v; %s", d.Noticed, d)
 	assert.NotZero(t, d.ByNode[ends.Label])
 	require.NoError(t, f.Follows(2))
@@ -216,15 +201,12 @@ func TestFollowerLeavesAMemberWhoseServerDies(t *testing.T) {
 func TestFollowerReloads(t *testing.T) {
 	t.Parallel()
 	f := openFollower(t, trial.FollowerConfig{})
-	held, err := f.HoldFrom(30)
-	require.NoError(t, err)
+	held := must(f.HoldFrom(30))(t)
 	path := f.Worker.Path("follow.yaml")
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	text := must(os.ReadFile(path))(t)
 	reload := func(more string) {
 		t.Helper()
-		_, err := f.Worker.WriteFile("follow.yaml", string(text)+more, 0o644)
-		require.NoError(t, err)
+		must(f.Worker.WriteFile("follow.yaml", string(text)+more, 0o644))(t)
 		require.NoError(t, f.Process.Signal(unix.SIGHUP))
 	}
 	listener := netip.MustParseAddrPort("127.0.0.1:19443")
@@ -234,8 +216,7 @@ func TestFollowerReloads(t *testing.T) {
 	}
 	reload("follow: {listen: 127.0.0.1:19443}\n")
 	eventually(t, 5*time.Second, "the listener serves", shared)
-	proxied, err := f.Lab.Hold(f.Worker.Namespace, lab.HeldConfig{Target: listener, Count: 10})
-	require.NoError(t, err)
+	proxied := must(f.Lab.Hold(f.Worker.Namespace, lab.HeldConfig{Target: listener, Count: 10}))(t)
 	reload("follow: {listen: 127.0.0.1:19443, members: [10.77.0.12]}\n")
 	eventually(t, 5*time.Second, "the second reload", func() bool { return strings.Count(f.Process.Log(), "msg=following") == 3 })
 	reload("nonsense: 1\n")
@@ -247,10 +228,8 @@ func TestFollowerReloads(t *testing.T) {
 
 	require.NoError(t, f.Process.Kill9())
 	eventually(t, 5*time.Second, "its end", func() bool { return !f.Process.Alive() })
-	p, code, err := trial.Keepvip{}.Command(f.Worker, "cleanup", "--socket", trial.Socket(f.Worker))
-	require.NoError(t, err)
+	p, code := mustTwo(trial.Keepvip{}.Command(f.Worker, "cleanup", "--socket", trial.Socket(f.Worker)))(t)
 	require.Zero(t, code, p.Log())
-	out, err := f.Worker.Run("nft", "list", "tables")
-	require.NoError(t, err)
+	out := must(f.Worker.Run("nft", "list", "tables"))(t)
 	assert.NotContains(t, out, "keepvip")
 }

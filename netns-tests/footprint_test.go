@@ -18,10 +18,8 @@ import (
 )
 
 func TestBinarySize(t *testing.T) {
-	path, err := trial.Binary()
-	require.NoError(t, err)
-	info, err := os.Stat(path)
-	require.NoError(t, err)
+	path := must(trial.Binary())(t)
+	info := must(os.Stat(path))(t)
 	t.Logf("%.2f MB", float64(info.Size())/1e6)
 	assert.LessOrEqual(t, info.Size(), int64(24_000_000))
 }
@@ -29,8 +27,7 @@ func TestBinarySize(t *testing.T) {
 func TestQuietGroup(t *testing.T) {
 	t.Parallel()
 	g := open(t, trial.Config{API: true})
-	m, err := g.Lab.Measure(lab.MeasureConfig{HTTPS: true})
-	require.NoError(t, err)
+	m := must(g.Lab.Measure(lab.MeasureConfig{HTTPS: true}))(t)
 	at := m.Mark("nothing happens")
 	settleFor(5 * time.Second)
 	r := m.Stop()
@@ -43,8 +40,7 @@ func TestTwoCapabilitiesSuffice(t *testing.T) {
 	t.Parallel()
 	g := open(t, trial.Config{Product: trial.Keepvip{Capabilities: []string{"net_admin", "net_raw"}}, Addresses: dualStack()})
 	for _, n := range g.Lab.Nodes {
-		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", g.Daemon(n).PID()))
-		require.NoError(t, err)
+		status := must(os.ReadFile(fmt.Sprintf("/proc/%d/status", g.Daemon(n).PID())))(t)
 		assert.Contains(t, strings.ReplaceAll(string(status), "\t", " "), "CapBnd: 0000000000003000")
 	}
 	measure(t, g, trial.NodeDeath)
@@ -67,11 +63,9 @@ func TestStatus(t *testing.T) {
 			return v.State != map[bool]string{true: "active", false: "backup"}[n == holder] || v.Holder != holder.Address.String()
 		})
 	})
-	p, code, err := trial.Keepvip{}.Command(holder, "status", "--socket", trial.Socket(holder))
-	require.NoError(t, err)
+	p, code := mustTwo(trial.Keepvip{}.Command(holder, "status", "--socket", trial.Socket(holder)))(t)
 	assert.Zero(t, code)
 	assert.Contains(t, p.Stdout(), "active")
-	info, err := os.Stat(trial.Socket(holder))
-	require.NoError(t, err)
+	info := must(os.Stat(trial.Socket(holder)))(t)
 	assert.Equal(t, os.FileMode(0o660), info.Mode().Perm())
 }

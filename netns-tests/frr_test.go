@@ -22,8 +22,7 @@ func TestBackupOfFRRThatAnswersForTheAddressIsNamedWithWhatCuresIt(t *testing.T)
 	other, ours := g.Lab.Nodes[0], g.Lab.Nodes[1]
 	router := trial.Router{Name: "apiserver", Flavor: trial.Flavor{Version: 3}}
 	router.Settings = trial.Settings{Priority: 90, Interval: 100 * time.Millisecond, Addresses: g.Addresses, VRID: 51}
-	_, err := trial.RunFRR(other, router)
-	require.NoError(t, err)
+	must(trial.RunFRR(other, router))(t)
 	eventually(t, 20*time.Second, "FRR serves", func() bool { return g.Lab.Reaches(g.Lab.Client.Namespace, lab.VIP4, time.Second) })
 	g.Settings[1].VRID = router.VRID
 	require.NoError(t, g.Start(ours))
@@ -44,8 +43,7 @@ func TestBackupOfFRRThatAnswersForTheAddressIsNamedWithWhatCuresIt(t *testing.T)
 		}
 	}
 
-	_, err = other.Run("sysctl", "-qw", "net.ipv4.conf."+other.NICs[0].Name+".arp_ignore=1")
-	require.NoError(t, err)
+	must(other.Run("sysctl", "-qw", "net.ipv4.conf."+other.NICs[0].Name+".arp_ignore=1"))(t)
 	require.True(t, eventually(t, 60*time.Second, "nothing is wrong any more", func() bool { return !strings.Contains(said(), "CONFLICT") }), said())
 	assert.Equal(t, "active", statusOf(t, ours).VIPs[0].State)
 }

@@ -37,8 +37,7 @@ func started(t *testing.T, cfg trial.Config) *trial.Group {
 // opened is a group that lives as long as its test.
 func opened(t *testing.T, open func(*lab.Host, trial.Config) (*trial.Group, error), cfg trial.Config) *trial.Group {
 	t.Helper()
-	g, err := open(host, cfg)
-	require.NoError(t, err)
+	g := must(open(host, cfg))(t)
 	t.Cleanup(func() { finish(t, g) })
 	return g
 }
@@ -51,13 +50,30 @@ func finish(t *testing.T, g *trial.Group) {
 	g.Close()
 }
 
+// must is what a step returns, which is required not to fail: must(n.Addresses())(t).
+func must[T any](got T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		require.NoError(t, err)
+		return got
+	}
+}
+
+// mustTwo is [must] for a step that returns two things.
+func mustTwo[T, U any](first T, second U, err error) func(testing.TB) (T, U) {
+	return func(t testing.TB) (T, U) {
+		t.Helper()
+		require.NoError(t, err)
+		return first, second
+	}
+}
+
 // measure runs a fault, prints its timeline when the test fails, and asserts what holds in each of them however late the machine is: no
 // keepvip answers for longer than its lease, by the times of the kernel, and in the end one node alone has the addresses, and a client is answered.
 // What something takes is for the bench.
 func measure(t *testing.T, g *trial.Group, fault trial.Fault) *trial.Result {
 	t.Helper()
-	res, err := fault(g)
-	require.NoError(t, err)
+	res := must(fault(g))(t)
 	t.Cleanup(func() {
 		if t.Failed() {
 			res.Report.Timeline(os.Stdout, res.FaultAt)
@@ -68,8 +84,7 @@ func measure(t *testing.T, g *trial.Group, fault trial.Fault) *trial.Result {
 	if g.Product.Name() == "keepvip" {
 		assert.Zero(t, res.Overdue, "%s: answers after the lease", res.Fault)
 	}
-	_, err = g.SettleAny()
-	require.NoError(t, err)
+	must(g.SettleAny())(t)
 	return res
 }
 
@@ -128,8 +143,7 @@ func announced(res *trial.Result) time.Duration {
 // where that node has ceased to advertise.
 func stays(t *testing.T, g *trial.Group, do func() (holder *lab.Node)) {
 	t.Helper()
-	m, err := g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses, NoDirect: true})
-	require.NoError(t, err)
+	m := must(g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses, NoDirect: true}))(t)
 	holder := do()
 	now, err := g.SettleAny()
 	r := m.Stop()
@@ -174,8 +188,7 @@ func settleFor(d time.Duration) { <-time.After(d) }
 
 func settled(t *testing.T, g *trial.Group) *lab.Node {
 	t.Helper()
-	n, err := g.Settle()
-	require.NoError(t, err)
+	n := must(g.Settle())(t)
 	return n
 }
 
@@ -219,8 +232,7 @@ func knowsUnfit(t *testing.T, holder *lab.Node, others ...*lab.Node) {
 func weighs(t *testing.T, g *trial.Group, memory func(*lab.Process) (int64, error)) (most int64) {
 	t.Helper()
 	for _, n := range g.Lab.Nodes {
-		has, err := memory(g.Daemon(n))
-		require.NoError(t, err)
+		has := must(memory(g.Daemon(n)))(t)
 		most = max(most, has)
 	}
 	return most
@@ -229,23 +241,20 @@ func weighs(t *testing.T, g *trial.Group, memory func(*lab.Process) (int64, erro
 // command runs a command that asks the keepvip of a node, and returns its exit status.
 func command(t *testing.T, n *lab.Node, args ...string) int {
 	t.Helper()
-	_, code, err := trial.Keepvip{}.Command(n, append(args, "--socket", trial.Socket(n))...)
-	require.NoError(t, err)
+	_, code := mustTwo(trial.Keepvip{}.Command(n, append(args, "--socket", trial.Socket(n))...))(t)
 	return code
 }
 
 // printed is what such a command prints.
 func printed(t *testing.T, n *lab.Node, args ...string) string {
 	t.Helper()
-	p, _, err := trial.Keepvip{}.Command(n, append(args, "--socket", trial.Socket(n))...)
-	require.NoError(t, err)
+	p, _ := mustTwo(trial.Keepvip{}.Command(n, append(args, "--socket", trial.Socket(n))...))(t)
 	return p.Stdout()
 }
 
 func statusOf(t *testing.T, n *lab.Node) trial.Status {
 	t.Helper()
-	s, err := trial.Keepvip{}.Status(n)
-	require.NoError(t, err)
+	s := must(trial.Keepvip{}.Status(n))(t)
 	return s
 }
 

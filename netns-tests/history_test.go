@@ -20,8 +20,7 @@ import (
 // historyOf is what a node remembers, whether its keepvip runs or not.
 func historyOf(t *testing.T, n *lab.Node) (doc daemon.History, newest history.Record) {
 	t.Helper()
-	p, exit, err := trial.Keepvip{}.Command(n, "history", "-o", "json", "--socket", trial.Socket(n), "--state-dir", n.Path("state"))
-	require.NoError(t, err)
+	p, exit := mustTwo(trial.Keepvip{}.Command(n, "history", "-o", "json", "--socket", trial.Socket(n), "--state-dir", n.Path("state")))(t)
 	require.Zero(t, exit, p.Stderr())
 	require.NoError(t, json.Unmarshal([]byte(p.Stdout()), &doc))
 	require.NotEmpty(t, doc.Transitions)
@@ -48,8 +47,7 @@ func TestHistoryIsTheSameOnAllNodesAndSurvivesAKill(t *testing.T) {
 
 	before, _ := historyOf(t, second)
 	require.NoError(t, g.Daemon(second).Kill9())
-	_, err := g.Daemon(second).Wait(2 * time.Second)
-	require.NoError(t, err)
+	must(g.Daemon(second).Wait(2 * time.Second))(t)
 	left, _ := historyOf(t, second)
 	assert.Equal(t, second.Path("state/history.log"), left.File, "without a keepvip it is read from the file")
 	assert.Equal(t, before.Transitions, left.Transitions, "a kill loses nothing")

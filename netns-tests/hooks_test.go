@@ -49,16 +49,14 @@ func TestHooksCannotMoveTheElection(t *testing.T) {
 		"{command: [DIR/print], user: '65534'}", "{command: [DIR/fail], user: '65534'}")
 	g := open(t, trial.Config{Product: trial.Keepvip{Args: []string{"--config", file}}, Interval: 10 * time.Millisecond})
 	holder := settled(t, g)
-	m, err := g.Lab.Measure(lab.MeasureConfig{})
-	require.NoError(t, err)
+	m := must(g.Lab.Measure(lab.MeasureConfig{}))(t)
 	at := m.Mark("hooks hang")
 	settleFor(2 * time.Second)
 	r := m.Stop()
 	t.Logf("longest outage %s ms", lab.Milliseconds(r.Longest()))
 	assert.LessOrEqual(t, r.Takeovers(lab.VIP4, at), 2*r.BySilence(at), "a takeover from a holder that advertised")
 	status := func(args ...string) string {
-		p, _, err := trial.Keepvip{}.Command(holder, append([]string{"status", "--socket", trial.Socket(holder)}, args...)...)
-		require.NoError(t, err)
+		p, _ := mustTwo(trial.Keepvip{}.Command(holder, append([]string{"status", "--socket", trial.Socket(holder)}, args...)...))(t)
 		return p.Stdout()
 	}
 	eventually(t, 15*time.Second, "all runs have ended", func() bool { return strings.Count(status(), "  HOOK  ") == 4 })
@@ -68,8 +66,7 @@ func TestHooksCannotMoveTheElection(t *testing.T) {
 	}
 	// On a machine that stands still the address moves, and hooks begin anew: what runs now has to end, whatever has begun since.
 	running := func() map[string]bool {
-		out, err := holder.Run("ps", "-eo", "pid=,args=")
-		require.NoError(t, err)
+		out := must(holder.Run("ps", "-eo", "pid=,args="))(t)
 		all := map[string]bool{}
 		for line := range strings.Lines(out) {
 			if strings.Contains(line, filepath.Dir(file)+"/hang") || strings.Contains(line, filepath.Dir(file)+"/fork") {
@@ -103,10 +100,8 @@ func TestRecipeRoutes(t *testing.T) {
 			want := map[bool]string{true: "route rule", false: ""}[n == holder]
 			have := ""
 			eventually(t, 10*time.Second, fmt.Sprintf("%s has %q", n.Label, want), func() bool {
-				routes, err := n.Run("ip", "route", "show", "192.0.2.0/24")
-				require.NoError(t, err)
-				rules, err := n.Run("ip", "rule", "show", "priority", "1000")
-				require.NoError(t, err)
+				routes := must(n.Run("ip", "route", "show", "192.0.2.0/24"))(t)
+				rules := must(n.Run("ip", "rule", "show", "priority", "1000"))(t)
 				have = ""
 				if strings.Contains(routes, "src 10.77.0.100") {
 					have = "route"
@@ -124,8 +119,7 @@ func TestRecipeRoutes(t *testing.T) {
 	next := settled(t, g)
 	require.NotEqual(t, holder, next)
 	follow(next)
-	code, err := g.Daemon(next).Terminate(10 * time.Second)
-	require.NoError(t, err)
+	code := must(g.Daemon(next).Terminate(10 * time.Second))(t)
 	require.Zero(t, code)
 	follow(settled(t, g))
 }

@@ -34,8 +34,7 @@ func TestRenamedInterfaceIsFollowed(t *testing.T) {
 	require.NoError(t, holder.RenameNIC(0, "uplink0"))
 	settleFor(2 * time.Second)
 	settled(t, g)
-	_, err := g.Daemon(holder).Terminate(5 * time.Second)
-	require.NoError(t, err)
+	must(g.Daemon(holder).Terminate(5 * time.Second))(t)
 	assert.False(t, holder.Holds(lab.VIP4), "the renamed interface keeps the address")
 	settled(t, g)
 }
@@ -45,8 +44,7 @@ func TestInterfaceIsFoundByItsAltname(t *testing.T) {
 	const altname = "uplink-of-this-rack-of-nodes"
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
 	n := g.Lab.Nodes[0]
-	_, err := n.Run("ip", "link", "property", "add", "dev", n.NICs[0].Name, "altname", altname)
-	require.NoError(t, err)
+	must(n.Run("ip", "link", "property", "add", "dev", n.NICs[0].Name, "altname", altname))(t)
 	runFile(t, g, n, startConfig+"  interface: "+altname+"\n")
 	settled(t, g)
 	assert.True(t, n.Holds(lab.VIP4))
@@ -66,8 +64,7 @@ func TestDeletedAndRecreatedInterfaceIsFollowed(t *testing.T) {
 	// The node must be of use again: it takes over when the others are gone.
 	for _, n := range g.Lab.Nodes {
 		if n != holder {
-			_, err := g.Daemon(n).Terminate(5 * time.Second)
-			require.NoError(t, err)
+			must(g.Daemon(n).Terminate(5 * time.Second))(t)
 		}
 	}
 	assert.NotEqual(t, holder, next, "a node that comes back takes nothing away from an equal")
@@ -79,8 +76,7 @@ func TestRemovedAddressComesBack(t *testing.T) {
 	t.Parallel()
 	g := open(t, trial.Config{})
 	holder := settled(t, g)
-	m, err := g.Lab.Measure(lab.MeasureConfig{})
-	require.NoError(t, err)
+	m := must(g.Lab.Measure(lab.MeasureConfig{}))(t)
 	settleFor(100 * time.Millisecond)
 	at := m.Mark("address removed by hand")
 	require.NoError(t, holder.RemoveAddress(hostPrefix(lab.VIP4)))

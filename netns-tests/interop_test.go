@@ -72,8 +72,7 @@ func TestInterop(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			l, err := host.Open(lab.Config{Nodes: 2})
-			require.NoError(t, err)
+			l := must(host.Open(lab.Config{Nodes: 2}))(t)
 			t.Cleanup(l.Close)
 			routers := matrix(l, c.password, c.unicast)
 			exchange(t, l, trial.Exchange{Low: c.low, High: c.high, Routers: routers}, c.keepvip)
@@ -83,8 +82,7 @@ func TestInterop(t *testing.T) {
 
 func exchange(t *testing.T, l *lab.Lab, e trial.Exchange, keepvip int) {
 	t.Helper()
-	recording, err := l.Record()
-	require.NoError(t, err)
+	recording := must(l.Record())(t)
 	var targets []netip.Addr
 	for _, r := range e.Routers {
 		targets = append(targets, r.Addresses...)

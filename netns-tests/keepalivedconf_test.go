@@ -24,16 +24,14 @@ import (
 // keepalivedFiles are ours and, where Debian's package brought its documentation, its samples. KEEPALIVED_FILES names others by a pattern.
 func keepalivedFiles(t *testing.T) []string {
 	t.Helper()
-	root, err := trial.Root()
-	require.NoError(t, err)
+	root := must(trial.Root())(t)
 	var out []string
 	for _, pattern := range []string{
 		filepath.Join(root, "internal/tools/keepalived/*/testdata/*.conf"), filepath.Join(root, "netns-tests/dump/testdata/*.conf"),
 		filepath.Join(root, "internal/tools/keepalived/*/testdata/global/*.conf"),
 		"/usr/share/doc/keepalived/samples/keepalived.conf.*", os.Getenv("KEEPALIVED_FILES"),
 	} {
-		found, err := filepath.Glob(pattern)
-		require.NoError(t, err)
+		found := must(filepath.Glob(pattern))(t)
 		out = append(out, found...)
 	}
 	require.NotEmpty(t, out)
@@ -43,16 +41,13 @@ func keepalivedFiles(t *testing.T) []string {
 // withLinks opens a lab with a node that has the interfaces of the files.
 func withLinks(t *testing.T) *lab.Node {
 	t.Helper()
-	l, err := host.Open(lab.Config{Nodes: 1})
-	require.NoError(t, err)
+	l := must(host.Open(lab.Config{Nodes: 1}))(t)
 	t.Cleanup(l.Close)
 	n := l.Nodes[0]
 	names := []string{"eth0.1", "eth1", "eth2", "eth3", "ens3", "ens4", "ens5"}
-	given, err := filepath.Glob(os.Getenv("KEEPALIVED_FILES"))
-	require.NoError(t, err)
+	given := must(filepath.Glob(os.Getenv("KEEPALIVED_FILES")))(t)
 	for _, path := range given {
-		cfg, err := keepalived.Read(path, trial.KeepalivedID, syntax.Disk{})
-		require.NoError(t, err)
+		cfg := must(keepalived.Read(path, trial.KeepalivedID, syntax.Disk{}))(t)
 		for _, i := range cfg.Instances {
 			names = append(names, i.Interface)
 			for _, a := range slices.Concat(i.Addresses, i.Excluded) {
@@ -68,10 +63,8 @@ func withLinks(t *testing.T) *lab.Node {
 		if name == "eth0" || !nameOfLink.MatchString(name) {
 			continue
 		}
-		_, err := n.Run("ip", "link", "add", name, "type", "bridge")
-		require.NoError(t, err)
-		_, err = n.Run("ip", "link", "set", name, "up")
-		require.NoError(t, err)
+		must(n.Run("ip", "link", "add", name, "type", "bridge"))(t)
+		must(n.Run("ip", "link", "set", name, "up"))(t)
 	}
 	return n
 }
@@ -85,8 +78,7 @@ func TestKeepalivedConfIsReadAsKeepalivedReadsIt(t *testing.T) {
 	n := withLinks(t)
 	compared := 0
 	for _, path := range keepalivedFiles(t) {
-		data, log, err := trial.KeepalivedData(n, path)
-		require.NoError(t, err)
+		data, log := mustTwo(trial.KeepalivedData(n, path))(t)
 		if data == "" {
 			t.Logf("%s: keepalived does not start: %s", path, log)
 			continue
@@ -113,15 +105,12 @@ func TestTrackFilesAreThoseOfKeepalived(t *testing.T) {
 	for _, word := range []string{
 		`"/run/a b"`, `" run/a"`, `"/run /a"`, `"a b"`, "a", "../a", "nodir/a", "/nodir/a", "'/run/a b'", `"/run/a "`, `""`, "/run/a/",
 	} {
-		path, err := n.WriteFile("track.conf", secured+"track_file tf {\n file "+word+"\n}\n"+instance, 0o644)
-		require.NoError(t, err)
-		data, log, err := trial.KeepalivedData(n, path)
-		require.NoError(t, err)
+		path := must(n.WriteFile("track.conf", secured+"track_file tf {\n file "+word+"\n}\n"+instance, 0o644))(t)
+		data, log := mustTwo(trial.KeepalivedData(n, path))(t)
 		require.NotEmpty(t, data, log)
 		theirs, ours := facts(t, path, data)
 		assert.Equal(t, theirs, ours, word)
-		cfg, err := keepalived.Read(path, trial.KeepalivedID, syntax.Disk{})
-		require.NoError(t, err)
+		cfg := must(keepalived.Read(path, trial.KeepalivedID, syntax.Disk{}))(t)
 		require.Len(t, cfg.Files, 1)
 		if at := regexp.MustCompile(`(?m)^   File = (.*)$`).FindStringSubmatch(data); at != nil {
 			assert.Equal(t, filepath.Clean(at[1]), cfg.Files[0].Path, word)
@@ -132,14 +121,11 @@ func TestTrackFilesAreThoseOfKeepalived(t *testing.T) {
 // facts leaves out the scripts that keepalived has dropped, because they are not on this host.
 func facts(t *testing.T, path, data string) (theirs, ours []string) {
 	t.Helper()
-	cfg, err := keepalived.Read(path, trial.KeepalivedID, syntax.Disk{})
-	require.NoError(t, err)
-	name, err := os.Hostname()
-	require.NoError(t, err)
+	cfg := must(keepalived.Read(path, trial.KeepalivedID, syntax.Disk{}))(t)
+	name := must(os.Hostname())(t)
 	for _, s := range cfg.Scripts { // keepalived names the program that a link leads to
 		if path, err := exec.LookPath(s.Command.Args[0]); err == nil && s.Command.CallsAnother() {
-			path, err = filepath.EvalSymlinks(path)
-			require.NoError(t, err)
+			path = must(filepath.EvalSymlinks(path))(t)
 			s.Command.Args[0] = path
 		}
 	}

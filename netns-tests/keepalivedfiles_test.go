@@ -21,8 +21,7 @@ func TestKeepalivedFilesFollowTheState(t *testing.T) {
 	t.Parallel()
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}, Priorities: []int{101, 100}})
 	for i, n := range g.Lab.Nodes {
-		p, err := trial.Keepvip{Args: []string{"--keepalived-files", n.Path(""), "--keepalived-name", "VI_1"}}.Start(n, g.Settings[i])
-		require.NoError(t, err)
+		p := must(trial.Keepvip{Args: []string{"--keepalived-files", n.Path(""), "--keepalived-name", "VI_1"}}.Start(n, g.Settings[i]))(t)
 		g.Daemons[i] = p
 	}
 	holder := settled(t, g)
@@ -39,8 +38,7 @@ func TestKeepalivedFilesFollowTheState(t *testing.T) {
 			}
 			return true
 		})
-		info, err := os.Stat(n.Path(name))
-		require.NoError(t, err)
+		info := must(os.Stat(n.Path(name)))(t)
 		assert.Equal(t, os.FileMode(0o600), info.Mode())
 	}
 	source := func(n *lab.Node) string { return "   Using src_ip = " + n.Address.String() + "\n" }
@@ -51,8 +49,7 @@ func TestKeepalivedFilesFollowTheState(t *testing.T) {
 	said(first, unix.SIGUSR2, "keepalived.stats", "VRRP Instance: VI_1\n", "  Became master: 1\n", "  Released master: 0\n")
 	said(second, unix.Signal(36), "keepalived.json", `"iname":"VI_1"`, `"state":1`, `"base_priority":100`)
 
-	code, err := g.Daemon(first).Terminate(5 * time.Second)
-	require.NoError(t, err)
+	code := must(g.Daemon(first).Terminate(5 * time.Second))(t)
 	assert.Zero(t, code)
 	assert.NoFileExists(t, first.Path("keepalived.data"))
 	said(second, unix.SIGUSR1, "keepalived.data", "   State = MASTER\n")

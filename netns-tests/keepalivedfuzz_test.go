@@ -45,14 +45,11 @@ func newMutator(t *testing.T, n *lab.Node, seed uint64) *mutator {
 	t.Helper()
 	m := &mutator{Rand: rand.New(rand.NewPCG(seed, 0))}
 	for _, path := range keepalivedFiles(t) {
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
+		text := must(os.ReadFile(path))(t)
 		lines := strings.Split(dangerous.ReplaceAllString(string(text), "/bin/true"), "\n")
 		lines = slices.DeleteFunc(lines, func(l string) bool { return l == "/bin/true" })
-		path, err := n.WriteFile("seed.conf", secured+strings.Join(lines, "\n"), 0o644)
-		require.NoError(t, err)
-		taken, err := takenByKeepalived(n, path)
-		require.NoError(t, err)
+		path := must(n.WriteFile("seed.conf", secured+strings.Join(lines, "\n"), 0o644))(t)
+		taken := must(takenByKeepalived(n, path))(t)
 		if taken {
 			m.seeds = append(m.seeds, lines)
 		}

@@ -35,30 +35,23 @@ func TestKeepalivedConfBesideKeepalived(t *testing.T) {
 			return n.Holds(lab.VIP4) && !(other.Holds(lab.VIP4) && own.Holds(lab.VIP4))
 		})
 	}
-	_, err := trial.RunKeepalived(other, router(100))
-	require.NoError(t, err)
+	must(trial.RunKeepalived(other, router(100)))(t)
 	holds(other, "keepalived is alone")
-	p, err := trial.RunKeepalivedConf(own, router(150))
-	require.NoError(t, err)
+	p := must(trial.RunKeepalivedConf(own, router(150)))(t)
 	holds(own, "the higher priority preempts")
-	code, err := p.Terminate(10 * time.Second)
-	require.NoError(t, err)
+	code := must(p.Terminate(10 * time.Second))(t)
 	assert.Zero(t, code)
 	holds(other, "keepvip has left")
 
-	p, err = trial.RunUnderKeepalivedsName(own, router(150))
-	require.NoError(t, err)
+	p = must(trial.RunUnderKeepalivedsName(own, router(150)))(t)
 	holds(own, "it is back, by keepalived's command line")
-	pid, err := os.ReadFile(trial.KeepalivedPID(own))
-	require.NoError(t, err)
+	pid := must(os.ReadFile(trial.KeepalivedPID(own)))(t)
 	assert.Equal(t, strconv.Itoa(p.PID())+"\n", string(pid))
-	_, err = trial.WriteKeepalivedConf(own, router(50))
-	require.NoError(t, err)
+	must(trial.WriteKeepalivedConf(own, router(50)))(t)
 	require.NoError(t, p.Signal(unix.SIGHUP))
 	holds(other, "the priority is below keepalived's since the reload")
 	assert.NotContains(t, p.Log(), "k8s-pass")
-	code, err = p.Terminate(10 * time.Second)
-	require.NoError(t, err)
+	code = must(p.Terminate(10 * time.Second))(t)
 	assert.Zero(t, code)
 	assert.NoFileExists(t, trial.KeepalivedPID(own))
 }
@@ -67,10 +60,8 @@ func TestKeepalivedConfBesideKeepalived(t *testing.T) {
 // advertise.
 func hearsTheHolder(t *testing.T, g *trial.Group, own *lab.Node, conf string) *lab.Process {
 	t.Helper()
-	m, err := g.Lab.Measure(lab.MeasureConfig{NoDirect: true})
-	require.NoError(t, err)
-	p, err := trial.Keepvip{}.Run(own, "--keepalived-conf", conf)
-	require.NoError(t, err)
+	m := must(g.Lab.Measure(lab.MeasureConfig{NoDirect: true}))(t)
+	p := must(trial.Keepvip{}.Run(own, "--keepalived-conf", conf))(t)
 	settleFor(1500 * time.Millisecond)
 	r := m.Stop()
 	require.NoError(t, r.Blind)
@@ -86,7 +77,7 @@ func TestKeepalivedConfHearsEveryHopLimit(t *testing.T) {
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}})
 	other, own := g.Lab.Nodes[0], g.Lab.Nodes[1]
 	conf := func(n, peer *lab.Node, priority int) string {
-		path, err := n.WriteFile("keepalived.conf", fmt.Sprintf(`
+		path := must(n.WriteFile("keepalived.conf", fmt.Sprintf(`
 vrrp_instance FOUR {
     interface eth0
     virtual_router_id 1
@@ -114,13 +105,11 @@ vrrp_instance SIX {
         %s
     }
 }
-`, priority, peer.Address, lab.VIP4, priority, n.Addr6, peer.Addr6, lab.VIP6), 0o644)
-		require.NoError(t, err)
+`, priority, peer.Address, lab.VIP4, priority, n.Addr6, peer.Addr6, lab.VIP6), 0o644))(t)
 		return path
 	}
 	holds := func(n *lab.Node) bool { return n.Holds(lab.VIP4) && n.Holds(lab.VIP6) }
-	k, err := trial.RunKeepalivedFile(other, conf(other, own, 150))
-	require.NoError(t, err)
+	k := must(trial.RunKeepalivedFile(other, conf(other, own, 150)))(t)
 	eventually(t, 10*time.Second, "keepalived is alone", func() bool { return holds(other) })
 	p := hearsTheHolder(t, g, own, conf(own, other, 100))
 	conf(own, other, 200)
@@ -136,7 +125,7 @@ func TestKeepalivedConfWithAnotherGroup(t *testing.T) {
 	t.Parallel() // seconds of waiting for timers
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 3}})
 	conf := func(n *lab.Node, priority int, groups string) string {
-		path, err := n.WriteFile("keepalived.conf", fmt.Sprintf(`
+		path := must(n.WriteFile("keepalived.conf", fmt.Sprintf(`
 global_defs {
     %s
 }
@@ -160,23 +149,20 @@ vrrp_instance SIX {
         %s
     }
 }
-`, groups, priority, n.Address, lab.VIP4, priority, lab.VIP6), 0o644)
-		require.NoError(t, err)
+`, groups, priority, n.Address, lab.VIP4, priority, lab.VIP6), 0o644))(t)
 		return path
 	}
 	const groups = "vrrp_mcast_group4 224.0.0.55\n vrrp_mcast_group6 ff02::55"
 	holds := func(n *lab.Node) bool { return n.Holds(lab.VIP4) && n.Holds(lab.VIP6) }
 	free := func(n *lab.Node) bool { return !n.Holds(lab.VIP4) && !n.Holds(lab.VIP6) }
 	other, own, stranger := g.Lab.Nodes[0], g.Lab.Nodes[1], g.Lab.Nodes[2]
-	_, err := trial.RunKeepalivedFile(other, conf(other, 150, groups))
-	require.NoError(t, err)
+	must(trial.RunKeepalivedFile(other, conf(other, 150, groups)))(t)
 	eventually(t, 10*time.Second, "keepalived is alone", func() bool { return holds(other) })
 	p := hearsTheHolder(t, g, own, conf(own, 100, groups))
 	conf(own, 200, groups)
 	require.NoError(t, p.Signal(unix.SIGHUP))
 	eventually(t, 10*time.Second, "keepalived hears it", func() bool { return holds(own) && free(other) })
-	_, err = trial.RunKeepalivedFile(stranger, conf(stranger, 250, ""))
-	require.NoError(t, err)
+	must(trial.RunKeepalivedFile(stranger, conf(stranger, 250, "")))(t)
 	eventually(t, 10*time.Second, "the usual group is another one", func() bool { return holds(stranger) && holds(own) })
 	if t.Failed() {
 		t.Log(p.Log())

@@ -42,12 +42,10 @@ var ownSamples = []string{"elsewhere.conf", "group-elsewhere.conf", "vmac-elsewh
 // runnable sorts the samples out.
 func runnable(t *testing.T) []string {
 	t.Helper()
-	debian, err := filepath.Glob(debianSamples + "*")
-	require.NoError(t, err)
+	debian := must(filepath.Glob(debianSamples + "*"))(t)
 	var out []string
 	for _, path := range debian {
-		doc, err := syntax.Read(path, trial.KeepalivedID, syntax.Disk{})
-		require.NoError(t, err)
+		doc := must(syntax.Read(path, trial.KeepalivedID, syntax.Disk{}))(t)
 		r, why := convert.Convert(doc, convert.Options{}), ""
 		for _, f := range r.Findings {
 			if f.Severity == keepalived.Fault {
@@ -71,8 +69,7 @@ func runnable(t *testing.T) []string {
 	if len(debian) > 0 { // the package brought its documentation
 		assert.Len(t, out, 7)
 	}
-	root, err := trial.Root()
-	require.NoError(t, err)
+	root := must(trial.Root())(t)
 	for _, name := range ownSamples {
 		out = append(out, filepath.Join(root, "internal/tools/keepalived/convert/testdata", name))
 	}
@@ -84,12 +81,10 @@ func runnable(t *testing.T) []string {
 func TestKeepalivedSamplesRunAsUnderKeepalived(t *testing.T) {
 	t.Parallel() // seconds of waiting for timers
 	samples := runnable(t)
-	l, err := host.Open(lab.Config{Nodes: 2 * len(samples), NICs: [][]string{{"eth0", "eth1", "eth2", "eth3"}}})
-	require.NoError(t, err)
+	l := must(host.Open(lab.Config{Nodes: 2 * len(samples), NICs: [][]string{{"eth0", "eth1", "eth2", "eth3"}}}))(t)
 	t.Cleanup(l.Close)
 	for _, n := range l.Nodes { // each is alone
-		_, err := n.CutPort()
-		require.NoError(t, err)
+		must(n.CutPort())(t)
 	}
 	for i, path := range samples {
 		theirs, ours := l.Nodes[2*i], l.Nodes[2*i+1]
@@ -106,15 +101,12 @@ func runBeside(t *testing.T, path string, theirs, ours *lab.Node) {
 	var before, own [2]string
 	for i, n := range nodes {
 		own[i] = strings.Join(listed(t, n), "\n")
-		state, err := n.State()
-		require.NoError(t, err)
+		state := must(n.State())(t)
 		before[i] = state.Addresses
 	}
 	path = withScripts(t, theirs, path)
-	keepalivedd, err := trial.RunKeepalivedFile(theirs, path)
-	require.NoError(t, err)
-	keepvip, err := trial.Keepvip{}.Run(ours, "--keepalived-conf", path)
-	require.NoError(t, err)
+	keepalivedd := must(trial.RunKeepalivedFile(theirs, path))(t)
+	keepvip := must(trial.Keepvip{}.Run(ours, "--keepalived-conf", path))(t)
 	bound := func(i int) []string {
 		return slices.DeleteFunc(listed(t, nodes[i]), func(line string) bool { return strings.Contains(own[i], line) })
 	}
@@ -131,11 +123,9 @@ func runBeside(t *testing.T, path string, theirs, ours *lab.Node) {
 		if i == 0 && ended() {
 			continue
 		}
-		code, err := p.Terminate(10 * time.Second)
-		require.NoError(t, err)
+		code := must(p.Terminate(10 * time.Second))(t)
 		assert.Zero(t, code, p.Log())
-		state, err := nodes[i].State()
-		require.NoError(t, err)
+		state := must(nodes[i].State())(t)
 		assert.Equal(t, before[i], state.Addresses)
 	}
 }
@@ -153,22 +143,19 @@ var lengthOfIPv4 = regexp.MustCompile(`( [0-9.]+)/[0-9]+`)
 // withScripts is the file with a program that is there in the place of its notify scripts: keepvip does not start without them.
 func withScripts(t *testing.T, n *lab.Node, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	text := must(os.ReadFile(path))(t)
 	there := regexp.MustCompile(`/usr/local/bin/vrrp\.\w+`).ReplaceAll(text, []byte("/usr/bin/true"))
 	if bytes.Equal(text, there) {
 		return path
 	}
-	path, err = n.WriteFile("keepalived.conf", string(there), 0o644)
-	require.NoError(t, err)
+	path = must(n.WriteFile("keepalived.conf", string(there), 0o644))(t)
 	return path
 }
 
 // configured is how many addresses the instances of a file have.
 func configured(t *testing.T, path string) int {
 	t.Helper()
-	cfg, err := keepalived.Read(path, trial.KeepalivedID, syntax.Disk{})
-	require.NoError(t, err)
+	cfg := must(keepalived.Read(path, trial.KeepalivedID, syntax.Disk{}))(t)
 	all := map[string]bool{}
 	for _, i := range cfg.Instances {
 		for _, a := range slices.Concat(i.Addresses, i.Excluded) {
@@ -181,8 +168,7 @@ func configured(t *testing.T, path string) int {
 // listed are a node's addresses as ip(8) lists them: interface, address, prefix length, scope and label.
 func listed(t *testing.T, n *lab.Node) []string {
 	t.Helper()
-	out, err := n.Run("ip", "-j", "addr", "show")
-	require.NoError(t, err)
+	out := must(n.Run("ip", "-j", "addr", "show"))(t)
 	var links []struct {
 		Name      string `json:"ifname"`
 		Addresses []struct {

@@ -94,14 +94,12 @@ func TestKeepalivedConfTakesKeepalivedsSteps(t *testing.T) {
 				t.Parallel()
 				g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}})
 				rival, own := g.Lab.Nodes[0], g.Lab.Nodes[1]
-				_, err := trial.RunKeepalived(rival, trial.Router{
+				must(trial.RunKeepalived(rival, trial.Router{
 					Name: "VI_1", Flavor: trial.Flavor{Version: 2, Password: "1111"},
 					Settings: trial.Settings{VRID: 51, Priority: 100, Interval: time.Second, Addresses: []netip.Addr{lab.VIP4}},
-				})
-				require.NoError(t, err)
+				}))(t)
 				eventually(t, 10*time.Second, "the rival holds the address", func() bool { return rival.Holds(lab.VIP4) })
-				_, err = own.WriteFile("notify.sh", fmt.Sprintf("#!/bin/sh\necho \"$1\" >> %s\n", own.Path("told")), 0o755)
-				require.NoError(t, err)
+				must(own.WriteFile("notify.sh", fmt.Sprintf("#!/bin/sh\necho \"$1\" >> %s\n", own.Path("told")), 0o755))(t)
 				good := func(is bool) {
 					if _, err := own.WriteFile("good", "", 0o644); err != nil || is {
 						require.NoError(t, err)
@@ -119,10 +117,8 @@ func TestKeepalivedConfTakesKeepalivedsSteps(t *testing.T) {
 				}
 				good(true)
 				text := strings.ReplaceAll(fmt.Sprintf(steppedConf, tt.weight, tt.group, tt.state, tt.preempt, lab.VIP4), "PATH", own.Dir)
-				conf, err := own.WriteFile("pair.conf", text, 0o644)
-				require.NoError(t, err)
-				p, err := run(own, conf)
-				require.NoError(t, err)
+				conf := must(own.WriteFile("pair.conf", text, 0o644))(t)
+				p := must(run(own, conf))(t)
 				told(tt.told[0], "start")
 				good(false)
 				told(tt.told[1], "the check fails")
@@ -134,8 +130,7 @@ func TestKeepalivedConfTakesKeepalivedsSteps(t *testing.T) {
 					return strings.Join(strings.Fields(string(text)), " ") != tt.told[2]
 				}
 				assert.Never(t, changed, 2*time.Second, 50*time.Millisecond, "a reload of the same file changes nothing")
-				code, err := p.Terminate(10 * time.Second)
-				require.NoError(t, err)
+				code := must(p.Terminate(10 * time.Second))(t)
 				assert.Zero(t, code, p.Log())
 				told(tt.told[3], "stop")
 			})

@@ -38,19 +38,15 @@ func TestLeftoverOfTheWholeSubnetGoesWithoutTheOwnAddress(t *testing.T) {
 					require.NoError(t, n.Sysctl("net/ipv4/conf/"+conf+"/promote_secondaries", promote))
 				}
 				require.NoError(t, n.RemoveAddress(own))
-				_, err := n.Run("ip", "address", "add", netip.PrefixFrom(lab.VIP4, own.Bits()).String(), "dev", nic, "metric", strconv.Itoa(0x6b766970), // keepvip's mark
-					"valid_lft", "600", "preferred_lft", "0", "noprefixroute")
-				require.NoError(t, err)
+				must(n.Run("ip", "address", "add", netip.PrefixFrom(lab.VIP4, own.Bits()).String(), "dev", nic, "metric", strconv.Itoa(0x6b766970), // keepvip's mark
+					"valid_lft", "600", "preferred_lft", "0", "noprefixroute"))(t)
 				require.NoError(t, n.AddAddress(own))
-				_, err = n.Run("ip", "route", "replace", own.Masked().String(), "dev", nic, "src", own.Addr().String())
-				require.NoError(t, err)
-				_, err = n.Run("ip", "route", "replace", "default", "via", routerOf(own).String(), "src", own.Addr().String())
-				require.NoError(t, err)
+				must(n.Run("ip", "route", "replace", own.Masked().String(), "dev", nic, "src", own.Addr().String()))(t)
+				must(n.Run("ip", "route", "replace", "default", "via", routerOf(own).String(), "src", own.Addr().String()))(t)
 				start(n)
 				whole := netip.PrefixFrom(lab.VIP4, own.Bits()).String()
 				addresses := func() string {
-					out, err := n.Run("ip", "-4", "-o", "address", "show", "dev", nic)
-					require.NoError(t, err)
+					out := must(n.Run("ip", "-4", "-o", "address", "show", "dev", nic))(t)
 					return out
 				}
 				require.True(t, eventually(t, 20*time.Second, "the leftover is gone", func() bool { return !containsAddress(addresses(), whole) }), g.Logs())
@@ -60,12 +56,10 @@ func TestLeftoverOfTheWholeSubnetGoesWithoutTheOwnAddress(t *testing.T) {
 					require.NotEmpty(t, line, "the own address is there: %s", addresses())
 					assert.NotContains(t, line, "secondary")
 					assert.NotContains(t, addresses(), own.Addr().String()+"/32")
-					routes, err := n.Run("ip", "-4", "route", "show", "dev", nic)
-					require.NoError(t, err)
+					routes := must(n.Run("ip", "-4", "route", "show", "dev", nic))(t)
 					assert.Contains(t, routes, own.Masked().String())
 					assert.Contains(t, routes, "default via "+routerOf(own).String())
-					out, err := n.Run("ip", "-4", "route", "get", own.Masked().Addr().Next().Next().String())
-					require.NoError(t, err)
+					out := must(n.Run("ip", "-4", "route", "get", own.Masked().Addr().Next().Next().String()))(t)
 					assert.Contains(t, out, "src "+own.Addr().String())
 				}
 				intact()

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/netns-tests/lab"
@@ -74,8 +73,7 @@ func TestKilledHolderWhoseEndIsNotHeard(t *testing.T) {
 	g := open(t, trial.Config{})
 	holder := settled(t, g)
 	lined(t, g)
-	_, err := holder.RunInput(dropEnds, "nft", "-f", "-")
-	require.NoError(t, err)
+	must(holder.RunInput(dropEnds, "nft", "-f", "-"))(t)
 	res := measure(t, g, trial.KilledForGood)
 	assert.Zero(t, res.Report.Beside(res.Victim, res.FaultAt, res.Report.Ended))
 	moved(t, 1, res)
@@ -111,8 +109,7 @@ func TestResetOnTheWayMovesNothing(t *testing.T) {
 		for _, n := range g.Lab.Nodes {
 			if n != holder {
 				// The next sign of life on a line arrives as a reset, with TTL 255 and the right numbers.
-				_, err := n.RunInput("table inet resets { chain in { type filter hook prerouting priority -300; tcp dport 9646 tcp flags & (syn|fin|rst) == 0 tcp flags set 0x14; }; }", "nft", "-f", "-")
-				require.NoError(t, err)
+				must(n.RunInput("table inet resets { chain in { type filter hook prerouting priority -300; tcp dport 9646 tcp flags & (syn|fin|rst) == 0 tcp flags set 0x14; }; }", "nft", "-f", "-"))(t)
 			}
 		}
 		for _, n := range g.Lab.Nodes {

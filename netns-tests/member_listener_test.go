@@ -24,8 +24,7 @@ func TestMemberListensForItsOwnPrograms(t *testing.T) {
 	product := trial.WithSpread{Keepvip: trial.Keepvip{Args: []string{"--follow-listen", listener.String(), "--follow-on-members=true"}}}
 	s := spreadStops{t, openSpread(t, trial.SpreadConfig{V4: true, Product: product})}
 	sample := func(n *lab.Node) lab.Sampled {
-		got, err := s.Lab.Sample(n.Namespace, listener, 90)
-		require.NoError(t, err)
+		got := must(s.Lab.Sample(n.Namespace, listener, 90))(t)
 		return got
 	}
 	servedBy := func(n *lab.Node, members int) func() bool {
@@ -34,25 +33,21 @@ func TestMemberListensForItsOwnPrograms(t *testing.T) {
 	for _, n := range s.Lab.Nodes {
 		eventually(t, 10*time.Second, "all members serve the programs of "+n.Label, servedBy(n, 3))
 	}
-	other, err := s.SettleAny()
-	require.NoError(t, err)
+	other := must(s.SettleAny())(t)
 	i := slices.Index(s.Lab.Nodes, other)
 	dead, third := s.Lab.Nodes[(i+1)%3], s.Lab.Nodes[(i+2)%3]
 
-	held, err := s.Lab.Hold(other.Namespace, lab.HeldConfig{Target: listener, Count: 60})
-	require.NoError(t, err)
+	held := must(s.Lab.Hold(other.Namespace, lab.HeldConfig{Target: listener, Count: 60}))(t)
 	eventually(t, 5*time.Second, "60 connections", func() bool { return held.Greeted() == 60 })
 	assert.LessOrEqual(t, weighs(t, s.Group, (*lab.Process).Own), int64(8_000_000))
 	require.Zero(t, s.verb(other, "handover"))
 	eventually(t, 10*time.Second, "it serves the programs of a member that was the holder", servedBy(other, 3))
-	at, err := dead.PowerOff()
-	require.NoError(t, err)
+	at := must(dead.PowerOff())(t)
 	eventually(t, 10*time.Second, "the others serve", servedBy(other, 2))
 	r := held.Stop()
 	endedWith(t, r, dead, at)
 
-	held, err = s.Lab.Hold(other.Namespace, lab.HeldConfig{Target: listener, Count: 30})
-	require.NoError(t, err)
+	held = must(s.Lab.Hold(other.Namespace, lab.HeldConfig{Target: listener, Count: 30}))(t)
 	eventually(t, 5*time.Second, "30 connections", func() bool { return held.Greeted() == 30 })
 	s.stopped(other)
 	r = held.Stop()
@@ -62,15 +57,13 @@ func TestMemberListensForItsOwnPrograms(t *testing.T) {
 	}
 	assert.Zero(t, sample(other).Served(), "nobody listens any more")
 
-	taker, err := other.StartGreeter(lab.GreeterConfig{Port: listener.Port(), Everywhere: true})
-	require.NoError(t, err)
+	taker := must(other.StartGreeter(lab.GreeterConfig{Port: listener.Port(), Everywhere: true}))(t)
 	require.NoError(t, s.Start(other))
 	require.NoError(t, s.ServedBy(other, third))
 	log := s.Daemon(other).Log()
 	assert.Equal(t, 1, strings.Count(log, "KV489"), "%s", log)
 	assert.Contains(t, log, "address already in use")
-	p, code, err := trial.Keepvip{}.Command(other, "status", "--socket", trial.Socket(other))
-	require.NoError(t, err)
+	p, code := mustTwo(trial.Keepvip{}.Command(other, "status", "--socket", trial.Socket(other)))(t)
 	assert.Zero(t, code)
 	assert.Contains(t, p.Stdout(), "NO LISTENER")
 	taker.Close()

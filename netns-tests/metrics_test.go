@@ -27,16 +27,13 @@ import (
 // certificateOf is a certificate for the node, in one file with its key.
 func certificateOf(t *testing.T, n *lab.Node, name string) string {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
+	key := must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	template := x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{n.Address.AsSlice()},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key)
-	require.NoError(t, err)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	require.NoError(t, err)
+	der := must(x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key))(t)
+	private := must(x509.MarshalPKCS8PrivateKey(key))(t)
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})) + string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
 }
 
@@ -46,15 +43,12 @@ func TestMetricsForOtherHosts(t *testing.T) {
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}})
 	n1, n2 := g.Lab.Nodes[0], g.Lab.Nodes[1]
 	const first, second = "correct-horse-battery-staple", "another-one-that-is-long-enough"
-	pair, err := n1.WriteFile("pair.pem", certificateOf(t, n1, "first"), 0o600)
-	require.NoError(t, err)
-	token, err := n1.WriteFile("token", first+"\n", 0o600)
-	require.NoError(t, err)
+	pair := must(n1.WriteFile("pair.pem", certificateOf(t, n1, "first"), 0o600))(t)
+	token := must(n1.WriteFile("token", first+"\n", 0o600))(t)
 	run := func(n *lab.Node, metrics string, args ...string) *lab.Process {
 		t.Helper()
 		k := trial.Keepvip{Metrics: metrics, Args: args}
-		p, err := k.Run(n, "--vip", lab.VIP4.String(), "--interface", n.NICs[0].Name, "--check", "none")
-		require.NoError(t, err)
+		p := must(k.Run(n, "--vip", lab.VIP4.String(), "--interface", n.NICs[0].Name, "--check", "none"))(t)
 		return p
 	}
 	p1 := run(n1, "0.0.0.0:9645", "--priority", "200", "--metrics-certificate", pair, "--metrics-token-file", token)
@@ -103,16 +97,13 @@ func TestMetricsForOtherHosts(t *testing.T) {
 	out, err := lint.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 
-	_, err = n1.WriteFile("token", second+"\n", 0o600)
-	require.NoError(t, err)
-	_, err = n1.WriteFile("pair.pem", certificateOf(t, n1, "second"), 0o600)
-	require.NoError(t, err)
+	must(n1.WriteFile("token", second+"\n", 0o600))(t)
+	must(n1.WriteFile("pair.pem", certificateOf(t, n1, "second"), 0o600))(t)
 	status, _ := ask(n2, secure+"/metrics", first)
 	assert.Equal(t, "401", status, "the former token")
 	status, _ = ask(n2, secure+"/metrics", second)
 	assert.Equal(t, "200", status)
-	shown, err := n2.Run("curl", "-s", "-k", "-v", "--stderr", "-", secure+"/metrics")
-	require.NoError(t, err)
+	shown := must(n2.Run("curl", "-s", "-k", "-v", "--stderr", "-", secure+"/metrics"))(t)
 	assert.Contains(t, shown, "subject: CN=second")
 
 	for _, p := range []*lab.Process{p1, p2} {
@@ -126,25 +117,21 @@ func TestMetricsListenerWithstandsAnotherHost(t *testing.T) {
 	const interval = 10 * time.Millisecond
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}})
 	n1, n2 := g.Lab.Nodes[0], g.Lab.Nodes[1]
-	pair, err := n1.WriteFile("pair.pem", certificateOf(t, n1, "n1"), 0o600)
-	require.NoError(t, err)
+	pair := must(n1.WriteFile("pair.pem", certificateOf(t, n1, "n1"), 0o600))(t)
 	start := func(n *lab.Node, metrics string, args ...string) *lab.Process {
 		t.Helper()
-		p, err := trial.Keepvip{Metrics: metrics, Args: args}.Run(n, "--vip", lab.VIP4.String(), "--interface", n.NICs[0].Name, "--check", "none",
-			"--advertisement-interval", interval.String(), "--realtime")
-		require.NoError(t, err)
+		p := must(trial.Keepvip{Metrics: metrics, Args: args}.Run(n, "--vip", lab.VIP4.String(), "--interface", n.NICs[0].Name, "--check", "none",
+			"--advertisement-interval", interval.String(), "--realtime"))(t)
 		return p
 	}
 	p := start(n1, "0.0.0.0:9645", "--priority", "200", "--metrics-certificate", pair)
 	start(n2, "")
 	eventually(t, 10*time.Second, "n1 holds", func() bool { return n1.Holds(lab.VIP4) })
-	m, err := g.Lab.Measure(lab.MeasureConfig{})
-	require.NoError(t, err)
+	m := must(g.Lab.Measure(lab.MeasureConfig{}))(t)
 	at := m.Mark("flood")
-	callers, err := n2.StartCallers(lab.CallersConfig{
+	callers := must(n2.StartCallers(lab.CallersConfig{
 		Network: "tcp", Address: netip.AddrPortFrom(n1.Address, 9645).String(), User: 1000, Equal: true, Idle: 2000, Busy: 50, Say: "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n",
-	})
-	require.NoError(t, err)
+	}))(t)
 	asked, missed := 0, 0
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); asked++ {
 		if status, err := n1.Ask(netip.MustParseAddrPort("127.0.0.1:9645"), "/livez", 2*time.Second); err != nil || status != "200" {
@@ -154,8 +141,7 @@ func TestMetricsListenerWithstandsAnotherHost(t *testing.T) {
 	}
 	opened := callers.Stop()
 	r := m.Stop()
-	rss, err := p.PeakRSS()
-	require.NoError(t, err)
+	rss := must(p.PeakRSS())(t)
 	t.Logf("%d connections, %d of %d probes missed, %.1f MiB at most", opened, missed, asked, float64(rss)/(1<<20))
 	assert.Greater(t, opened, 1000)
 	assert.Less(t, rss, int64(40<<20))

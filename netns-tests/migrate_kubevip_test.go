@@ -19,12 +19,9 @@ import (
 // convertedPod is what the container of the converted manifest is started with, without its first word.
 func convertedPod(t *testing.T, n *lab.Node, fixture string) []string {
 	t.Helper()
-	root, err := trial.Root()
-	require.NoError(t, err)
-	manifest, err := os.ReadFile(filepath.Join(root, "internal/tools/kubevip/testdata", fixture))
-	require.NoError(t, err)
-	path, err := n.WriteFile("kube-vip.yaml", string(manifest), 0o600)
-	require.NoError(t, err)
+	root := must(trial.Root())(t)
+	manifest := must(os.ReadFile(filepath.Join(root, "internal/tools/kubevip/testdata", fixture)))(t)
+	path := must(n.WriteFile("kube-vip.yaml", string(manifest), 0o600))(t)
 	code, out, stderr := tool(t, n, "convert", path)
 	require.Zero(t, code, stderr)
 	var pod struct {
@@ -46,17 +43,13 @@ func TestKubeVIPIsReplacedByTheDocumentedProcedure(t *testing.T) {
 	running := make([]*trial.KubeVIP, len(nodes))
 	for i, n := range nodes {
 		args[i] = convertedPod(t, n, "v1.0-pod.yaml")
-		var err error
-		running[i], err = trial.StartKubeVIP(n, lab.VIP4, i == 0)
-		require.NoError(t, err)
+		running[i] = must(trial.StartKubeVIP(n, lab.VIP4, i == 0))(t)
 	}
 	eventually(t, 5*time.Second, "kube-vip holds the address", func() bool {
 		return nodes[0].Holds(lab.VIP4) && g.Lab.Reaches(g.Lab.Client.Namespace, lab.VIP4, time.Second)
 	})
 	start := func(i int) {
-		var err error
-		g.Daemons[i], err = trial.Keepvip{}.Run(nodes[i], args[i]...)
-		require.NoError(t, err)
+		g.Daemons[i] = must(trial.Keepvip{}.Run(nodes[i], args[i]...))(t)
 	}
 
 	res := measure(t, g, trial.Watched("swap", func(mark func(string)) error {

@@ -19,8 +19,7 @@ import (
 // tool runs a keepvip command on a node as the migration pages say, and gives its outputs apart.
 func tool(t *testing.T, n *lab.Node, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
-	p, code, err := trial.Keepvip{}.Command(n, args...)
-	require.NoError(t, err)
+	p, code := mustTwo(trial.Keepvip{}.Command(n, args...))(t)
 	return code, p.Stdout(), p.Stderr()
 }
 
@@ -35,8 +34,7 @@ func convertOnNode(t *testing.T, n *lab.Node, conf, password string) {
 
 	code, out, stderr = tool(t, n, "convert", conf, "--secrets", n.Path("secrets"))
 	require.Zero(t, code, stderr)
-	path, err := n.WriteFile("keepvip.yaml", out, 0o644)
-	require.NoError(t, err)
+	path := must(n.WriteFile("keepvip.yaml", out, 0o644))(t)
 	require.Equal(t, trial.ConvertedFile(n), path)
 
 	code, _, _ = tool(t, n, "config", "validate", path)
@@ -80,14 +78,12 @@ func TestKeepalivedGroupMovesByTheDocumentedProcedureAndBack(t *testing.T) {
 	// What keepvip leaves is what was there before.
 	runners := map[string]trial.Runner{
 		"keepvip": func(n *lab.Node, r ...trial.Router) (*lab.Process, error) {
-			s, err := n.State()
-			require.NoError(t, err)
+			s := must(n.State())(t)
 			before[n.ID-1] = s
 			return trial.RunConverted(n, r...)
 		},
 		"keepalived": func(n *lab.Node, r ...trial.Router) (*lab.Process, error) {
-			s, err := n.State()
-			require.NoError(t, err)
+			s := must(n.State())(t)
 			assert.Equal(t, before[n.ID-1], s, n.Label)
 			return trial.RunGuideKeepalived(n, r...)
 		},

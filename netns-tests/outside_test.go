@@ -42,8 +42,7 @@ func blockHolder(t *testing.T, g *trial.Group, match string, follows func(holder
 		if !holds(g, holder) {
 			continue
 		}
-		_, err := holder.RunInput(rule, "nft", "-f", "-")
-		require.NoError(t, err)
+		must(holder.RunInput(rule, "nft", "-f", "-"))(t)
 		for range 300 { // as long as it is the holder
 			if follows(holder) {
 				return holder
@@ -56,8 +55,7 @@ func blockHolder(t *testing.T, g *trial.Group, match string, follows func(holder
 		if follows(holder) {
 			return holder
 		}
-		_, err = holder.Run("nft", "delete", "table", "inet", "firewall")
-		require.NoError(t, err)
+		must(holder.Run("nft", "delete", "table", "inet", "firewall"))(t)
 	}
 	require.Fail(t, "nobody says that the address is not reached", g.Logs())
 	return nil

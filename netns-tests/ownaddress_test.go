@@ -33,15 +33,12 @@ var (
 		settled(t, g)
 	}}
 	linkBounces = ownAddressEvent{"the link goes and comes back", func(t *testing.T, g *trial.Group, n *lab.Node, _ netip.Prefix) {
-		_, err := n.Run("ip", "link", "set", n.NICs[0].Name, "down")
-		require.NoError(t, err)
-		_, err = n.Run("ip", "link", "set", n.NICs[0].Name, "up")
-		require.NoError(t, err)
+		must(n.Run("ip", "link", "set", n.NICs[0].Name, "down"))(t)
+		must(n.Run("ip", "link", "set", n.NICs[0].Name, "up"))(t)
 		settled(t, g)
 	}}
 	ends = ownAddressEvent{"SIGTERM", func(t *testing.T, g *trial.Group, n *lab.Node, _ netip.Prefix) {
-		_, err := g.Daemon(n).Terminate(10 * time.Second)
-		require.NoError(t, err)
+		must(g.Daemon(n).Terminate(10 * time.Second))(t)
 	}}
 	isKilled = ownAddressEvent{"SIGKILL, and the end of the lifetime", func(t *testing.T, g *trial.Group, n *lab.Node, _ netip.Prefix) {
 		require.NoError(t, g.Daemon(n).Signal(unix.SIGKILL))
@@ -72,22 +69,18 @@ func ownAddressSurvives(t *testing.T, events []ownAddressEvent) {
 	for _, conf := range []string{"all", n.NICs[0].Name} { // where the kernel takes away what is secondary with what is not
 		require.NoError(t, n.Sysctl("net/ipv4/conf/"+conf+"/promote_secondaries", "0"))
 	}
-	_, err := n.Run("ip", "route", "replace", "default", "via", routerOf(own).String())
-	require.NoError(t, err)
+	must(n.Run("ip", "route", "replace", "default", "via", routerOf(own).String()))(t)
 	runFile(t, g, n, fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips: [{addresses: [%s/24], interface: %s, check: none}]\n", lab.VIP4, n.NICs[0].Name))
 	settled(t, g)
 	for _, e := range events {
 		e.do(t, g, n, own)
 		eventually(t, 20*time.Second, "the own address is there, with its routes: "+e.name, func() bool {
-			addresses, err := n.Run("ip", "-4", "-o", "address", "show", "dev", n.NICs[0].Name)
-			require.NoError(t, err)
-			routes, err := n.Run("ip", "-4", "route", "show", "dev", n.NICs[0].Name)
-			require.NoError(t, err)
+			addresses := must(n.Run("ip", "-4", "-o", "address", "show", "dev", n.NICs[0].Name))(t)
+			routes := must(n.Run("ip", "-4", "route", "show", "dev", n.NICs[0].Name))(t)
 			return containsAddress(addresses, own.String()) && !strings.Contains(lineWith(addresses, own.String()), "secondary") &&
 				strings.Contains(routes, own.Masked().String())
 		})
-		out, err := n.Run("ip", "-4", "route", "get", own.Masked().Addr().Next().Next().String())
-		require.NoError(t, err)
+		out := must(n.Run("ip", "-4", "route", "get", own.Masked().Addr().Next().Next().String()))(t)
 		assert.Contains(t, out, "src "+own.Addr().String(), "the node never speaks as the virtual address: %s", e.name)
 	}
 }
@@ -103,8 +96,7 @@ func lineWith(text, part string) string {
 
 func ownPrefix(t *testing.T, n *lab.Node) netip.Prefix {
 	t.Helper()
-	out, err := n.Run("ip", "-4", "-o", "address", "show", "dev", n.NICs[0].Name)
-	require.NoError(t, err)
+	out := must(n.Run("ip", "-4", "-o", "address", "show", "dev", n.NICs[0].Name))(t)
 	for _, word := range strings.Fields(out) {
 		if p, err := netip.ParsePrefix(word); err == nil && p.Addr() != lab.VIP4 {
 			return p
@@ -126,8 +118,7 @@ func TestAddressThatBringsItsSubnetIsAnswered(t *testing.T) {
 			vip := netip.MustParsePrefix(c.vip)
 			g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}, Addresses: []netip.Addr{vip.Addr()}})
 			n := g.Lab.Nodes[0]
-			_, err := g.Lab.Client.Run("ip", "address", "add", c.client, "dev", "eth0")
-			require.NoError(t, err)
+			must(g.Lab.Client.Run("ip", "address", "add", c.client, "dev", "eth0"))(t)
 			runFile(t, g, n, fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips: [{addresses: [%s], interface: %s, check: none}]\n", vip, n.NICs[0].Name))
 			assert.True(t, g.Lab.Reaches(g.Lab.Client.Namespace, vip.Addr(), 20*time.Second), "hosts of the subnet get answers")
 			settleFor(10 * time.Second) // longer than the address lives that is not renewed
@@ -138,8 +129,7 @@ func TestAddressThatBringsItsSubnetIsAnswered(t *testing.T) {
 			}
 			require.False(t, gone(), "there is a route to the subnet")
 			if c.end == "SIGTERM" {
-				_, err := g.Daemon(n).Terminate(10 * time.Second)
-				require.NoError(t, err)
+				must(g.Daemon(n).Terminate(10 * time.Second))(t)
 				assert.True(t, gone(), "the route goes with the address")
 				return
 			}

@@ -23,11 +23,10 @@ import (
 func browse(t *testing.T, n *lab.Node, name string) string {
 	t.Helper()
 	chromium := func(args ...string) string {
-		out, err := n.Run("chromium", append([]string{
+		out := must(n.Run("chromium", append([]string{
 			"--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars", "--user-data-dir=" + t.TempDir(),
 			"--timeout=8000", "--virtual-time-budget=4000", "http://127.0.0.1:9645/",
-		}, args...)...)
-		require.NoError(t, err)
+		}, args...)...))(t)
 		return out
 	}
 	if dir := os.Getenv("KEEPVIP_PICTURES"); dir != "" {
@@ -66,8 +65,7 @@ func TestPageShowsHolderMembersMovesAndWhatIsWrong(t *testing.T) {
 		assert.Contains(t, dom, "<td data-of=\"address\">"+n.Address.String()+"</td>")
 	}
 	assert.Contains(t, dom, "asked by uid 0", "the handover is among the moves")
-	said, err := holder.Run("curl", "-sf", "http://127.0.0.1:9645/status")
-	require.NoError(t, err)
+	said := must(holder.Run("curl", "-sf", "http://127.0.0.1:9645/status"))(t)
 	var status struct {
 		VIPs []struct{ Holder string }
 	}

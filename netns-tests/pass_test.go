@@ -89,8 +89,7 @@ func TestHoldLastsOverARestart(t *testing.T) {
 	require.Equal(t, 0, command(t, first, "hold", "--reason", "new kernel"), "the measurement has resumed it")
 	assert.Equal(t, 3, command(t, free, "hold"), "nobody could take it")
 	for _, n := range held {
-		_, err := g.Daemon(n).Terminate(5 * time.Second)
-		require.NoError(t, err)
+		must(g.Daemon(n).Terminate(5 * time.Second))(t)
 		require.NoError(t, g.Start(n))
 	}
 	for i, n := range held {
@@ -100,8 +99,7 @@ func TestHoldLastsOverARestart(t *testing.T) {
 				s.VIPs[0].Unfit == "held by an operator: "+[]string{"new kernel", "spare"}[i]
 		})
 	}
-	_, err := g.Daemon(free).Terminate(5 * time.Second)
-	require.NoError(t, err)
+	must(g.Daemon(free).Terminate(5 * time.Second))(t)
 	settleFor(time.Second)
 	assert.Empty(t, g.Holders(), "the others are held")
 	require.Equal(t, 0, command(t, held[1], "resume"))
@@ -119,12 +117,10 @@ func TestHoldLastsOverAReboot(t *testing.T) {
 	require.Equal(t, 0, command(t, held[0], "hold", "--reason", "new kernel"))
 	require.Equal(t, 0, command(t, held[1], "hold", "--reason", "new kernel"))
 	require.Equal(t, free, settled(t, g))
-	m, err := g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses})
-	require.NoError(t, err)
+	m := must(g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses}))(t)
 	reboot := func(nodes ...*lab.Node) {
 		for _, n := range nodes {
-			_, err := n.PowerOff()
-			require.NoError(t, err)
+			must(n.PowerOff())(t)
 			require.NoError(t, os.RemoveAll(n.Path("run")))
 		}
 		for _, n := range nodes {
@@ -142,8 +138,7 @@ func TestHoldLastsOverAReboot(t *testing.T) {
 		}
 	}
 	why()
-	_, err = free.PowerOff()
-	require.NoError(t, err)
+	must(free.PowerOff())(t)
 	settleFor(time.Second)
 	require.NoError(t, free.PowerOn())
 	require.NoError(t, g.Start(free))
@@ -164,11 +159,9 @@ func TestUnreadableHoldsAreRefusedAtStart(t *testing.T) {
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
 	n := g.Lab.Nodes[0]
 	require.NoError(t, os.Mkdir(n.Path("state"), 0o750))
-	path, err := n.WriteFile("state/holds.json", `{"version":`, 0o600)
-	require.NoError(t, err)
+	path := must(n.WriteFile("state/holds.json", `{"version":`, 0o600))(t)
 	require.NoError(t, g.Start(n))
-	code, err := g.Daemon(n).Wait(5 * time.Second)
-	require.NoError(t, err)
+	code := must(g.Daemon(n).Wait(5 * time.Second))(t)
 	assert.Equal(t, 1, code)
 	assert.Contains(t, g.Daemon(n).Log(), path)
 	assert.Contains(t, g.Daemon(n).Log(), "remove it to let this node take part")
@@ -212,8 +205,7 @@ func TestDrainWaitsForConnections(t *testing.T) {
 			t.Parallel()
 			g := open(t, trial.Config{Addresses: []netip.Addr{vip}})
 			for _, n := range g.Lab.Nodes {
-				ticker, err := n.StartTicker()
-				require.NoError(t, err)
+				ticker := must(n.StartTicker())(t)
 				t.Cleanup(ticker.Close)
 			}
 			holder := settled(t, g)
@@ -226,8 +218,7 @@ func TestDrainWaitsForConnections(t *testing.T) {
 				}()
 				return done
 			}
-			stop, err := g.Lab.Follow(g.Lab.Client.Namespace, vip)
-			require.NoError(t, err)
+			stop := must(g.Lab.Follow(g.Lab.Client.Namespace, vip))(t)
 			done := drain(holder, "60s")
 			eventually(t, 3*time.Second, "new connections begin at the next node", func() bool {
 				label, err := g.Lab.Greet(g.Lab.Client.Namespace, vip)
@@ -235,8 +226,7 @@ func TestDrainWaitsForConnections(t *testing.T) {
 			})
 			settleFor(2 * time.Second)
 			for range 20 {
-				label, err := g.Lab.Greet(g.Lab.Client.Namespace, vip)
-				require.NoError(t, err)
+				label := must(g.Lab.Greet(g.Lab.Client.Namespace, vip))(t)
 				assert.NotEqual(t, holder.Label, label)
 			}
 			s := statusOf(t, holder)
@@ -249,8 +239,7 @@ func TestDrainWaitsForConnections(t *testing.T) {
 			require.Equal(t, 0, command(t, holder, "resume"))
 
 			next := settled(t, g)
-			stop, err = g.Lab.Follow(g.Lab.Client.Namespace, vip)
-			require.NoError(t, err)
+			stop = must(g.Lab.Follow(g.Lab.Client.Namespace, vip))(t)
 			assert.Equal(t, 4, <-drain(next, "1s"))
 			session = stop(30 * time.Second)
 			assert.NotZero(t, session.Broken, "it was reset")

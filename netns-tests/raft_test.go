@@ -51,11 +51,9 @@ func TestRaftRefusesCallersWithoutKey(t *testing.T) {
 	g := open(t, trial.RaftConfig(trial.Raft{}))
 	stays(t, g, func() *lab.Node {
 		holder := settled(t, g)
-		p, err := g.Lab.Nodes[0].Start("caller", "bash", "-c",
-			"for i in $(seq 20); do exec 3<>/dev/tcp/"+holder.Address.String()+"/9646 && echo junk >&3; exec 3>&-; done")
-		require.NoError(t, err)
-		_, err = p.Wait(10 * time.Second)
-		require.NoError(t, err)
+		p := must(g.Lab.Nodes[0].Start("caller", "bash", "-c",
+			"for i in $(seq 20); do exec 3<>/dev/tcp/"+holder.Address.String()+"/9646 && echo junk >&3; exec 3>&-; done"))(t)
+		must(p.Wait(10 * time.Second))(t)
 		settleFor(time.Second)
 		return holder
 	})
@@ -69,13 +67,11 @@ func TestRaftAloneOfThreeSaysSo(t *testing.T) {
 	g := open(t, trial.RaftConfig(r))
 	require.NoError(t, g.Voters(10*time.Second, g.Lab.Nodes...))
 	left, ready := g.Lab.Nodes[0], func() string {
-		out, err := g.Lab.Nodes[0].Run("curl", "-s", "-w", " %{http_code}", "http://127.0.0.1:9645/readyz")
-		require.NoError(t, err)
+		out := must(g.Lab.Nodes[0].Run("curl", "-s", "-w", " %{http_code}", "http://127.0.0.1:9645/readyz"))(t)
 		return out
 	}
 	metrics := func() string {
-		out, err := left.Run("curl", "-s", "http://127.0.0.1:9645/metrics")
-		require.NoError(t, err)
+		out := must(left.Run("curl", "-s", "http://127.0.0.1:9645/metrics"))(t)
 		return out
 	}
 	assert.Contains(t, ready(), " 200")
@@ -89,13 +85,11 @@ func TestRaftAloneOfThreeSaysSo(t *testing.T) {
 	}
 	eventually(t, 10*time.Second, "not ready", func() bool { return strings.Contains(ready(), "NO QUORUM: 1 of 3 voters heard, want 2") })
 	assert.Contains(t, ready(), " 503")
-	st, err := trial.Keepvip{}.Status(left)
-	require.NoError(t, err)
+	st := must(trial.Keepvip{}.Status(left))(t)
 	assert.Equal(t, "fault", st.VIPs[0].Observed)
 	assert.Equal(t, "NO QUORUM: 1 of 3 voters heard, want 2", st.VIPs[0].Reason)
 	assert.Empty(t, st.VIPs[0].Holder)
-	text, _, err := trial.Keepvip{}.Command(left, "status", "--socket", trial.Socket(left))
-	require.NoError(t, err)
+	text, _ := mustTwo(trial.Keepvip{}.Command(left, "status", "--socket", trial.Socket(left)))(t)
 	assert.Regexp(t, `\nNO QUORUM: 1 of 3 voters heard, want 2: no node can hold .* \[KV501\]\nraft term \d+, no leader for \S+, 1 of 3 voters heard\n`, text.Stdout())
 	shown("keepvip_raft_quorum 0")
 	assert.NotContains(t, metrics(), "\nkeepvip_raft_leader{")

@@ -25,10 +25,8 @@ func recipe(t *testing.T, word string) string {
 // recipeOf is that of another page.
 func recipeOf(t *testing.T, page, word string) string {
 	t.Helper()
-	root, err := trial.Root()
-	require.NoError(t, err)
-	doc, err := os.ReadFile(filepath.Join(root, "docs", page))
-	require.NoError(t, err)
+	root := must(trial.Root())(t)
+	doc := must(os.ReadFile(filepath.Join(root, "docs", page)))(t)
 	for i, part := range strings.Split(string(doc), "```") {
 		if _, text, _ := strings.Cut(part, "\n"); i%2 == 1 && strings.Contains(text, word) {
 			return text
@@ -41,23 +39,19 @@ func recipeOf(t *testing.T, page, word string) string {
 // installed makes scripts of a node that find the keepvip under test by its name.
 func installed(t *testing.T, n *lab.Node, scripts map[string]string) (run func(args ...string) (int, string)) {
 	t.Helper()
-	binary, err := trial.Binary()
-	require.NoError(t, err)
+	binary := must(trial.Binary())(t)
 	bin := n.Path("bin")
 	require.NoError(t, os.MkdirAll(bin, 0o755))
 	scripts["keepvip"] = "#!/bin/sh\nexec " + binary + " \"$@\"\n"
 	for name, text := range scripts {
-		_, err := n.WriteFile(filepath.Join("bin", name), text, 0o755)
-		require.NoError(t, err)
+		must(n.WriteFile(filepath.Join("bin", name), text, 0o755))(t)
 	}
 	return func(args ...string) (int, string) {
 		args = append([]string{filepath.Join(bin, args[0])}, args[1:]...)
-		p, err := n.StartCommand(lab.Command{Name: "recipe", Args: args, Env: []string{
+		p := must(n.StartCommand(lab.Command{Name: "recipe", Args: args, Env: []string{
 			"PATH=" + bin + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "KEEPVIP_SOCKET=" + trial.Socket(n),
-		}})
-		require.NoError(t, err)
-		code, err := p.Wait(20 * time.Second)
-		require.NoError(t, err)
+		}}))(t)
+		code := must(p.Wait(20 * time.Second))(t)
 		return code, p.Log()
 	}
 }
@@ -145,8 +139,7 @@ func TestRecipeJoinHeld(t *testing.T) {
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
 	n := g.Lab.Nodes[0]
 	require.NoError(t, os.Mkdir(n.Path("state"), 0o750))
-	_, err := n.WriteFile("state/holds.json", recipe(t, "joins held"), 0o600)
-	require.NoError(t, err)
+	must(n.WriteFile("state/holds.json", recipe(t, "joins held"), 0o600))(t)
 	require.NoError(t, g.Start(n))
 	settleFor(2 * time.Second)
 	assert.Empty(t, g.Holders())

@@ -20,11 +20,9 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 	t.Parallel()
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
 	n := g.Lab.Nodes[0]
-	openKey, err := n.WriteFile("open.key", strings.Repeat("ab", 32)+"\n", 0o644)
-	require.NoError(t, err)
+	openKey := must(n.WriteFile("open.key", strings.Repeat("ab", 32)+"\n", 0o644))(t)
 	own := n.Address.String()
-	before, err := n.State()
-	require.NoError(t, err)
+	before := must(n.State())(t)
 	vip := func(lines string) string { return fileHead + "vips:\n- addresses: [10.77.0.100]\n" + lines }
 	for _, c := range []struct {
 		name string
@@ -57,16 +55,13 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			args := c.args
 			if c.file != "" {
-				path, err := n.WriteFile("keepvip.yaml", c.file, 0o644)
-				require.NoError(t, err)
+				path := must(n.WriteFile("keepvip.yaml", c.file, 0o644))(t)
 				args = []string{"--config", path}
 			}
-			p, err := trial.Keepvip{}.Run(n, args...)
-			require.NoError(t, err)
+			p := must(trial.Keepvip{}.Run(n, args...))(t)
 			code, err := p.Wait(5 * time.Second)
 			require.NoError(t, err, p.Log())
-			after, err := n.State()
-			require.NoError(t, err)
+			after := must(n.State())(t)
 
 			assert.Equal(t, 2, code, "exit status")
 			assert.Empty(t, p.Stdout())
@@ -89,8 +84,7 @@ func TestConfigValidateJudgesAddressesByTheNetworksOfThisHost(t *testing.T) {
 		"10.77.0.100": 0, n.Address.String(): 2, "10.77.0.255": 2, "10.77.0.0": 2, "fd77::": 2, n.Addr6.String(): 2,
 		"192.0.2.10": 0, // another node's, as far as this one can know
 	} {
-		p, code, err := trial.Keepvip{}.Command(n, "config", "validate", "--vip", address)
-		require.NoError(t, err)
+		p, code := mustTwo(trial.Keepvip{}.Command(n, "config", "validate", "--vip", address))(t)
 		assert.Equal(t, want, code, "%s: %s", address, p.Stderr())
 	}
 }
@@ -99,14 +93,12 @@ func TestManifestWithAnErrorWritesNothing(t *testing.T) {
 	t.Parallel()
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
 	n := g.Lab.Nodes[0]
-	p, code, err := trial.Keepvip{}.Command(n, "manifest", "pod", "--vip", "not-an-address")
-	require.NoError(t, err)
+	p, code := mustTwo(trial.Keepvip{}.Command(n, "manifest", "pod", "--vip", "not-an-address"))(t)
 	assert.Equal(t, 2, code)
 	assert.Empty(t, p.Stdout())
 	assert.NotEmpty(t, p.Stderr())
 
-	p, code, err = trial.Keepvip{}.Command(n, "manifest", "pod", "--vip", "10.77.0.100")
-	require.NoError(t, err)
+	p, code = mustTwo(trial.Keepvip{}.Command(n, "manifest", "pod", "--vip", "10.77.0.100"))(t)
 	assert.Zero(t, code, p.Stderr())
 	assert.Contains(t, p.Stdout(), "kind: Pod")
 	assert.NotContains(t, p.Stdout(), "note:", "what a person is told is not in the manifest")

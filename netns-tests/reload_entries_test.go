@@ -61,13 +61,11 @@ func reloadOthers(t *testing.T, group string, holderFirst bool) {
 		}
 		return 0
 	})
-	m, err := g.Lab.Measure(lab.MeasureConfig{NoDirect: true})
-	require.NoError(t, err)
+	m := must(g.Lab.Measure(lab.MeasureConfig{NoDirect: true}))(t)
 	begun := strings.Count(g.Logs(), "state changed\" vip=e0")
 	for _, entries := range []int{1, 2, 3, 2, 1} {
 		for _, n := range nodes {
-			_, err := n.WriteFile("keepvip.yaml", file(entries), 0o644)
-			require.NoError(t, err)
+			must(n.WriteFile("keepvip.yaml", file(entries), 0o644))(t)
 			require.Zero(t, command(t, n, "reload"))
 			settleFor(700 * time.Millisecond) // two Active_Down_Intervals: what is to go wrong has done so
 		}

@@ -23,21 +23,17 @@ func TestFailedReloadChangesNothingAndIsLogged(t *testing.T) {
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
 	n := g.Lab.Nodes[0]
 	for i, name := range []string{"key1", "key2"} {
-		_, err := n.WriteFile(name, strings.Repeat(fmt.Sprintf("%02d", i+1), 32)+"\n", 0o600)
-		require.NoError(t, err)
+		must(n.WriteFile(name, strings.Repeat(fmt.Sprintf("%02d", i+1), 32)+"\n", 0o600))(t)
 	}
 	write := func(key int, rest string) string {
 		t.Helper()
-		path, err := n.WriteFile("keepvip.yaml", fmt.Sprintf("%skey: {id: %d, file: %s}\nvips:\n- {name: a, addresses: [%s], check: none%s",
-			fileHead, key, n.Path(fmt.Sprintf("key%d", key)), lab.VIP4, rest), 0o644)
-		require.NoError(t, err)
+		path := must(n.WriteFile("keepvip.yaml", fmt.Sprintf("%skey: {id: %d, file: %s}\nvips:\n- {name: a, addresses: [%s], check: none%s",
+			fileHead, key, n.Path(fmt.Sprintf("key%d", key)), lab.VIP4, rest), 0o644))(t)
 		return path
 	}
-	p, err := trial.Keepvip{}.Run(n, "--config", write(1, "}\n"))
-	require.NoError(t, err)
+	p := must(trial.Keepvip{}.Run(n, "--config", write(1, "}\n")))(t)
 	status := func() string {
-		p, _, err := trial.Keepvip{}.Command(n, "status", "-o", "json", "--socket", trial.Socket(n))
-		require.NoError(t, err)
+		p, _ := mustTwo(trial.Keepvip{}.Command(n, "status", "-o", "json", "--socket", trial.Socket(n)))(t)
 		var b bytes.Buffer
 		require.NoError(t, json.Compact(&b, []byte(p.Stdout())))
 		return b.String()
@@ -52,8 +48,7 @@ func TestFailedReloadChangesNothingAndIsLogged(t *testing.T) {
 		", prio: 3}\n",
 	} {
 		write(2, rest)
-		reload, code, err := trial.Keepvip{}.Command(n, "reload", "--socket", trial.Socket(n))
-		require.NoError(t, err)
+		reload, code := mustTwo(trial.Keepvip{}.Command(n, "reload", "--socket", trial.Socket(n)))(t)
 		assert.Equal(t, 1, code)
 		assert.Empty(t, reload.Stdout())
 		assert.Contains(t, p.Log(), fmt.Sprintf(`level=WARN msg="a command failed" command=reload uid=0 pid=%d error=`, reload.PID()))

@@ -51,12 +51,10 @@ func TestRepliesThatARuleForTheOwnAddressAloneLosesAreNamed(t *testing.T) {
 				require.NoError(t, n.Sysctl("net/ipv4/conf/"+nic+"/rp_filter", c.strict))
 			}
 			file := fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips: [{name: api, addresses: [%s], interface: eth0, check: none}]\n", c.vip)
-			path, err := n.WriteFile("doctor.yaml", file, 0o644)
-			require.NoError(t, err)
+			path := must(n.WriteFile("doctor.yaml", file, 0o644))(t)
 			doctor := func() string {
 				t.Helper()
-				p, _, err := trial.Keepvip{}.Command(n, "doctor", "--config", path, "--socket", trial.Socket(n), "--listen", "1500ms")
-				require.NoError(t, err)
+				p, _ := mustTwo(trial.Keepvip{}.Command(n, "doctor", "--config", path, "--socket", trial.Socket(n), "--listen", "1500ms"))(t)
 				return p.Stdout()
 			}
 			assert.Contains(t, doctor(), "KV342", "before keepvip runs")
@@ -68,8 +66,7 @@ func TestRepliesThatARuleForTheOwnAddressAloneLosesAreNamed(t *testing.T) {
 
 			var status string
 			require.True(t, eventually(t, 20*time.Second, "status names it", func() bool {
-				p, _, err := trial.Keepvip{}.Command(n, "status", "--socket", trial.Socket(n))
-				require.NoError(t, err)
+				p, _ := mustTwo(trial.Keepvip{}.Command(n, "status", "--socket", trial.Socket(n)))(t)
 				status = p.Stdout()
 				return strings.Contains(status, "[KV342]")
 			}), g.Logs())
@@ -86,7 +83,7 @@ func TestRepliesThatARuleForTheOwnAddressAloneLosesAreNamed(t *testing.T) {
 
 			command := regexp.MustCompile(`ip (-6 )?rule add [^\n"]*`).FindString(said)
 			require.NotEmpty(t, command, said)
-			_, err = n.Run("sh", "-c", command)
+			_, err := n.Run("sh", "-c", command)
 			require.NoError(t, err, command)
 			assert.True(t, eventually(t, 5*time.Second, "the virtual address answers", func() bool { return reaches(c.vip) }), command)
 			assert.True(t, eventually(t, 20*time.Second, "nothing is wrong any more", func() bool {

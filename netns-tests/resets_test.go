@@ -30,8 +30,7 @@ func TestEveryIdleClientIsTold(t *testing.T) {
 			for _, name := range names {
 				t.Run(name, func(t *testing.T) {
 					require.Contains(t, faults, name)
-					c, err := trial.WithConnections(g, manyConnections, 0, faults[name])
-					require.NoError(t, err)
+					c := must(trial.WithConnections(g, manyConnections, 0, faults[name]))(t)
 					t.Logf("%d of %d told, the last after %v; outage %v, processor %v", c.Ends.Told(), len(c.Ends), c.After, c.Outage, c.CPU)
 					assert.Equal(t, manyConnections, c.Ends.Told())
 					for _, n := range g.Lab.Nodes {

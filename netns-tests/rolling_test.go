@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
@@ -19,8 +18,7 @@ func TestRolling(t *testing.T) {
 	t.Parallel() // compilers run when nothing else wants to
 	others := map[string]string{}
 	for name, edits := range map[string][]trial.Edit{"says more": trial.MoreFields, "another format": trial.AnotherFormat} {
-		path, err := trial.BuildVersion(t.TempDir(), "other", edits)
-		require.NoError(t, err)
+		path := must(trial.BuildVersion(t.TempDir(), "other", edits))(t)
 		others[name] = path
 	}
 	t.Run("restart of keepvip fails no request", func(t *testing.T) { rollingRestart(t, trial.RollingDaemons) })

@@ -27,16 +27,14 @@ func TestRoutingTableOfKubeVIPIsTakenOver(t *testing.T) {
 		if n.ID == 3 {
 			args = append(args, "--announce-table=254")
 		}
-		p, err := f.product.Run(n, args...)
-		require.NoError(t, err)
+		p := must(f.product.Run(n, args...))(t)
 		f.running[n] = p
 	}
 	// What the two daemons tell of a route differs, so the router would prefer those of BIRD.
 	for _, nodes := range [][]*lab.Node{f.Nodes[2:], f.Nodes[:2]} {
 		first, others := nodes[0], nodes[1:]
 		for _, n := range nodes {
-			_, err := n.StartAPIServer()
-			require.NoError(t, err)
+			must(n.StartAPIServer())(t)
 			run(n)
 		}
 		f.goTo("all serve", nodes...)
@@ -51,8 +49,7 @@ func TestRoutingTableOfKubeVIPIsTakenOver(t *testing.T) {
 		f.goTo("it is started again", nodes...)
 		f.served("it is started again")
 		for _, n := range nodes {
-			_, err := f.running[n].Terminate(20 * time.Second)
-			require.NoError(t, err)
+			must(f.running[n].Terminate(20 * time.Second))(t)
 		}
 		f.goTo("all have ended")
 	}

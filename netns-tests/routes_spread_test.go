@@ -30,8 +30,7 @@ func openSpreads(t *testing.T) *spreads {
 		require.NoError(t, s.Router.Sysctl(key, "1")) // by ports, too
 	}
 	for _, n := range s.Nodes {
-		_, err := n.StartGreeter(lab.GreeterConfig{Port: trial.SpreadTarget})
-		require.NoError(t, err)
+		must(n.StartGreeter(lab.GreeterConfig{Port: trial.SpreadTarget}))(t)
 		s.run(n)
 	}
 	s.goTo("all serve", s.Nodes...)
@@ -41,7 +40,7 @@ func openSpreads(t *testing.T) *spreads {
 // run runs keepvip on a node, also anew.
 func (s *spreads) run(n *lab.Node) {
 	s.t.Helper()
-	path, err := n.WriteFile("keepvip.yaml", fmt.Sprintf(`apiVersion: keepvip/v1
+	path := must(n.WriteFile("keepvip.yaml", fmt.Sprintf(`apiVersion: keepvip/v1
 kind: Config
 vips:
 - name: apiserver
@@ -50,10 +49,8 @@ vips:
   interface: %s
   checks: [{name: serving, kind: file, path: %q, absent: true, interval: 100ms, timeout: 50ms}]
   spread: {via: direct, ports: [{port: %d, target: %d}]}
-`, routedVIPs[0], routedVIPs[1], n.NICs[0].Name, trial.Unhealthy(n), trial.SpreadPort, trial.SpreadTarget), 0o644)
-	require.NoError(s.t, err)
-	p, err := s.product.Run(n, "--config", path)
-	require.NoError(s.t, err)
+`, routedVIPs[0], routedVIPs[1], n.NICs[0].Name, trial.Unhealthy(n), trial.SpreadPort, trial.SpreadTarget), 0o644))(s.t)
+	p := must(s.product.Run(n, "--config", path))(s.t)
 	s.running[n] = p
 }
 
@@ -66,8 +63,7 @@ func (s *spreads) hold() {
 			got, err := s.Sample(s.OffLink.Namespace, at, 60)
 			return err == nil && len(got.ByNode) == len(s.Nodes) && len(got.Failures) == 0
 		})
-		h, err := s.Hold(s.OffLink.Namespace, lab.HeldConfig{Target: at, Count: perFamily, Every: 500 * time.Millisecond})
-		require.NoError(s.t, err)
+		h := must(s.Hold(s.OffLink.Namespace, lab.HeldConfig{Target: at, Count: perFamily, Every: 500 * time.Millisecond}))(s.t)
 		s.held = append(s.held, h)
 	}
 	for _, n := range s.Nodes {
@@ -106,8 +102,7 @@ func TestSpreadConnectionsOutliveRoutes(t *testing.T) {
 		{"a check fails", func() { require.NoError(t, os.WriteFile(trial.Unhealthy(n2), nil, 0o644)) }, []*lab.Node{n1, n3}},
 		{"it is good again", func() { require.NoError(t, os.Remove(trial.Unhealthy(n2))) }, s.Nodes},
 		{"keepvip ends", func() {
-			_, err := s.running[n3].Terminate(20 * time.Second)
-			require.NoError(t, err)
+			must(s.running[n3].Terminate(20 * time.Second))(t)
 		}, []*lab.Node{n1, n2}},
 		{"it is started again", func() { s.run(n3) }, s.Nodes},
 		{"keepvip is killed", func() { require.NoError(t, s.running[n1].Kill9()) }, []*lab.Node{n2, n3}},
@@ -117,8 +112,7 @@ func TestSpreadConnectionsOutliveRoutes(t *testing.T) {
 		s.goTo(step.what, step.left...)
 		assert.Equal(t, 2*perFamily, s.alive(s.Nodes...), step.what)
 	}
-	_, err := n2.PowerOff()
-	require.NoError(t, err)
+	must(n2.PowerOff())(t)
 	s.goTo("a node dies", n1, n3)
 	eventually(t, 30*time.Second, "its clients are told", func() bool { return s.alive(n2) == 0 })
 	for _, h := range s.held {

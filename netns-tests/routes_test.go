@@ -37,17 +37,14 @@ type fabric struct {
 func openFabric(t *testing.T) *fabric { return openFabricOf(t, nil) }
 
 func openFabricOf(t *testing.T, all routingDaemon) *fabric {
-	l, err := host.Open(lab.Config{OffLink: true})
-	require.NoError(t, err)
+	l := must(host.Open(lab.Config{OffLink: true}))(t)
 	t.Cleanup(l.Close)
 	f := &fabric{Lab: l, t: t, all: all, running: map[*lab.Node]*lab.Process{}, daemons: map[*lab.Node]*lab.Process{}}
-	stop, err := trial.RunRouter(l)
-	require.NoError(t, err)
+	stop := must(trial.RunRouter(l))(t)
 	t.Cleanup(stop)
 	for _, n := range l.Nodes {
 		for _, r := range []netip.Addr{l.Router.Address, l.Router.Addr6} {
-			_, err := n.Run("ip", "route", "add", "default", "via", r.String())
-			require.NoError(t, err)
+			must(n.Run("ip", "route", "add", "default", "via", r.String()))(t)
 		}
 		f.runDaemon(n)
 		t.Cleanup(func() {
@@ -70,8 +67,7 @@ func (f *fabric) runDaemon(n *lab.Node) {
 	default:
 		run = trial.RunBIRD
 	}
-	p, err := run(n, f.Router)
-	require.NoError(f.t, err)
+	p := must(run(n, f.Router))(f.t)
 	f.daemons[n] = p
 }
 
@@ -85,8 +81,7 @@ func (f *fabric) start(n *lab.Node, more ...string) {
 	if n.ID == 3 { // FRR
 		args = append(args, "--announce-table", "254")
 	}
-	p, err := f.product.Run(n, args...)
-	require.NoError(f.t, err)
+	p := must(f.product.Run(n, args...))(f.t)
 	f.running[n] = p
 }
 
@@ -149,9 +144,7 @@ func TestRoutedAddressIsAnnouncedByEachHealthyNode(t *testing.T) {
 	n1, n2, n3 := f.Nodes[0], f.Nodes[1], f.Nodes[2]
 	before := map[*lab.Node]lab.State{}
 	for _, n := range f.Nodes {
-		var err error
-		before[n], err = n.State()
-		require.NoError(t, err)
+		before[n] = must(n.State())(t)
 		f.start(n)
 	}
 	for _, n := range f.Nodes {
@@ -163,8 +156,7 @@ func TestRoutedAddressIsAnnouncedByEachHealthyNode(t *testing.T) {
 	apis := map[*lab.Node]*lab.APIServer{}
 	var with []*lab.Node
 	for _, n := range f.Nodes {
-		api, err := n.StartAPIServer()
-		require.NoError(t, err)
+		api := must(n.StartAPIServer())(t)
 		apis[n], with = api, append(with, n)
 		f.goTo("a next hop for each node that serves", with...)
 		f.served("with " + n.Name)
@@ -200,16 +192,13 @@ func TestRoutedAddressIsAnnouncedByEachHealthyNode(t *testing.T) {
 	}
 
 	for _, n := range f.Nodes {
-		_, err := f.running[n].Terminate(10 * time.Second)
-		require.NoError(t, err)
+		must(f.running[n].Terminate(10 * time.Second))(t)
 	}
 	f.goTo("all have ended")
 	for _, n := range f.Nodes {
-		after, err := n.State()
-		require.NoError(t, err)
+		after := must(n.State())(t)
 		assert.Equal(t, []string{before[n].Addresses, before[n].Rules, before[n].Ruleset}, []string{after.Addresses, after.Rules, after.Ruleset}, "%s", n.Name)
-		out, err := n.Run("ip", "link")
-		require.NoError(t, err)
+		out := must(n.Run("ip", "link"))(t)
 		assert.NotContains(t, out, "keepvip0")
 	}
 }
@@ -220,8 +209,7 @@ func (f *fabric) staysConnected(n *lab.Node) (leave func()) {
 	own := []string{"10.98.0.1", "fd98::1"}
 	ip := func(do string, more ...string) {
 		for _, a := range own {
-			_, err := n.Run("ip", append([]string{"addr", do, a, "dev", "lo"}, more...)...)
-			require.NoError(f.t, err)
+			must(n.Run("ip", append([]string{"addr", do, a, "dev", "lo"}, more...)...))(f.t)
 		}
 	}
 	ip("add", "nodad") // without it the kernel lets nobody connect from the IPv6 address for a moment
@@ -249,8 +237,7 @@ func TestRouteStays(t *testing.T) {
 	f := openFabric(t)
 	n1, n3 := f.Nodes[0], f.Nodes[2]
 	for _, n := range []*lab.Node{n1, n3} {
-		_, err := n.StartAPIServer()
-		require.NoError(t, err)
+		must(n.StartAPIServer())(t)
 		f.start(n)
 	}
 	f.goTo("both serve", n1, n3)
@@ -299,8 +286,7 @@ func (f *fabric) isFoundAnew(nodes ...*lab.Node) {
 	t := f.t
 	for _, n := range nodes {
 		before := f.status(n).Counters.Restored
-		_, err := f.daemons[n].Terminate(10 * time.Second)
-		require.NoError(t, err)
+		must(f.daemons[n].Terminate(10 * time.Second))(t)
 		eventually(t, 15*time.Second, "the router has lost its session with "+n.Name, func() bool { return !trial.Established(f.Lab, n) })
 		f.runDaemon(n)
 		eventually(t, 30*time.Second, "it has one again", func() bool { return trial.Established(f.Lab, n) })
@@ -316,8 +302,7 @@ func TestUnhealthyNodesStayWhereNoneIsFit(t *testing.T) {
 	f := openFabric(t)
 	n1, n2 := f.Nodes[0], f.Nodes[1]
 	for _, n := range f.Nodes[:2] {
-		_, err := n.StartAPIServer()
-		require.NoError(t, err)
+		must(n.StartAPIServer())(t)
 		f.start(n, "--when-all-unhealthy", "hold")
 	}
 	f.goTo("both are fit", n1, n2)
@@ -335,8 +320,7 @@ func TestHolderAnnouncesARouteBesideItsLink(t *testing.T) {
 	t.Parallel() // seconds of waiting for routing daemons
 	f := openFabric(t)
 	for _, n := range f.Nodes[:2] {
-		_, err := f.product.Run(n, "--vip", lab.VIP4.String(), "--announce", "route", "--check", "none")
-		require.NoError(t, err)
+		must(f.product.Run(n, "--vip", lab.VIP4.String(), "--announce", "route", "--check", "none"))(t)
 	}
 	holder := func() *lab.Node {
 		for _, n := range f.Nodes[:2] {
@@ -369,12 +353,10 @@ func TestHolderAnnouncesARouteBesideItsLink(t *testing.T) {
 func (f *fabric) isNoNews(nodes ...*lab.Node) {
 	t := f.t
 	changes := f.Dir + "/router-changes"
-	_, err := f.Router.Run("sh", "-c", "setsid timeout 60 ip monitor route >"+changes+" 2>&1 &")
-	require.NoError(t, err)
+	must(f.Router.Run("sh", "-c", "setsid timeout 60 ip monitor route >"+changes+" 2>&1 &"))(t)
 	before := trial.UpdatesFrom(f.Lab, nodes...)
 	for _, n := range nodes {
-		_, err := n.Run("sh", "-c", "setsid timeout 60 ip monitor route >"+n.Path("changes")+" 2>&1 &")
-		require.NoError(t, err)
+		must(n.Run("sh", "-c", "setsid timeout 60 ip monitor route >"+n.Path("changes")+" 2>&1 &"))(t)
 	}
 	for _, n := range nodes {
 		for _, a := range routedVIPs {
@@ -383,15 +365,13 @@ func (f *fabric) isNoNews(nodes ...*lab.Node) {
 				return err == nil && strings.Count(string(text), a.String()+" dev keepvip0") >= 4
 			})
 		}
-		text, err := os.ReadFile(n.Path("changes"))
-		require.NoError(t, err)
+		text := must(os.ReadFile(n.Path("changes")))(t)
 		for line := range strings.Lines(string(text)) {
 			assert.False(t, strings.HasPrefix(line, "Deleted") && strings.Contains(line, "keepvip0"), "%s: %s", n.Name, line)
 		}
 	}
 	assert.Equal(t, before, trial.UpdatesFrom(f.Lab, nodes...), "UPDATE messages")
-	text, err := os.ReadFile(changes)
-	require.NoError(t, err)
+	text := must(os.ReadFile(changes))(t)
 	assert.NotContains(t, string(text), "99::100")
 	assert.NotContains(t, string(text), "10.99.0.100")
 }

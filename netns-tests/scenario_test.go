@@ -47,14 +47,11 @@ var (
 // time, so that a machine that is late changes no decision.
 func runScenarios(t *testing.T, all []trial.Scenario, run func(n *lab.Node, conf string) (*lab.Process, error)) (*lab.Node, *lab.Process) {
 	t.Helper()
-	l, err := host.Open(lab.Config{Nodes: 1})
-	require.NoError(t, err)
+	l := must(host.Open(lab.Config{Nodes: 1}))(t)
 	t.Cleanup(l.Close)
 	n := l.Nodes[0]
-	conf, err := trial.WriteScenarios(n, all)
-	require.NoError(t, err)
-	p, err := run(n, conf)
-	require.NoError(t, err)
+	conf := must(trial.WriteScenarios(n, all))(t)
+	p := must(run(n, conf))(t)
 	eventually(t, 3*time.Minute, "every script was run often enough", func() bool {
 		return !slices.ContainsFunc(all, func(s trial.Scenario) bool { return !s.Over(n) })
 	})

@@ -19,11 +19,9 @@ func TestSecondKeepvipIsRefused(t *testing.T) {
 	g := open(t, trial.Config{Lab: lab.Config{Nodes: 1}})
 	n := settled(t, g)
 	other := []string{"--vip", lab.VIP4.String(), "--check", "none", "--socket", n.Path("run/other.sock"), "--state-dir", n.Path("other")}
-	before, err := n.Addresses()
-	require.NoError(t, err)
+	before := must(n.Addresses())(t)
 
-	p, err := trial.Keepvip{}.Run(n, other...)
-	require.NoError(t, err)
+	p := must(trial.Keepvip{}.Run(n, other...))(t)
 	code, err := p.Wait(6 * time.Second)
 	require.NoError(t, err, p.Log())
 	assert.Equal(t, 1, code)
@@ -31,26 +29,22 @@ func TestSecondKeepvipIsRefused(t *testing.T) {
 	assert.Contains(t, p.Stderr(), "stop it first")
 
 	for _, socket := range []string{n.Path("run/other.sock"), trial.Socket(n)} {
-		p, code, err := trial.Keepvip{}.Command(n, "cleanup", "--socket", socket)
-		require.NoError(t, err)
+		p, code := mustTwo(trial.Keepvip{}.Command(n, "cleanup", "--socket", socket))(t)
 		assert.Equal(t, 1, code)
 		assert.Empty(t, p.Stdout())
 		assert.Contains(t, p.Stderr(), "stop it first")
 	}
-	after, err := n.Addresses()
-	require.NoError(t, err)
+	after := must(n.Addresses())(t)
 	assert.Equal(t, before, after)
 	s := statusOf(t, n)
 	assert.True(t, s.VIPs[0].Fence.Standing)
 	assert.Zero(t, s.VIPs[0].Fence.Repairs)
 
 	require.NoError(t, g.Daemon(n).Kill9())
-	p, err = trial.Keepvip{}.Run(n, other...)
-	require.NoError(t, err)
+	p = must(trial.Keepvip{}.Run(n, other...))(t)
 	eventually(t, 5*time.Second, "the lock is gone with the process that had it", func() bool {
 		_, code, err := trial.Keepvip{}.Command(n, "status", "--socket", n.Path("run/other.sock"))
 		return err == nil && code == 0
 	})
-	_, err = p.Terminate(5 * time.Second)
-	require.NoError(t, err)
+	must(p.Terminate(5 * time.Second))(t)
 }

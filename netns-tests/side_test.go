@@ -33,8 +33,7 @@ func wholeStatus(n *lab.Node) (s daemon.Status, err error) {
 // listenersOf are the codes of the listeners beside the election, by their options.
 func listenersOf(t *testing.T, n *lab.Node) map[string]code.Code {
 	t.Helper()
-	s, err := wholeStatus(n)
-	require.NoError(t, err)
+	s := must(wholeStatus(n))(t)
 	out := map[string]code.Code{}
 	for _, l := range s.Listeners {
 		out[l.Option] = l.Code
@@ -50,15 +49,11 @@ func TestListenersBesideTheElectionDoNotDecideIt(t *testing.T) {
 	g := open(t, trial.Config{Product: trial.Keepvip{Metrics: metrics.String(), Args: []string{"--health", health.String()}}})
 	holder := settled(t, g)
 	require.NoError(t, g.Daemon(holder).Kill9())
-	_, err := g.Daemon(holder).Wait(2 * time.Second)
-	require.NoError(t, err)
-	taker, err := holder.StartCallers(lab.CallersConfig{User: nobody, Take: []string{metrics.String(), fmt.Sprintf("0.0.0.0:%d", health.Port())}})
-	require.NoError(t, err)
+	must(g.Daemon(holder).Wait(2 * time.Second))(t)
+	taker := must(holder.StartCallers(lab.CallersConfig{User: nobody, Take: []string{metrics.String(), fmt.Sprintf("0.0.0.0:%d", health.Port())}}))(t)
 	require.NoError(t, g.Start(holder))
-	now, err := g.SettleAny()
-	require.NoError(t, err)
-	p, exit, err := trial.Keepvip{}.Command(now, "handover", "--to", holder.Address.String(), "--socket", trial.Socket(now))
-	require.NoError(t, err)
+	now := must(g.SettleAny())(t)
+	p, exit := mustTwo(trial.Keepvip{}.Command(now, "handover", "--to", holder.Address.String(), "--socket", trial.Socket(now)))(t)
 	require.Zero(t, exit, p.Stderr())
 	eventually(t, 10*time.Second, "it serves the address", func() bool { return slices.Equal(g.Holders(), []*lab.Node{holder}) })
 	eventually(t, 10*time.Second, "it says what it goes without", func() bool {
@@ -91,10 +86,8 @@ func TestHoldOnAFullDiskMovesNothing(t *testing.T) {
 	fill := dir + "/fill"
 	require.Error(t, os.WriteFile(fill, make([]byte, 1<<20), 0o600))
 
-	m, err := g.Lab.Measure(lab.MeasureConfig{})
-	require.NoError(t, err)
-	p, exit, err := trial.Keepvip{}.Command(holder, "hold", "--socket", trial.Socket(holder))
-	require.NoError(t, err)
+	m := must(g.Lab.Measure(lab.MeasureConfig{}))(t)
+	p, exit := mustTwo(trial.Keepvip{}.Command(holder, "hold", "--socket", trial.Socket(holder)))(t)
 	assert.NotZero(t, exit)
 	assert.Contains(t, p.Stderr(), "no space left on device")
 	assert.Contains(t, p.Stderr(), "--state-dir")
@@ -102,12 +95,10 @@ func TestHoldOnAFullDiskMovesNothing(t *testing.T) {
 		assert.True(t, slices.Equal(g.Holders(), []*lab.Node{holder}), "the address has not moved")
 	}
 	require.NoError(t, os.Remove(fill))
-	_, exit, err = trial.Keepvip{}.Command(holder, "hold", "--socket", trial.Socket(holder))
-	require.NoError(t, err)
+	_, exit = mustTwo(trial.Keepvip{}.Command(holder, "hold", "--socket", trial.Socket(holder)))(t)
 	assert.Zero(t, exit)
 	require.Error(t, os.WriteFile(fill, make([]byte, 1<<20), 0o600))
-	p, exit, err = trial.Keepvip{}.Command(holder, "resume", "--socket", trial.Socket(holder))
-	require.NoError(t, err)
+	p, exit = mustTwo(trial.Keepvip{}.Command(holder, "resume", "--socket", trial.Socket(holder)))(t)
 	assert.Zero(t, exit, "the last hold ends on a full disk, too: %s", p.Stderr())
 }
 
@@ -118,10 +109,8 @@ func TestRaftNodeJoinsWhenItsPortIsFreeAgain(t *testing.T) {
 	holder := settled(t, g)
 	n := g.Lab.Nodes[holder.ID%len(g.Lab.Nodes)]
 	require.NoError(t, g.Daemon(n).Kill9())
-	_, err := g.Daemon(n).Wait(2 * time.Second)
-	require.NoError(t, err)
-	taker, err := n.StartCallers(lab.CallersConfig{User: nobody, Take: []string{"0.0.0.0:9646"}})
-	require.NoError(t, err)
+	must(g.Daemon(n).Wait(2 * time.Second))(t)
+	taker := must(n.StartCallers(lab.CallersConfig{User: nobody, Take: []string{"0.0.0.0:9646"}}))(t)
 	require.NoError(t, g.Start(n))
 	eventually(t, 10*time.Second, "it says why it takes no part", func() bool {
 		p, _, err := trial.Keepvip{}.Command(n, "status", "--socket", trial.Socket(n))

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
@@ -34,8 +32,7 @@ func TestHolderWhoseAdvertisementsDoNotLeaveIsNotSaidToServe(t *testing.T) {
 				Lab: lab.Config{Nodes: 1}, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}, Product: trial.Keepvip{Args: tt.args},
 			})
 			n := settled(t, g)
-			_, err := n.RunInput("table "+tt.table, "nft", "-f", "-")
-			require.NoError(t, err)
+			must(n.RunInput("table "+tt.table, "nft", "-f", "-"))(t)
 			answers := func() bool { return g.Lab.Reaches(g.Lab.Client.Namespace, lab.VIP4, 50*time.Millisecond) }
 			eventually(t, time.Second, "the fence silences the node", func() bool { return !answers() })
 			eventually(t, 4*time.Second, "status says so, and why", func() bool {
@@ -43,8 +40,7 @@ func TestHolderWhoseAdvertisementsDoNotLeaveIsNotSaidToServe(t *testing.T) {
 				return err == nil && s.VIPs[0].Observed == "fault" && s.VIPs[0].Silent && s.VIPs[0].Holder == "" && strings.Contains(s.VIPs[0].Reason, tt.reason)
 			})
 
-			_, err = n.Run("nft", "delete", "table", strings.Fields(tt.table)[0], "kvtest")
-			require.NoError(t, err)
+			must(n.Run("nft", "delete", "table", strings.Fields(tt.table)[0], "kvtest"))(t)
 			eventually(t, 4*time.Second, "it serves again", func() bool {
 				s, err := trial.Keepvip{}.Status(n)
 				return err == nil && s.VIPs[0].Observed == "active" && answers()

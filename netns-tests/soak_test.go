@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
@@ -16,14 +15,12 @@ import (
 // TestSoak is the beginning of `make soak`, with faults that are always the same. What took too long is for that one to judge.
 func TestSoak(t *testing.T) {
 	const seed, episodes = 1, 2
-	c, err := trial.OpenChaos(host, seed)
-	require.NoError(t, err)
+	c := must(trial.OpenChaos(host, seed))(t)
 	t.Cleanup(c.Close)
 	var tally trial.Tally
 	for i := range episodes {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			res, err := c.Run(i)
-			require.NoError(t, err)
+			res := must(c.Run(i))(t)
 			tally.Add(res)
 			t.Log(res)
 			if !assert.Empty(t, res.Wrong, res.What) {

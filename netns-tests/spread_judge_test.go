@@ -18,8 +18,7 @@ func openSpread(t *testing.T, cfg trial.SpreadConfig) *trial.Spreading {
 	if cfg.Interval == 0 {
 		cfg.Interval = calmInterval
 	}
-	s, err := trial.OpenSpread(host, cfg)
-	require.NoError(t, err)
+	s := must(trial.OpenSpread(host, cfg))(t)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(s.Tables())
@@ -61,9 +60,7 @@ func shares(t *testing.T, s *trial.Spreading, from *lab.Namespace, count, member
 		var got trial.Shared
 		var over []string
 		for end := time.Now().Add(sharing); time.Now().Before(end); settleFor(time.Second) {
-			var err error
-			got, err = s.Share(from, target, count)
-			require.NoError(t, err)
+			got = must(s.Share(from, target, count))(t)
 			found := got.Findings(members, limit)
 			t.Logf("%s: %s", from.Name, found)
 			if over = found.Over(1); len(over) == 0 {

@@ -65,16 +65,14 @@ func TestSpreadMemberThatPacketsDoNotReach(t *testing.T) {
 				require.NoError(t, fault.begin())
 				began := time.Now()
 				settleFor(time.Second)
-				early, err := s.Lab.Sample(s.Lab.Client.Namespace, s.Targets()[0], 60)
-				require.NoError(t, err)
+				early := must(s.Lab.Sample(s.Lab.Client.Namespace, s.Targets()[0], 60))(t)
 				t.Logf("%s: a second after the fault %d of 60 failed", what, 60-early.Served()) // on an idle machine none
 				named := func() bool { return len(unreached(t, holder)) == 1 }
 				require.True(t, eventually(t, 10*time.Second, what+" is named", named), s.Logs())
 				t.Logf("%s: seen to be named after %v", what, time.Since(began).Round(time.Millisecond))
 				assert.Equal(t, []netip.Addr{victim.Address}, unreached(t, holder))
 				for range 3 {
-					got, err := s.Lab.Sample(s.Lab.Client.Namespace, s.Targets()[0], 60)
-					require.NoError(t, err)
+					got := must(s.Lab.Sample(s.Lab.Client.Namespace, s.Targets()[0], 60))(t)
 					t.Logf("%s: %s", what, got)
 					assert.Empty(t, got.Failures, what)
 					assert.NotContains(t, got.ByNode, victim.Label, what)
@@ -117,8 +115,7 @@ func TestSpreadPortThatFailsOnOneMember(t *testing.T) {
 			s := openSpread(t, trial.SpreadConfig{V4: true, Product: trial.WithSpread{Masquerade: masquerade}})
 			second := map[*lab.Node]*lab.Greeter{}
 			for _, n := range s.Lab.Nodes {
-				g, err := n.StartGreeter(lab.GreeterConfig{Port: trial.SpreadTarget + 1})
-				require.NoError(t, err)
+				g := must(n.StartGreeter(lab.GreeterConfig{Port: trial.SpreadTarget + 1}))(t)
 				second[n] = g
 			}
 			target := netip.AddrPortFrom(lab.VIP4, trial.DownloadPort)
@@ -134,8 +131,7 @@ func TestSpreadPortThatFailsOnOneMember(t *testing.T) {
 			second[victim].Close()
 			require.True(t, eventually(t, 10*time.Second, "the others serve the second port", by(2)), s.Tables())
 			for range 3 {
-				got, err := s.Lab.Sample(s.Lab.Client.Namespace, target, 60)
-				require.NoError(t, err)
+				got := must(s.Lab.Sample(s.Lab.Client.Namespace, target, 60))(t)
 				t.Logf("%s", got)
 				assert.Empty(t, got.Failures)
 				assert.NotContains(t, got.ByNode, victim.Label)

@@ -43,8 +43,7 @@ func TestSpreadHolderServesWhileNobodyIsFit(t *testing.T) {
 	t.Parallel()
 	s := openSpread(t, trial.SpreadConfig{V4: true, Product: trial.WithSpread{Checked: true}})
 	for _, n := range s.Lab.Nodes {
-		_, err := n.WriteFile("unhealthy", "", 0o644)
-		require.NoError(t, err)
+		must(n.WriteFile("unhealthy", "", 0o644))(t)
 	}
 	require.NoError(t, s.ServedByHolder())
 	for _, n := range s.Lab.Nodes {

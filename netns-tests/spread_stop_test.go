@@ -31,8 +31,7 @@ func (s spreadStops) verb(n *lab.Node, args ...string) int {
 // said is the exit code of a command, and what it says.
 func (s spreadStops) said(n *lab.Node, args ...string) (code int, text string) {
 	s.t.Helper()
-	p, code, err := trial.Keepvip{}.Command(n, append(args, "--socket", trial.Socket(n))...)
-	require.NoError(s.t, err)
+	p, code := mustTwo(trial.Keepvip{}.Command(n, append(args, "--socket", trial.Socket(n))...))(s.t)
 	s.t.Logf("%v on %s: %d: %s", args, n.Label, code, p.Log())
 	return code, p.Log()
 }
@@ -47,16 +46,14 @@ func (s spreadStops) resumed(n *lab.Node) {
 // stopped ends keepvip on a node, and returns the nftables tables that are left there.
 func (s spreadStops) stopped(n *lab.Node) string {
 	s.t.Helper()
-	code, err := s.Daemon(n).Terminate(10 * time.Second)
-	require.NoError(s.t, err)
+	code := must(s.Daemon(n).Terminate(10 * time.Second))(s.t)
 	require.Zero(s.t, code)
 	return s.tables(n)
 }
 
 func (s spreadStops) tables(n *lab.Node) string {
 	s.t.Helper()
-	out, err := n.Run("nft", "list", "tables")
-	require.NoError(s.t, err)
+	out := must(n.Run("nft", "list", "tables"))(s.t)
 	return string(out)
 }
 
@@ -96,8 +93,7 @@ func TestSpreadNodesThatStop(t *testing.T) {
 	for _, n := range both { // the last ACK of a connection by which resumed saw that they serve may still be missing
 		drained(n)
 		require.Zero(t, s.verb(n, "resume"))
-		_, err := s.SettleAny()
-		require.NoError(t, err)
+		must(s.SettleAny())(t)
 	}
 	for _, n := range both {
 		assert.NotContains(t, s.stopped(n), "keepvip", "%s", n.Label)
@@ -109,8 +105,7 @@ func TestSpreadDrainWaitsForTheProgramsOfOtherMembers(t *testing.T) {
 	t.Parallel()
 	s := spreadStops{t, openSpread(t, trial.SpreadConfig{V4: true})}
 	drained, other := s.Lab.Nodes[0], s.Lab.Nodes[2]
-	held, err := s.Lab.Hold(other.Namespace, lab.HeldConfig{Target: s.Targets()[0], Count: 30})
-	require.NoError(t, err)
+	held := must(s.Lab.Hold(other.Namespace, lab.HeldConfig{Target: s.Targets()[0], Count: 30}))(t)
 	assert.Equal(t, 4, s.verb(drained, "drain", "--wait", "--timeout", "4s"), "it has connections")
 	noneLost(t, held.Stop())
 	assert.Zero(t, s.verb(drained, "drain", "--wait", "--timeout", "30s"), "the last has ended")

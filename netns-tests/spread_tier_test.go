@@ -29,8 +29,7 @@ func TestTierOfBalancersKeepsConnections(t *testing.T) {
 		})
 	}
 	for _, n := range s.Lab.Nodes[:2] {
-		_, err := n.PowerOff()
-		require.NoError(t, err)
+		must(n.PowerOff())(t)
 	}
 	none := func() bool { return len(s.Holders()) == 0 }
 	require.True(t, eventually(t, trial.SettleLimit, "no balancer is left", none))

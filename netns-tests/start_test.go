@@ -33,10 +33,8 @@ vips:
 // runFile starts keepvip on a node with a file and nothing else of the trial's.
 func runFile(t *testing.T, g *trial.Group, n *lab.Node, text string) {
 	t.Helper()
-	path, err := n.WriteFile("keepvip.yaml", text, 0o644)
-	require.NoError(t, err)
-	p, err := trial.Keepvip{}.Run(n, "--config", path)
-	require.NoError(t, err)
+	path := must(n.WriteFile("keepvip.yaml", text, 0o644))(t)
+	p := must(trial.Keepvip{}.Run(n, "--config", path))(t)
 	g.Daemons[n.ID-1] = p
 }
 
@@ -74,8 +72,7 @@ func TestStartOrders(t *testing.T) {
 				return holder
 			})
 			for _, n := range g.Lab.Nodes {
-				_, err := g.Daemon(n).Terminate(5 * time.Second)
-				require.NoError(t, err)
+				must(g.Daemon(n).Terminate(5 * time.Second))(t)
 			}
 		})
 	}
@@ -87,16 +84,13 @@ func TestSimultaneousStart(t *testing.T) {
 	// All three wait for the same moment, then become the daemon.
 	at := time.Now().Add(500 * time.Millisecond)
 	for _, n := range g.Lab.Nodes {
-		path, err := n.WriteFile("keepvip.yaml", startConfig, 0o644)
-		require.NoError(t, err)
-		binary, err := trial.Binary()
-		require.NoError(t, err)
+		path := must(n.WriteFile("keepvip.yaml", startConfig, 0o644))(t)
+		binary := must(trial.Binary())(t)
 		args := append([]string{
 			"sh", "-c", `sleep "$(awk -v at="$1" 'BEGIN { "date +%s.%N" | getline now; print (at > now) ? at - now : 0 }')"; shift; exec "$@"`,
 			"sh", fmt.Sprintf("%.6f", float64(at.UnixMicro())/1e6), binary, "run", "--config", path,
 		}, trial.Keepvip{}.Paths(n)...)
-		p, err := n.Start("keepvip", args...)
-		require.NoError(t, err)
+		p := must(n.Start("keepvip", args...))(t)
 		g.Daemons[n.ID-1] = p
 	}
 	stays(t, g, func() *lab.Node {
@@ -118,8 +112,7 @@ func TestDifferentNICNamesWithOneFile(t *testing.T) {
 		return stopHolder(g)
 	})
 	for _, n := range g.Holders() {
-		byLink, err := n.Addresses()
-		require.NoError(t, err)
+		byLink := must(n.Addresses())(t)
 		assert.Contains(t, byLink[n.NICs[0].Name], lab.VIP4, "on the NIC of the address's subnet")
 	}
 }
@@ -144,8 +137,7 @@ func TestSecondLANByName(t *testing.T) {
 	g := prepare(t, trial.Config{Lab: lab.Config{NICs: [][]string{{"eth0", "eth1"}}}})
 	n := g.Lab.Nodes[0]
 	// Outside every local subnet, so the interface has to be named.
-	p, err := trial.Keepvip{}.Run(n, "--vip", "192.0.2.10", "--interface", "eth1", "--check", "none")
-	require.NoError(t, err)
+	p := must(trial.Keepvip{}.Run(n, "--vip", "192.0.2.10", "--interface", "eth1", "--check", "none"))(t)
 	g.Daemons[0] = p
 	eventually(t, 5*time.Second, "192.0.2.10 on eth1", func() bool {
 		out, err := n.Run("ip", "-o", "addr", "show", "dev", "eth1")

@@ -63,18 +63,15 @@ func TestTrackersMoveTheAddressAsInKeepalived(t *testing.T) {
 			t.Parallel()
 			g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}})
 			rival, own := g.Lab.Nodes[0], g.Lab.Nodes[1]
-			_, err := trial.RunKeepalived(rival, trial.Router{Name: "VI_1", Settings: trial.Settings{
+			must(trial.RunKeepalived(rival, trial.Router{Name: "VI_1", Settings: trial.Settings{
 				VRID: 51, Priority: 100, Interval: 200 * time.Millisecond, Addresses: []netip.Addr{lab.VIP4},
-			}})
-			require.NoError(t, err)
+			}}))(t)
 			dir := t.TempDir()
 			for d := dir; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
 				require.NoError(t, os.Chmod(d, 0o755)) // the script runs as somebody else
 			}
-			conf, err := own.WriteFile("trackers.conf", fmt.Sprintf(trackersConf, dir, own.NICs[0].Name, lab.VIP4, lab.VIP4.Next()), 0o644)
-			require.NoError(t, err)
-			_, err = run(own, conf)
-			require.NoError(t, err)
+			conf := must(own.WriteFile("trackers.conf", fmt.Sprintf(trackersConf, dir, own.NICs[0].Name, lab.VIP4, lab.VIP4.Next()), 0o644))(t)
+			must(run(own, conf))(t)
 			load, busy := filepath.Join(dir, "load"), filepath.Join(dir, "busy")
 			write := func(path, text string) { require.NoError(t, os.WriteFile(path, []byte(text), 0o644)) }
 			for _, step := range []struct {
@@ -97,8 +94,7 @@ func TestTrackersMoveTheAddressAsInKeepalived(t *testing.T) {
 						own.Holds(lab.VIP4.Next()) == (step.want == own)
 				})
 				if step.want == own {
-					out, err := own.Run("ip", "-o", "-4", "address", "show", "label", own.NICs[0].Name+":vip")
-					require.NoError(t, err)
+					out := must(own.Run("ip", "-o", "-4", "address", "show", "label", own.NICs[0].Name+":vip"))(t)
 					assert.Contains(t, out, lab.VIP4.String(), step.name)
 				}
 			}

@@ -33,8 +33,7 @@ func TestServiceThatDoesNotListenAtTheAddressIsNamed(t *testing.T) {
 	g := prepare(t, trial.Config{Product: ownAlone{}})
 	greeters := map[*lab.Node]*lab.Greeter{}
 	for _, n := range g.Lab.Nodes {
-		s, err := n.StartGreeter(lab.GreeterConfig{Port: 6443})
-		require.NoError(t, err)
+		s := must(n.StartGreeter(lab.GreeterConfig{Port: 6443}))(t)
 		greeters[n] = s
 	}
 	for _, n := range g.Lab.Nodes {
@@ -43,8 +42,7 @@ func TestServiceThatDoesNotListenAtTheAddressIsNamed(t *testing.T) {
 	settled(t, g)
 	says := func(n *lab.Node, args ...string) string {
 		t.Helper()
-		p, _, err := trial.Keepvip{}.Command(n, append(args, "--socket", trial.Socket(n))...)
-		require.NoError(t, err)
+		p, _ := mustTwo(trial.Keepvip{}.Command(n, append(args, "--socket", trial.Socket(n))...))(t)
 		return p.Stdout()
 	}
 	target := netip.AddrPortFrom(lab.VIP4, 6443)
@@ -60,8 +58,7 @@ func TestServiceThatDoesNotListenAtTheAddressIsNamed(t *testing.T) {
 		return holder
 	})
 	holder = settled(t, g)
-	p, status, err := trial.Keepvip{}.Command(holder, "drill", "apiserver", "-o", "json", "--socket", trial.Socket(holder))
-	require.NoError(t, err)
+	p, status := mustTwo(trial.Keepvip{}.Command(holder, "drill", "apiserver", "-o", "json", "--socket", trial.Socket(holder)))(t)
 	assert.Equal(t, 1, status, p.Log())
 	assert.Contains(t, p.Stdout(), `"result": "unserved"`)
 	assert.Contains(t, p.Log(), "KV362")
@@ -69,14 +66,12 @@ func TestServiceThatDoesNotListenAtTheAddressIsNamed(t *testing.T) {
 
 	better := g.Lab.Nodes[holder.ID%3]
 	greeters[better].Close()
-	_, err = better.StartGreeter(lab.GreeterConfig{Port: 6443, Everywhere: true})
-	require.NoError(t, err)
+	must(better.StartGreeter(lab.GreeterConfig{Port: 6443, Everywhere: true}))(t)
 	require.True(t, eventually(t, 20*time.Second, "the address is where the service listens", func() bool {
 		h := g.Holders()
 		return len(h) == 1 && h[0] == better
 	}), g.Logs())
-	got, err := g.Lab.Sample(g.Lab.Client.Namespace, target, 60)
-	require.NoError(t, err)
+	got := must(g.Lab.Sample(g.Lab.Client.Namespace, target, 60))(t)
 	assert.Equal(t, map[string]int{better.Label: 60}, got.ByNode, got.String())
 	assert.NotContains(t, says(better, "status"), "UNSERVED")
 }

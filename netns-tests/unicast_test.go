@@ -88,8 +88,7 @@ func TestMembersKnowEachOtherAfterTheFirstAddressHasChanged(t *testing.T) {
 	}
 	holder := settled(t, g)
 	for _, n := range g.Lab.Nodes {
-		_, err := n.WriteFile("keepvip.yaml", file("10.77.0.101", "10.77.0.100"), 0o644)
-		require.NoError(t, err)
+		must(n.WriteFile("keepvip.yaml", file("10.77.0.101", "10.77.0.100"), 0o644))(t)
 		require.NoError(t, g.Daemon(n).Signal(unix.SIGHUP))
 	}
 	both := func() bool {
@@ -97,8 +96,7 @@ func TestMembersKnowEachOtherAfterTheFirstAddressHasChanged(t *testing.T) {
 	}
 	eventually(t, 5*time.Second, "the members know each other", both)
 	other := g.Lab.Nodes[2-holder.ID]
-	_, err := g.Daemon(other).Terminate(5 * time.Second)
-	require.NoError(t, err)
+	must(g.Daemon(other).Terminate(5 * time.Second))(t)
 	runFile(t, g, other, file("10.77.0.101", "10.77.0.100"))
 	eventually(t, 5*time.Second, "the members know each other after a restart", both)
 	assert.Equal(t, []*lab.Node{holder}, g.Holders(), "nothing of it moves the address")
@@ -148,12 +146,10 @@ func TestUnicastGroupsWithDifferentPeersShareALink(t *testing.T) {
 	}
 
 	// Another list for one entry is no matter of the others.
-	m, err := g.Lab.Measure(lab.MeasureConfig{NoDirect: true})
-	require.NoError(t, err)
+	m := must(g.Lab.Measure(lab.MeasureConfig{NoDirect: true}))(t)
 	shares[1].nodes, shares[1].peers = []int{3}, map[int]string{3: "10.77.0.13, 10.77.0.12"}
 	for _, n := range g.Lab.Nodes {
-		_, err := n.WriteFile("keepvip.yaml", fileOf(shares, n.ID), 0o644)
-		require.NoError(t, err)
+		must(n.WriteFile("keepvip.yaml", fileOf(shares, n.ID), 0o644))(t)
 		require.NoError(t, g.Daemon(n).Signal(unix.SIGHUP))
 	}
 	eventually(t, 5*time.Second, "node 3 is alone with the second", func() bool {
@@ -202,12 +198,11 @@ func TestUnicastHolderWithoutPeersServes(t *testing.T) {
 				require.NoError(t, g.StartAll())
 				holder = settled(t, g)
 			}
-			m, err := g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses})
-			require.NoError(t, err)
+			m := must(g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses}))(t)
 			if !tt.first {
 				losesOthers(t, g, holder)
 			}
-			_, err = holder.Run("ip", "neigh", "flush", "dev", holder.NICs[0].Name) // as half a minute does
+			_, err := holder.Run("ip", "neigh", "flush", "dev", holder.NICs[0].Name) // as half a minute does
 			require.NoError(t, err)
 			settleFor(8 * time.Second) // the kernel gives up a peer after three, and tries again
 			s := m.Stop().Stream("c1", tt.vip)
@@ -229,10 +224,8 @@ func TestUnicastNodeAloneOnItsListServes(t *testing.T) {
 	n := g.Lab.Nodes[0]
 	serves := func() bool { return g.Lab.Reaches(g.Lab.Client.Namespace, lab.VIP4, 100*time.Millisecond) }
 	eventually(t, 5*time.Second, "it serves", serves)
-	_, err := n.Run("ip", "link", "set", n.NICs[0].Name, "address", "02:77:00:00:00:77")
-	require.NoError(t, err)
-	rec, err := g.Lab.Record()
-	require.NoError(t, err)
+	must(n.Run("ip", "link", "set", n.NICs[0].Name, "address", "02:77:00:00:00:77"))(t)
+	rec := must(g.Lab.Record())(t)
 	settleFor(time.Second) // three leases
 	frames := rec.Stop()
 	require.NotEmpty(t, frames)
@@ -252,11 +245,9 @@ func TestUnicastAdvertisementsThatLeaveLaterRenewNothing(t *testing.T) {
 	g := open(t, trial.Config{Product: trial.Keepvip{Args: []string{"--peer", "10.77.0.11,10.77.0.12,10.77.0.13"}}})
 	holder := settled(t, g)
 	dead := g.Lab.Nodes[holder.ID%3]
-	m, err := g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses})
-	require.NoError(t, err)
-	_, err = dead.PowerOff()
-	require.NoError(t, err)
-	_, err = holder.Run("ip", "neigh", "flush", "dev", holder.NICs[0].Name) // as half a minute does
+	m := must(g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses}))(t)
+	must(dead.PowerOff())(t)
+	_, err := holder.Run("ip", "neigh", "flush", "dev", holder.NICs[0].Name) // as half a minute does
 	require.NoError(t, err)
 	settleFor(500 * time.Millisecond)
 	require.NoError(t, g.Daemon(holder).Kill9())
@@ -277,8 +268,7 @@ func losesOthers(t *testing.T, g *trial.Group, n *lab.Node) {
 	t.Helper()
 	for _, other := range g.Lab.Nodes {
 		if other != n {
-			_, err := other.PowerOff()
-			require.NoError(t, err)
+			must(other.PowerOff())(t)
 		}
 	}
 }

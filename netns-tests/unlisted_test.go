@@ -37,8 +37,7 @@ func TestSplitByConfigurationIsNamedInPlainVRRP(t *testing.T) {
 					lab.VIP4, n.NICs[0].Name, peers))
 			}
 			if tt.rules != "" {
-				_, err := first.RunInput(tt.rules, "nft", "-f", "-")
-				require.NoError(t, err)
+				must(first.RunInput(tt.rules, "nft", "-f", "-"))(t)
 			}
 			start(first, first.Address.String()+", "+second.Address.String())
 			eventually(t, 20*time.Second, "the first node advertises", func() bool { return first.Holds(lab.VIP4) })

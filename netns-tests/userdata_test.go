@@ -50,8 +50,7 @@ func (m *machine) boot(text []byte) {
 	require.NoError(m.t, os.RemoveAll(m.root))
 	m.install()
 	for _, f := range d.WriteFiles {
-		mode, err := strconv.ParseUint(f.Permissions, 8, 32)
-		require.NoError(m.t, err)
+		mode := must(strconv.ParseUint(f.Permissions, 8, 32))(m.t)
 		assert.Equal(m.t, "root:root", f.Owner)
 		require.NoError(m.t, os.MkdirAll(filepath.Dir(m.root+f.Path), 0o755))
 		require.NoError(m.t, os.WriteFile(m.root+f.Path, []byte(f.Content), os.FileMode(mode)))
@@ -75,10 +74,8 @@ func (m *machine) install() {
 // copied is a copy of the binary outside of /run, which may be mounted noexec.
 func copied(t *testing.T) string {
 	t.Helper()
-	binary, err := trial.Binary()
-	require.NoError(t, err)
-	data, err := os.ReadFile(binary)
-	require.NoError(t, err)
+	binary := must(trial.Binary())(t)
+	data := must(os.ReadFile(binary))(t)
 	path := filepath.Join(t.TempDir(), "keepvip")
 	require.NoError(t, os.WriteFile(path, data, 0o755))
 	return path
@@ -97,8 +94,7 @@ func (m *machine) run(command string) {
 
 // unit starts what the unit says, with the directories that it asks for.
 func (m *machine) unit() {
-	text, err := os.ReadFile(m.root + "/etc/systemd/system/keepvip.service")
-	require.NoError(m.t, err)
+	text := must(os.ReadFile(m.root + "/etc/systemd/system/keepvip.service"))(m.t)
 	var argv []string
 	for line := range strings.Lines(string(text)) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
@@ -116,11 +112,9 @@ func (m *machine) unit() {
 
 // kubelet starts the static pods.
 func (m *machine) kubelet() {
-	manifests, err := filepath.Glob(m.root + "/etc/kubernetes/manifests/*.yaml")
-	require.NoError(m.t, err)
+	manifests := must(filepath.Glob(m.root + "/etc/kubernetes/manifests/*.yaml"))(m.t)
 	for _, path := range manifests {
-		text, err := os.ReadFile(path)
-		require.NoError(m.t, err)
+		text := must(os.ReadFile(path))(m.t)
 		var pod struct {
 			Spec struct {
 				Containers []struct {
@@ -157,16 +151,14 @@ func (m *machine) start(env, argv []string) {
 	}
 	line = append(line, env...)
 	line = append(append(line, "chroot", m.root), argv...)
-	p, err := m.node.Start("keepvip", line...)
-	require.NoError(m.t, err)
+	p := must(m.node.Start("keepvip", line...))(m.t)
 	m.g.Daemons[m.node.ID-1] = p
 }
 
 // render is one run of `keepvip manifest cloud-init`.
 func render(t *testing.T, args ...string) []byte {
 	t.Helper()
-	binary, err := trial.Binary()
-	require.NoError(t, err)
+	binary := must(trial.Binary())(t)
 	cmd := exec.CommandContext(t.Context(), binary, append([]string{"manifest", "cloud-init"}, args...)...)
 	var errs strings.Builder
 	cmd.Stderr = &errs
@@ -217,8 +209,7 @@ func TestUserDataBootsToAWorkingAddress(t *testing.T) {
 				settled(t, g)
 				require.True(t, g.Lab.Reaches(g.Lab.Client.Namespace, lab.VIP4, 2*time.Second), "%v: a client reaches the address", order)
 				for _, n := range g.Lab.Nodes {
-					_, err := g.Daemon(n).Terminate(5 * time.Second)
-					require.NoError(t, err)
+					must(g.Daemon(n).Terminate(5 * time.Second))(t)
 				}
 			}
 		})

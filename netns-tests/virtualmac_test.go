@@ -79,12 +79,10 @@ func TestVirtualMACBesideKeepalived(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			l, err := host.Open(lab.Config{Nodes: 2})
-			require.NoError(t, err)
+			l := must(host.Open(lab.Config{Nodes: 2}))(t)
 			t.Cleanup(l.Close)
 			routers := c.routers(l)
-			all, err := l.RecordAll()
-			require.NoError(t, err)
+			all := must(l.RecordAll())(t)
 			exchange(t, l, trial.Exchange{Low: c.low, High: c.high, Routers: routers}, c.keepvip)
 			speaksAsRouter(t, ofNode(all.Stop(), c.keepvip), routers, l.Nodes[c.keepvip-1])
 		})
@@ -184,8 +182,7 @@ func TestVirtualMACFallsSilentWithItsHolder(t *testing.T) {
 		"SIGSTOP": trial.Silenced("SIGSTOP", trial.BySignal, 6*time.Second),
 	} {
 		t.Run(name, func(t *testing.T) {
-			all, err := g.Lab.RecordAll()
-			require.NoError(t, err)
+			all := must(g.Lab.RecordAll())(t)
 			res := measure(t, g, fault)
 			require.NotNil(t, res.Silence)
 			assert.Zero(t, pulledBack(res, all.Stop(), res.Report.Ended), "frames that take switches back to the silenced node")
@@ -206,8 +203,7 @@ func TestVirtualMACPlannedMoveLosesNothing(t *testing.T) {
 	cfg.Interval = 100 * time.Millisecond
 	g := started(t, cfg)
 	for _, move := range []trial.Fault{trial.Verb("handover"), trial.Verb("drain"), trial.Terminated} {
-		all, err := g.Lab.RecordAll()
-		require.NoError(t, err)
+		all := must(g.Lab.RecordAll())(t)
 		res := measure(t, g, move)
 		frames := all.Stop()
 		back := pulledBack(res, frames, res.FaultAt+time.Second)
@@ -238,8 +234,7 @@ func pulledBack(res *trial.Result, frames []lab.RecordedFrame, until time.Durati
 // ipLink is what `ip -d link` says of an interface; empty where there is none.
 func ipLink(t *testing.T, n *lab.Node, name string) string {
 	t.Helper()
-	out, err := n.Run("sh", "-c", "ip -d link show dev "+name+" 2>/dev/null || true")
-	require.NoError(t, err)
+	out := must(n.Run("sh", "-c", "ip -d link show dev "+name+" 2>/dev/null || true"))(t)
 	return out
 }
 
@@ -251,8 +246,7 @@ func TestVirtualMACInterfaceIsUpWithTheAddressAlone(t *testing.T) {
 	cfg.Priorities = []int{120, 100}
 	g := prepare(t, cfg)
 	first, second := g.Lab.Nodes[0], g.Lab.Nodes[1]
-	before, err := first.State()
-	require.NoError(t, err)
+	before := must(first.State())(t)
 	require.NoError(t, g.StartAll())
 	up := func(n *lab.Node) bool { return strings.Contains(ipLink(t, n, "vrrp.51"), ",UP") }
 	settled := func(holder, other *lab.Node) {
@@ -263,24 +257,19 @@ func TestVirtualMACInterfaceIsUpWithTheAddressAlone(t *testing.T) {
 	}
 	settled(first, second)
 	assert.Contains(t, ipLink(t, first, "vrrp.51"), "link/ether 00:00:5e:00:01:33")
-	announce, err := first.Run("sysctl", "-n", "net.ipv4.conf.eth0.arp_announce")
-	require.NoError(t, err)
+	announce := must(first.Run("sysctl", "-n", "net.ipv4.conf.eth0.arp_announce"))(t)
 	assert.Equal(t, "2", strings.TrimSpace(announce))
 
-	p, _, err := trial.Keepvip{}.Command(first, "status", "--socket", trial.Socket(first))
-	require.NoError(t, err)
+	p, _ := mustTwo(trial.Keepvip{}.Command(first, "status", "--socket", trial.Socket(first)))(t)
 	assert.Contains(t, p.Stdout(), "on eth0, with the virtual MAC 00:00:5e:00:01:33 (vrrp.51)")
 
-	p, code, err := trial.Keepvip{}.Command(first, "drain", "--socket", trial.Socket(first))
-	require.NoError(t, err)
+	p, code := mustTwo(trial.Keepvip{}.Command(first, "drain", "--socket", trial.Socket(first)))(t)
 	require.Zero(t, code, p.Log())
 	settled(second, first)
 
-	code, err = g.Daemon(first).Terminate(10 * time.Second)
-	require.NoError(t, err)
+	code = must(g.Daemon(first).Terminate(10 * time.Second))(t)
 	assert.Zero(t, code, g.Logs())
-	after, err := first.State()
-	require.NoError(t, err)
+	after := must(first.State())(t)
 	assert.Equal(t, before, after)
 	assert.NotContains(t, g.Logs(), "level=ERROR")
 }
@@ -295,8 +284,7 @@ func TestVirtualMACLeftovers(t *testing.T) {
 	kill := func() {
 		t.Helper()
 		require.NoError(t, g.Daemon(n).Kill9())
-		_, err := g.Daemon(n).Wait(5 * time.Second)
-		require.NoError(t, err)
+		must(g.Daemon(n).Wait(5 * time.Second))(t)
 	}
 	index := strings.Fields(ipLink(t, n, "vrrp.51"))[0]
 	kill()
@@ -306,34 +294,27 @@ func TestVirtualMACLeftovers(t *testing.T) {
 	assert.Equal(t, index, strings.Fields(ipLink(t, n, "vrrp.51"))[0], "what fits is taken over")
 
 	kill()
-	p, err := trial.Keepvip{}.Run(n, "--vip", lab.VIP4.String(), "--check", "none", "--interface", "eth0", "--vrid", "51")
-	require.NoError(t, err)
+	p := must(trial.Keepvip{}.Run(n, "--vip", lab.VIP4.String(), "--check", "none", "--interface", "eth0", "--vrid", "51"))(t)
 	eventually(t, trial.SettleLimit, "a run without a virtual MAC has the address on eth0", func() bool { return active(n) })
 	assert.Empty(t, ipLink(t, n, "vrrp.51"))
-	announce, err := n.Run("sysctl", "-n", "net.ipv4.conf.eth0.arp_announce")
-	require.NoError(t, err)
+	announce := must(n.Run("sysctl", "-n", "net.ipv4.conf.eth0.arp_announce"))(t)
 	assert.Equal(t, "0", strings.TrimSpace(announce))
-	_, err = p.Terminate(10 * time.Second)
-	require.NoError(t, err)
+	must(p.Terminate(10 * time.Second))(t)
 
-	_, err = n.Run("ip", "link", "add", "vrrp.51", "link", "eth0", "address", "00:00:5e:00:01:33", "up", "type", "macvlan", "mode", "private")
-	require.NoError(t, err)
+	must(n.Run("ip", "link", "add", "vrrp.51", "link", "eth0", "address", "00:00:5e:00:01:33", "up", "type", "macvlan", "mode", "private"))(t)
 	require.NoError(t, g.Start(n))
 	eventually(t, trial.SettleLimit, "it says whose interface that is not", func() bool {
 		p, _, err := trial.Keepvip{}.Command(n, "status", "--socket", trial.Socket(n))
 		return err == nil && strings.Contains(p.Stdout(), "vrrp.51 is a macvlan that keepvip has not made") && strings.Contains(p.Stdout(), "[KV244]")
 	})
 	assert.NotEmpty(t, ipLink(t, n, "vrrp.51"))
-	_, err = n.Run("ip", "link", "delete", "vrrp.51")
-	require.NoError(t, err)
+	must(n.Run("ip", "link", "delete", "vrrp.51"))(t)
 	eventually(t, trial.SettleLimit, "it goes on when that is gone", func() bool { return active(n) })
-	_, err = n.Run("ip", "link", "delete", "vrrp.51")
-	require.NoError(t, err)
+	must(n.Run("ip", "link", "delete", "vrrp.51"))(t)
 	eventually(t, trial.SettleLimit, "and makes it anew when somebody deletes it", func() bool { return active(n) && n.Holds(lab.VIP4) && ipLink(t, n, "vrrp.51") != "" })
 
 	kill()
-	p, code, err := trial.Keepvip{}.Command(n, "cleanup", "--socket", trial.Socket(n), "--state-dir", n.Path("state"))
-	require.NoError(t, err)
+	p, code := mustTwo(trial.Keepvip{}.Command(n, "cleanup", "--socket", trial.Socket(n), "--state-dir", n.Path("state")))(t)
 	require.Zero(t, code, p.Log())
 	assert.Contains(t, p.Stdout(), "removed the interface vrrp.51\n")
 	assert.Empty(t, ipLink(t, n, "vrrp.51"))
@@ -349,15 +330,12 @@ func TestVirtualMACByReload(t *testing.T) {
 	t.Parallel()
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
 	n := g.Lab.Nodes[0]
-	before, err := n.State()
-	require.NoError(t, err)
+	before := must(n.State())(t)
 	write := func(vmac string) string {
-		path, err := n.WriteFile("keepvip.yaml", fmt.Sprintf("%svips: [{name: a, addresses: [%s], interface: eth0, check: none, vrrp: {id: 51%s}}]\n", fileHead, lab.VIP4, vmac), 0o644)
-		require.NoError(t, err)
+		path := must(n.WriteFile("keepvip.yaml", fmt.Sprintf("%svips: [{name: a, addresses: [%s], interface: eth0, check: none, vrrp: {id: 51%s}}]\n", fileHead, lab.VIP4, vmac), 0o644))(t)
 		return path
 	}
-	p, err := trial.Keepvip{}.Run(n, "--config", write(""))
-	require.NoError(t, err)
+	p := must(trial.Keepvip{}.Run(n, "--config", write("")))(t)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(p.Log())
@@ -372,16 +350,13 @@ func TestVirtualMACByReload(t *testing.T) {
 		{", virtualMAC: auto", "vrrp.51", "vmac0"}, {", virtualMAC: vmac0", "vmac0", "vrrp.51"}, {"", "eth0", "vmac0"},
 	} {
 		write(c.vmac)
-		r, code, err := trial.Keepvip{}.Command(n, "reload", "--socket", trial.Socket(n))
-		require.NoError(t, err)
+		r, code := mustTwo(trial.Keepvip{}.Command(n, "reload", "--socket", trial.Socket(n)))(t)
 		require.Zero(t, code, r.Log())
 		eventually(t, trial.SettleLimit, "on "+c.on, func() bool { return on(c.on) && g.Lab.Reaches(g.Lab.Client.Namespace, lab.VIP4, time.Second) })
 		assert.Empty(t, ipLink(t, n, c.gone))
 	}
-	_, err = p.Terminate(10 * time.Second)
-	require.NoError(t, err)
-	after, err := n.State()
-	require.NoError(t, err)
+	must(p.Terminate(10 * time.Second))(t)
+	after := must(n.State())(t)
 	assert.Equal(t, before, after)
 	assert.NotContains(t, p.Log(), "level=ERROR")
 }

@@ -68,21 +68,19 @@ func TestForgeriesWorkWithoutAKey(t *testing.T) {
 func TestInventedRoutersFillNeitherLogNorLink(t *testing.T) {
 	t.Parallel()
 	g := openMixed(t, trial.Config{})
-	got, err := trial.FloodInvented(g, 3*time.Second)
-	require.NoError(t, err)
+	got := must(trial.FloodInvented(g, 3*time.Second))(t)
 	t.Logf("%+v", got)
 	assert.Greater(t, got.Sent, 200)
 	assert.Less(t, got.Lines, 60)
 	assert.Less(t, got.ARP, 150, "30 in a second, and what a takeover announces")
-	_, err = g.Settle()
+	_, err := g.Settle()
 	assert.NoError(t, err)
 }
 
 // The figures for 255 instances are measured by cmd/bench.
 func TestManyInstances(t *testing.T) {
 	t.Parallel()
-	g, err := trial.OpenMany(host, trial.RunKeepvip, 64, time.Second)
-	require.NoError(t, err)
+	g := must(trial.OpenMany(host, trial.RunKeepvip, 64, time.Second))(t)
 	t.Cleanup(func() { finish(t, g) })
 	res := measure(t, g, trial.ManyDie(time.Second))
 	t.Logf("holder: CPU %.1f %%, RSS %.1f MiB; %s", res.CPU, float64(res.RSS)/(1<<20), res.Note)

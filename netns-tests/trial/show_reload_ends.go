@@ -200,16 +200,13 @@ func (r *reloading) start(s reloadState) (err error) {
 	try.Do(unix.Chmod(r.Path("key"), 0o600))
 	try.Do(r.write(r.configured()))
 	k, begun := Keepvip{}, `msg=started`
-
 	if s.conf {
 		var path string
 		if path, err = r.WriteFile("keepalived.conf", r.confOf(), 0o600); err == nil {
 			r.process, err = k.Run(r.Node, "--keepalived-conf", path)
 		}
 	} else if s.follow {
-		var path string
-		path = try.Get(k.binary())
-		argv := append([]string{path, "follow", "--config", r.path}, k.Paths(r.Node)...)
+		argv := append([]string{try.Get(k.binary()), "follow", "--config", r.path}, k.Paths(r.Node)...)
 		r.process, err = r.StartCommand(lab.Command{Name: "keepvip", Args: argv})
 		begun = `msg=following`
 	} else {
