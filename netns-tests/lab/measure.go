@@ -68,7 +68,6 @@ type Measurement struct {
 	capture  *capture
 	binds    *bindWatcher
 	lateness *latenessWatch
-	delays   *delayWatch
 
 	once   sync.Once
 	report *Report
@@ -105,7 +104,6 @@ func (m *Measurement) start() (err error) {
 	defer try.Catch(&err)
 	if !m.lab.host.less {
 		m.lateness = startLatenessWatch(m.lab.now)
-		m.delays = startDelayWatch(m.lab.now, m.lab.daemons)
 	}
 	m.binds = try.Get(m.lab.startBindWatcher())
 	m.capture = try.Get(m.lab.startCapture(nodesSpeak(), nil))
@@ -187,7 +185,7 @@ func (m *Measurement) finish() *Report {
 	}
 	if m.lateness != nil {
 		m.lateness.finish()
-		r.Stalls, r.Starved, r.Waited = append(r.Stalls, m.lateness.stalls...), m.lateness.starved, m.delays.finish()
+		r.Stalls, r.Starved = append(r.Stalls, m.lateness.stalls...), m.lateness.starved
 	}
 	slices.SortFunc(r.Stalls, func(a, b Stall) int { return int(a.At - b.At) })
 	r.Ended = m.lab.now()

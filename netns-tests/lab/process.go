@@ -72,7 +72,6 @@ func (n *Node) StartCommand(c Command) (*Process, error) {
 		return nil, fmt.Errorf("lab: start %s on %s: %w", c.Name, n.Label, err)
 	}
 	n.procs = append(n.procs, p)
-	n.lab.note(p)
 	go func() {
 		p.wait()
 		close(p.done)

@@ -26,7 +26,6 @@ type Report struct {
 	Realtime      bool           `json:"realtime"` // the probers ran with SCHED_RR
 	Stalls        []Stall        `json:"stalls"`   // lateness of the probers above 5 ms
 	Starved       []Stall        `json:"starved"`  // lateness of an ordinary process above 10 ms
-	Waited        []Stall        `json:"waited"`   // for how long keepvip's daemons had no processor, above 10 ms in 50
 	Load          float64        `json:"load"`     // load average of the machine at the end
 
 	nodes   map[netip.Addr]int
@@ -90,9 +89,9 @@ func (r *Report) StallIn(from, to time.Duration) time.Duration {
 	return longest
 }
 
-// StoodStill is for how long the machine, an ordinary process on it, or a daemon of keepvip stood still within any one second of the measurement, at
+// StoodStill is for how long the machine, or an ordinary process on it, stood still within any one second of the measurement, at
 // most: what a program under test does in several steps is late by the sum, not by the longest.
-func (r *Report) StoodStill() time.Duration { return standstill(joined(r.Stalls, r.Starved, r.Waited)) }
+func (r *Report) StoodStill() time.Duration { return standstill(joined(r.Stalls, r.Starved)) }
 
 func standstill(spells []Stall) (most time.Duration) {
 	for i, first := range spells {

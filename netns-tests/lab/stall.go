@@ -63,8 +63,7 @@ func (p *Process) Pause(length time.Duration, stands func()) error {
 // stopped tells whether all threads are.
 func (p *Process) stopped() (_ bool, err error) {
 	defer try.Catch(&err)
-	all := try.Get(threads(p.PID()))
-	for _, tid := range all {
+	for _, tid := range try.Get(threads(p.PID())) {
 		if state, err := p.state(tid); err != nil || state != "T" {
 			return false, err
 		}
@@ -73,11 +72,9 @@ func (p *Process) stopped() (_ bool, err error) {
 }
 
 // state is what a thread does (proc_pid_stat(5)): T stopped, t stopped by a debugger.
-func (p *Process) state(tid int) (string, error) { return stateOf(p.PID(), tid) }
-
-func stateOf(pid, tid int) (_ string, err error) {
+func (p *Process) state(tid int) (_ string, err error) {
 	defer try.Catch(&err)
-	stat := try.Get(os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", pid, tid)))
+	stat := try.Get(os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", p.PID(), tid)))
 	_, rest, _ := strings.Cut(string(stat), ") ")
 	state, _, _ := strings.Cut(rest, " ")
 	return state, nil

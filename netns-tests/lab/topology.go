@@ -57,7 +57,6 @@ type Lab struct {
 
 	mu       sync.Mutex
 	measures map[*Measurement]struct{} // not stopped yet
-	watched  []*Process                // keepvip's daemons
 	closers  []func()                  // of what else has sockets in the namespaces
 }
 

@@ -24,6 +24,6 @@ func (t *Tally) Decides() bool { return 2*t.LeftOut <= t.Episodes }
 
 // Print writes a line that counts all of them.
 func (t *Tally) Print(w io.Writer) {
-	fmt.Fprintf(w, "%d episodes, %d wrong, %d left out because the machine, or a daemon for want of a processor, stood still for more than %d ms within a second\n",
+	fmt.Fprintf(w, "%d episodes, %d wrong, %d left out because the machine stood still for more than %d ms within a second\n",
 		t.Episodes, t.Wrong, t.LeftOut, starvedChaos.Milliseconds())
 }
