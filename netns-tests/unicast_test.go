@@ -6,58 +6,15 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
-
-// shares are the entries of a link: by unicast with different peers, with the same in another order, and by multicast.
-type share struct {
-	name  string
-	vip   netip.Addr
-	nodes []int
-	peers map[int]string // as each node's file has them; none: multicast
-}
-
-func sharesOfOneLink() []share {
-	vip := func(last byte) netip.Addr { return netip.AddrFrom4([4]byte{10, 77, 0, last}) }
-	return []share{
-		{"first", vip(101), []int{1, 2}, map[int]string{1: "10.77.0.11, 10.77.0.12", 2: "10.77.0.11, 10.77.0.12"}},
-		{"second", vip(102), []int{1, 3}, map[int]string{1: "10.77.0.11, 10.77.0.13", 3: "10.77.0.13, 10.77.0.11"}},
-		{"reversed", vip(103), []int{1, 2}, map[int]string{1: "10.77.0.12, 10.77.0.11", 2: "10.77.0.12, 10.77.0.11"}},
-		{"multicast", vip(104), []int{1, 2, 3}, nil},
-	}
-}
-
-// fileOf is the configuration of one node.
-func fileOf(shares []share, node int) string {
-	var b strings.Builder
-	b.WriteString(fileHead + "vips:\n")
-	for _, s := range shares {
-		for _, id := range s.nodes {
-			if id == node {
-				fmt.Fprintf(&b, "- name: %s\n  addresses: [%s]\n  check: none\n  vrrp: {peers: [%s]}\n", s.name, s.vip, s.peers[id])
-			}
-		}
-	}
-	return b.String()
-}
-
-func holdersOf(g *trial.Group, vip netip.Addr) (ids []int) {
-	for _, n := range g.Lab.Nodes {
-		if n.Holds(vip) {
-			ids = append(ids, n.ID)
-		}
-	}
-	return ids
-}
 
 // known counts the members of an entry that a node knows by what they say themselves.
 func known(t *testing.T, n *lab.Node, name string) (count int) {
@@ -74,32 +31,6 @@ func known(t *testing.T, n *lab.Node, name string) (count int) {
 		}
 	}
 	return count
-}
-
-// A reload that changes the first address makes the node one of the same group as a node that is started with the new file.
-func TestMembersKnowEachOtherAfterTheFirstAddressHasChanged(t *testing.T) {
-	t.Parallel() // seconds of waiting for timers
-	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}, Addresses: []netip.Addr{lab.VIP4}})
-	file := func(first, second string) string {
-		return fmt.Sprintf("%svips:\n- {name: apiserver, addresses: [%s, %s], check: none, vrrp: {id: 7}}\n", fileHead, first, second)
-	}
-	for _, n := range g.Lab.Nodes {
-		runFile(t, g, n, file("10.77.0.100", "10.77.0.101"))
-	}
-	holder := settled(t, g)
-	for _, n := range g.Lab.Nodes {
-		must(n.WriteFile("keepvip.yaml", file("10.77.0.101", "10.77.0.100"), 0o644))(t)
-		require.NoError(t, g.Daemon(n).Signal(unix.SIGHUP))
-	}
-	both := func() bool {
-		return known(t, g.Lab.Nodes[0], "apiserver") == 1 && known(t, g.Lab.Nodes[1], "apiserver") == 1
-	}
-	eventually(t, 5*time.Second, "the members know each other", both)
-	other := g.Lab.Nodes[2-holder.ID]
-	must(g.Daemon(other).Terminate(5 * time.Second))(t)
-	runFile(t, g, other, file("10.77.0.101", "10.77.0.100"))
-	eventually(t, 5*time.Second, "the members know each other after a restart", both)
-	assert.Equal(t, []*lab.Node{holder}, g.Holders(), "nothing of it moves the address")
 }
 
 // Any user may take the port before keepvip starts. VRRP goes on without the members, and they find each other when it is free.
@@ -121,51 +52,6 @@ func TestMembersWaitForATakenPort(t *testing.T) {
 		return known(t, n, "apiserver") == 1 && known(t, g.Lab.Nodes[1], "apiserver") == 1
 	})
 	assert.Len(t, g.Holders(), 1)
-}
-
-func TestUnicastGroupsWithDifferentPeersShareALink(t *testing.T) {
-	t.Parallel() // seconds of waiting for timers
-	g := prepare(t, trial.Config{})
-	shares := sharesOfOneLink()
-	for _, n := range g.Lab.Nodes {
-		runFile(t, g, n, fileOf(shares, n.ID))
-	}
-	for _, s := range shares {
-		for _, id := range s.nodes {
-			eventually(t, 5*time.Second, fmt.Sprintf("node %d knows the others of %s", id, s.name), func() bool {
-				return known(t, g.Lab.Nodes[id-1], s.name) == len(s.nodes)-1
-			})
-		}
-		eventually(t, 5*time.Second, s.name+" has one holder", func() bool { return len(holdersOf(g, s.vip)) == 1 })
-	}
-	settleFor(time.Second)
-	before := map[string][]int{}
-	for _, s := range shares {
-		before[s.name] = holdersOf(g, s.vip)
-		assert.Len(t, before[s.name], 1, s.name)
-	}
-
-	// Another list for one entry is no matter of the others.
-	m := must(g.Lab.Measure(lab.MeasureConfig{NoDirect: true}))(t)
-	shares[1].nodes, shares[1].peers = []int{3}, map[int]string{3: "10.77.0.13, 10.77.0.12"}
-	for _, n := range g.Lab.Nodes {
-		must(n.WriteFile("keepvip.yaml", fileOf(shares, n.ID), 0o644))(t)
-		require.NoError(t, g.Daemon(n).Signal(unix.SIGHUP))
-	}
-	eventually(t, 5*time.Second, "node 3 is alone with the second", func() bool {
-		ids := holdersOf(g, shares[1].vip)
-		return len(ids) == 1 && ids[0] == 3
-	})
-	settleFor(time.Second)
-	silent := m.Stop().BySilence(0)
-	for _, s := range []share{shares[0], shares[2], shares[3]} {
-		if silent == 0 {
-			assert.Equal(t, before[s.name], holdersOf(g, s.vip), s.name)
-		}
-		for _, id := range s.nodes {
-			assert.Equal(t, len(s.nodes)-1, known(t, g.Lab.Nodes[id-1], s.name), "%s on node %d", s.name, id)
-		}
-	}
 }
 
 // The last node of a unicast group has nobody left who answers ARP, and the first one has nobody yet: advertisements do not leave the host at
