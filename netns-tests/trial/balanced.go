@@ -114,14 +114,7 @@ func (b *Balanced) Change(mode string, grace time.Duration) (err error) {
 }
 
 // Say runs a command of keepvip that asks the running one, and returns what it prints.
-func (b *Balanced) Say(n *lab.Node, args ...string) (_ string, err error) {
-	defer try.Catch(&err)
-	p, code := try.Two(Keepvip{}.Command(n, append(args, "--socket", Socket(n))...))
-	if code != 0 {
-		return "", fmt.Errorf("trial: keepvip %s on %s: exit code %d: %s", strings.Join(args, " "), n.Label, code, p.Log())
-	}
-	return strings.TrimSpace(p.Stdout()), nil
-}
+func (b *Balanced) Say(n *lab.Node, args ...string) (string, error) { return Keepvip{}.Ask(n, args...) }
 
 // Endpoint is where the running keepvip of a node sends clients.
 func (b *Balanced) Endpoint(n *lab.Node) (_ netip.AddrPort, err error) {

@@ -10,15 +10,6 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
-// carryOut runs a command of keepvip on a node.
-func carryOut(n *lab.Node, args ...string) error {
-	p, code, err := Keepvip{}.Command(n, append(args, "--socket", Socket(n))...)
-	if err == nil && code != 0 {
-		err = errors.New(p.Log())
-	}
-	return err
-}
-
 // everywhereSaid is a move of which all nodes say the same.
 func everywhereSaid(name string, s Said, happen, mend func(g *Group, n *lab.Node) error) Cause {
 	other := s
@@ -27,7 +18,7 @@ func everywhereSaid(name string, s Said, happen, mend func(g *Group, n *lab.Node
 }
 
 func asking(args ...string) func(*Group, *lab.Node) error {
-	return func(_ *Group, n *lab.Node) error { return carryOut(n, args...) }
+	return func(_ *Group, n *lab.Node) error { return Keepvip{}.order(n, args...) }
 }
 
 func apiBecomes(mode lab.APIMode) func(*Group, *lab.Node) error {

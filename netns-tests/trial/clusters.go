@@ -98,18 +98,10 @@ type Crowded struct {
 // BesideOthers has the group be one of many clusters on the link for a while.
 func BesideOthers(g *Group, length time.Duration) (c Crowded, err error) {
 	defer try.Catch(&err)
-	busiest := func(wait time.Duration) (most float64) {
-		before, began := g.cpu(), time.Now()
-		time.Sleep(wait)
-		for i, after := range g.cpu() {
-			most = max(most, float64(after-before[i])/float64(time.Since(began))*100)
-		}
-		return most
-	}
-	c.Idle = busiest(min(length, 30*time.Second))
+	c.Idle = g.busiest(min(length, 30*time.Second))
 	began := time.Now()
 	flood := try.Get(g.Lab.Flood(g.Lab.Client, clustersBeside(g), otherRate))
-	c.CPU = busiest(length)
+	c.CPU = g.busiest(length)
 	c.Sent = float64(flood.Stop()) / time.Since(began).Seconds()
 	return c, nil
 }

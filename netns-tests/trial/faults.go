@@ -78,13 +78,7 @@ func DaemonRestarted(g *Group) (*Result, error) { return killedAndStarted(Restar
 
 // Terminated stops the daemon on the holder with SIGTERM, then starts it again.
 func Terminated(g *Group) (*Result, error) {
-	return g.whileItLasts(nodeFault{"SIGTERM", func(n *lab.Node) error {
-		code, err := g.Daemon(n).Terminate(10 * time.Second)
-		if _, panics := g.Product.(LeaseVIP); err == nil && code != 0 && !panics {
-			err = fmt.Errorf("exit status %d after SIGTERM: %s", code, g.Daemon(n).Log())
-		}
-		return err
-	}, g.Start}, g.everywhere(), g.span())
+	return g.whileItLasts(nodeFault{"SIGTERM", g.terminated, g.Start}, g.everywhere(), g.span())
 }
 
 // CablePulled takes the carrier away from the holder, and gives it back.

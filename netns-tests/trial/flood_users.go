@@ -214,11 +214,7 @@ func placesFlood() Flood {
 			defer try.Catch(&err)
 			try.Do(f.comes())
 			got := try.Get(f.SampleFrom(asksBeside))
-			p, status, err := f.product.Command(flooded, "drain", "--wait", "--timeout", "10s", "--socket", Socket(flooded))
-			if err == nil && status != 0 {
-				err = fmt.Errorf("trial: drain --wait beside connections that are invented: exit status %d\n%s", status, p.Log())
-			}
-			if err == nil && !strings.Contains(f.Daemon(flooded).Log(), "KV386") {
+			if err = f.product.order(flooded, "drain", "--wait", "--timeout", "10s"); err == nil && !strings.Contains(f.Daemon(flooded).Log(), "KV386") {
 				err = errors.New("trial: nobody says that connections are invented")
 			}
 			return got.Served(), err

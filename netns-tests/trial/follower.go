@@ -49,12 +49,8 @@ func OpenFollower(host *lab.Host, cfg FollowerConfig) (_ *Follower, err error) {
 	}
 	if cfg.Signed {
 		f.key = f.Worker.Path("followers.key")
-		p, code, err := s.product.Command(f.Worker, "key", "derive", "--for", "followers", "--out", f.key, KeyOf(f.Worker))
-		if err == nil && code != 0 {
-			err = fmt.Errorf("trial: keepvip key derive: exit status %d: %s", code, p.Log())
-		}
-		if err != nil {
-			return nil, err
+		if p, code := try.Two(s.product.Command(f.Worker, "key", "derive", "--for", "followers", "--out", f.key, KeyOf(f.Worker))); code != 0 {
+			return nil, fmt.Errorf("trial: keepvip key derive: exit status %d: %s", code, p.Log())
 		}
 	}
 	return f, nil

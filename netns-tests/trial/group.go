@@ -82,6 +82,15 @@ func openBy(host *lab.Host, cfg Config, start func(*Group) error) (_ *Group, err
 // Close removes the lab.
 func (g *Group) Close() { g.Lab.Close() }
 
+// end is deferred: it is [try.Catch] and Close, and an error has what the daemons have logged.
+func (g *Group) end(err *error) {
+	try.Caught(recover(), err)
+	if *err != nil {
+		*err = fmt.Errorf("%w\n%s", *err, g.Logs())
+	}
+	g.Close()
+}
+
 // Start starts the product on a node.
 func (g *Group) Start(n *lab.Node) (err error) {
 	defer try.Catch(&err)

@@ -94,10 +94,10 @@ func OpenAddresses(host *lab.Host, cfg Config, count int) (*Group, error) {
 func followersGrow(host *lab.Host, count int) (_ Grown, err error) {
 	defer try.Catch(&err)
 	s := try.Get(OpenSpread(host, SpreadConfig{V4: true}))
-	defer s.Close()
+	defer s.end(&err)
 	crowd := try.Get(s.Lab.StartCrowd(s.Addresses[0], count))
 	if _, err := until(time.Minute, "all followers are told", func() bool { return crowd.Told() == count }); err != nil {
-		return Grown{}, fmt.Errorf("%w: %d of %d are\n%s", err, crowd.Told(), count, s.Logs())
+		return Grown{}, fmt.Errorf("%w: %d of %d are", err, crowd.Told(), count)
 	}
 	return s.grown()
 }
@@ -133,6 +133,7 @@ func openGrow(host *lab.Host, count int) (out Grown, err error) {
 
 // grown measures the group as it is: at last the holder's node dies.
 func (g *Group) grown() (out Grown, err error) {
+	defer try.Catch(&err)
 	for _, step := range []struct {
 		fault Fault
 		take  func(*Result)
@@ -141,10 +142,7 @@ func (g *Group) grown() (out Grown, err error) {
 		{handedOver, func(r *Result) { out.Handover = r.Answered }},
 		{NodeDeath, func(r *Result) { out.Failover = r.Outage }},
 	} {
-		res, err := step.fault(g)
-		if err != nil {
-			return out, fmt.Errorf("%w\n%s", err, g.Logs())
-		}
+		res := try.Get(step.fault(g))
 		if res.Disturbed() {
 			return out, fmt.Errorf("trial: %s: the machine stood still for %v: its figures do not count", res.Fault, res.Stall)
 		}
@@ -158,11 +156,7 @@ func handedOver(g *Group) (*Result, error) {
 	return g.run("keepvip handover", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
 		at := m.Mark("keepvip handover on %s", holder.Label)
 		for _, verb := range []string{"handover", "resume"} {
-			p, code, err := Keepvip{}.Command(holder, verb, "--socket", Socket(holder))
-			if err == nil && code != 0 {
-				err = fmt.Errorf("trial: keepvip %s on %s: exit status %d: %s", verb, holder.Label, code, p.Log())
-			}
-			if err != nil {
+			if err := (Keepvip{}).order(holder, verb); err != nil {
 				return at, err
 			}
 			time.Sleep(g.span())

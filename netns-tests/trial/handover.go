@@ -21,21 +21,14 @@ func Verb(args ...string) Fault {
 		default:
 			return nil, fmt.Errorf("trial: %s has no command to hand over", p.Name())
 		}
-		run := func(n *lab.Node, args ...string) error {
-			p, code, err := k.Command(n, append(args, "--socket", Socket(n))...)
-			if err == nil && code != 0 {
-				err = fmt.Errorf("trial: keepvip %v on %s: exit status %d: %s", args, n.Label, code, p.Log())
-			}
-			return err
-		}
 		return g.run("keepvip "+args[0], g.everywhere(), func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
 			at := m.Mark("keepvip %v on %s", args, holder.Label)
-			if err := run(holder, args...); err != nil {
+			if err := k.order(holder, args...); err != nil {
 				return 0, err
 			}
 			m.Mark("returned")
 			time.Sleep(g.span())
-			return at, run(holder, "resume")
+			return at, k.order(holder, "resume")
 		})
 	}
 }

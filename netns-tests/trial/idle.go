@@ -20,13 +20,9 @@ func Idle(length time.Duration) Fault {
 		res := try.Get(g.run("nothing", lab.MeasureConfig{NoDirect: true}, func(m *lab.Measurement, _ *lab.Node) (_ time.Duration, err error) {
 			defer try.Catch(&err)
 			at := m.Mark("nothing happens")
-			before, began := g.cpu(), time.Now()
-			time.Sleep(length)
-			after, took := g.cpu(), time.Since(began)
-			for i, p := range g.Daemons {
-				cpu = max(cpu, float64(after[i]-before[i])/float64(took)*100)
-				own := try.Get(p.TreeRSS())
-				rss = max(rss, own)
+			cpu = g.busiest(length)
+			for _, p := range g.Daemons {
+				rss = max(rss, try.Get(p.TreeRSS()))
 			}
 			return at, nil
 		}))

@@ -29,15 +29,14 @@ func FloodInvented(g *Group, length time.Duration) (_ Invented, err error) {
 		}))
 	}
 	recording := try.Get(g.Lab.RecordARP())
-	lines, cpu, began := g.lines(), g.cpu(), time.Now()
+	lines := g.lines()
 	flood, err := g.Lab.Flood(g.Lab.Client, frames, 500)
 	if err != nil {
 		recording.Stop()
 		return Invented{}, err
 	}
-	time.Sleep(length)
-	sent := Invented{Sent: flood.Stop()}
-	took := time.Since(began)
+	sent := Invented{CPU: g.busiest(length)}
+	sent.Sent = flood.Stop()
 	arp := map[int]int{}
 	for _, f := range recording.Stop() {
 		arp[f.Node]++
@@ -46,7 +45,6 @@ func FloodInvented(g *Group, length time.Duration) (_ Invented, err error) {
 		rss, _ := p.RSS()
 		sent.RSS = max(sent.RSS, rss)
 		sent.Lines = max(sent.Lines, g.lines()[i]-lines[i])
-		sent.CPU = max(sent.CPU, float64(g.cpu()[i]-cpu[i])/float64(took)*100)
 		sent.ARP = max(sent.ARP, arp[g.Lab.Nodes[i].ID])
 	}
 	return sent, nil

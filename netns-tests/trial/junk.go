@@ -81,21 +81,26 @@ func (g *Group) flood(name string, frames [][]byte, perSecond int, length time.D
 	res := try.Get(g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, _ *lab.Node) (_ time.Duration, err error) {
 		defer try.Catch(&err)
 		at := m.Mark("%s: begins", name)
-		before, began := g.cpu(), time.Now()
 		flood := try.Get(g.Lab.Flood(g.Lab.Client, frames, perSecond))
-		time.Sleep(length)
-		after, took := g.cpu(), time.Since(began)
+		cpu = g.busiest(length)
 		sent = flood.Stop()
 		m.Mark("%s: ends", name)
-		for i := range after {
-			cpu = max(cpu, float64(after[i]-before[i])/float64(took)*100)
-		}
 		time.Sleep(g.span())
 		return at, nil
 	}))
 	res.CPU = cpu
 	res.addNote("%d packets", sent)
 	return res, nil
+}
+
+// busiest waits, and is what the daemon that takes most does meanwhile, in per cent of a processor.
+func (g *Group) busiest(length time.Duration) (percent float64) {
+	before, began := g.cpu(), time.Now()
+	time.Sleep(length)
+	for i, after := range g.cpu() {
+		percent = max(percent, float64(after-before[i])/float64(time.Since(began))*100)
+	}
+	return percent
 }
 
 // cpu is the processor time of every daemon so far, by node.

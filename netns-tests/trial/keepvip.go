@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
@@ -79,6 +80,33 @@ func (k Keepvip) Command(n *lab.Node, args ...string) (_ *lab.Process, _ int, er
 	p := try.Get(k.BeginCommand(n, args...))
 	code, err := p.Wait(SettleLimit)
 	return p, code, err
+}
+
+// Ask runs a keepvip command that asks the daemon on n, which must not fail, and returns what it prints.
+func (k Keepvip) Ask(n *lab.Node, args ...string) (string, error) {
+	p, code, err := k.Command(n, append(args, "--socket", Socket(n))...)
+	if err == nil && code != 0 {
+		err = fmt.Errorf("exit status %d: %s", code, strings.TrimSpace(p.Log()))
+	}
+	if err != nil {
+		return "", fmt.Errorf("trial: keepvip %s on %s: %w", strings.Join(args, " "), n.Label, err)
+	}
+	return strings.TrimSpace(p.Stdout()), nil
+}
+
+// order is [Keepvip.Ask] where nobody reads what it prints.
+func (k Keepvip) order(n *lab.Node, args ...string) error {
+	_, err := k.Ask(n, args...)
+	return err
+}
+
+// terminated ends the daemon on the node by SIGTERM, after which its exit status must be 0.
+func (g *Group) terminated(n *lab.Node) error {
+	code, err := g.Daemon(n).Terminate(10 * time.Second)
+	if _, panics := g.Product.(LeaseVIP); err == nil && code != 0 && !panics {
+		err = fmt.Errorf("exit status %d after SIGTERM: %s", code, g.Daemon(n).Log())
+	}
+	return err
 }
 
 // BeginCommand starts a keepvip command in n, and does not wait for its end.

@@ -99,15 +99,7 @@ func (Raft) Members(n *lab.Node) ([]RaftMember, error) {
 
 // Member runs `keepvip member` on the node.
 func (r Raft) Member(on *lab.Node, args ...string) error {
-	argv := append([]string{"member"}, args...)
-	p, code, err := r.Command(on, append(argv, "--socket", Socket(on))...)
-	if err == nil && code != 0 {
-		err = fmt.Errorf("exit status %d: %s", code, strings.TrimSpace(p.Log()))
-	}
-	if err != nil {
-		return fmt.Errorf("trial: keepvip %s on %s: %w", strings.Join(argv, " "), on.Label, err)
-	}
-	return nil
+	return r.order(on, append([]string{"member"}, args...)...)
 }
 
 // Voters waits until every one of the nodes knows them, and nobody else, as the voters, each under the identity that it has

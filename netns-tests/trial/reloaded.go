@@ -36,13 +36,7 @@ func (p Filed) Reload(n *lab.Node, s Settings) error {
 }
 
 // reload has the node's keepvip read its configuration again.
-func (k Keepvip) reload(n *lab.Node) error {
-	done, code, err := k.Command(n, "reload", "--socket", Socket(n))
-	if err == nil && code != 0 {
-		err = fmt.Errorf("trial: keepvip reload on %s: exit status %d: %s", n.Label, code, done.Log())
-	}
-	return err
-}
+func (k Keepvip) reload(n *lab.Node) error { return k.order(n, "reload") }
 
 func (p Filed) write(n *lab.Node, s Settings) (_ string, err error) {
 	defer try.Catch(&err)

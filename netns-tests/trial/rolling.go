@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"fmt"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,11 +15,7 @@ const shutdownDelay = 5 * time.Second
 // RollingDaemons restarts the daemons of all nodes, one after the other, while a client makes requests.
 func RollingDaemons(g *Group) (*Result, error) {
 	return g.rolling("rolling restart of keepvip", AtOnce, func(n *lab.Node) error {
-		code, err := g.Daemon(n).Terminate(10 * time.Second)
-		if err == nil && code != 0 {
-			err = fmt.Errorf("exit status %d after SIGTERM: %s", code, g.Daemon(n).Log())
-		}
-		if err != nil {
+		if err := g.terminated(n); err != nil {
 			return err
 		}
 		return g.Start(n)

@@ -29,17 +29,11 @@ func followed() []Case {
 func follow(host *lab.Host, follows bool, do func(*Follower) error) (err error) {
 	defer try.Catch(&err)
 	f := try.Get(OpenFollower(host, FollowerConfig{Signed: true}))
-	defer f.Close()
+	defer f.end(&err)
 	if follows {
-		err = f.Begin(len(f.Members()))
+		try.Do(f.Begin(len(f.Members())))
 	}
-	if err == nil {
-		err = do(f)
-	}
-	if err != nil {
-		return fmt.Errorf("%w\n%s", err, f.Logs())
-	}
-	return nil
+	return do(f)
 }
 
 // followerShares divides 300 connections.

@@ -37,7 +37,7 @@ func foreignHost(announces bool) func(*lab.Host, bool) (Findings, error) {
 	return func(host *lab.Host, _ bool) (_ Findings, err error) {
 		defer try.Catch(&err)
 		g := try.Get(Open(host, Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}))
-		defer g.Close()
+		defer g.end(&err)
 		time.Sleep(time.Second) // past the probes of the start
 		foreign, limit := g.Lab.Client, 30*time.Second
 		for _, a := range g.Addresses {
@@ -52,9 +52,7 @@ func foreignHost(announces bool) func(*lab.Host, bool) (Findings, error) {
 		}
 		var slowest time.Duration
 		for _, n := range g.Lab.Nodes {
-			if _, err := until(40*time.Second, n.Label+" reports the foreign host", func() bool { return reports(n, foreign.MAC.String(), g.Addresses) }); err != nil {
-				return nil, fmt.Errorf("%w\n%s", err, g.Logs())
-			}
+			try.Get(until(40*time.Second, n.Label+" reports the foreign host", func() bool { return reports(n, foreign.MAC.String(), g.Addresses) }))
 			slowest = max(slowest, time.Since(began))
 		}
 		return Findings{took("reported by all nodes after", slowest, limit), none("nodes whose log does not name the MAC", silentLogs(g, foreign.MAC.String()))}, nil

@@ -80,13 +80,7 @@ func noTrace(host *lab.Host, _ bool) (out Findings, err error) {
 	g := try.Get(Prepare(host, Config{Lab: lab.Config{Nodes: 1}, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}))
 	defer g.Close()
 	n := g.Lab.Nodes[0]
-	end := func() error {
-		code, err := g.Daemon(n).Terminate(5 * time.Second)
-		if err == nil && code != 0 {
-			err = fmt.Errorf("exit status %d", code)
-		}
-		return err
-	}
+	end := func() error { return g.terminated(n) }
 	kill := func() error {
 		_ = g.Daemon(n).Kill9()
 		_, err := g.Daemon(n).Wait(2 * time.Second)
@@ -100,13 +94,7 @@ func noTrace(host *lab.Host, _ bool) (out Findings, err error) {
 		steps []func() error
 	}{
 		{"SIGTERM", []func() error{start, settle, end}},
-		{"kill -9 and cleanup", []func() error{start, settle, kill, func() error {
-			p, code, err := Keepvip{}.Command(n, "cleanup", "--socket", Socket(n))
-			if err == nil && code != 0 {
-				err = fmt.Errorf("cleanup: exit status %d: %s", code, p.Log())
-			}
-			return err
-		}}},
+		{"kill -9 and cleanup", []func() error{start, settle, kill, func() error { return Keepvip{}.order(n, "cleanup") }}},
 		{"kill -9, restart and SIGTERM", []func() error{start, settle, kill, start, settle, end}},
 	} {
 		before := try.Get(n.State())

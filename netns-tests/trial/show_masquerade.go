@@ -1,8 +1,6 @@
 package trial
 
 import (
-	"fmt"
-
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/try"
 )
@@ -11,8 +9,7 @@ import (
 func masqueraded(host *lab.Host, _ bool) (out Findings, err error) {
 	defer try.Catch(&err)
 	s := try.Get(OpenSpread(host, SpreadConfig{Product: WithSpread{Masquerade: true}}))
-	defer s.Close()
-
+	defer s.end(&err)
 	for i, target := range s.Targets() {
 		const count = 1000
 		got := try.Get(s.Share(s.clients()[i%2], target, count))
@@ -22,10 +19,7 @@ func masqueraded(host *lab.Host, _ bool) (out Findings, err error) {
 		if e.Name != "a member drains and returns" && e.Name != "a member's node dies" {
 			continue
 		}
-		k, err := s.Keep(e, spreadConnected)
-		if err != nil {
-			return out, fmt.Errorf("%w\n%s", err, s.Logs())
-		}
+		k := try.Get(s.Keep(e, spreadConnected))
 		k.Disguised = 0 // as it is with masquerade
 		out = append(out, k.Findings(e).of(e.Name)...)
 	}

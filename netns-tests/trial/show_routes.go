@@ -67,7 +67,7 @@ func routeCases() (out []Case) {
 			fault func(*routeShow, *lab.Node) error
 		}{
 			{"SIGTERM", false, func(s *routeShow, n *lab.Node) error { _, err := s.run[n].Terminate(10 * time.Second); return err }},
-			{"drain", d.name == "BIRD", func(_ *routeShow, n *lab.Node) error { return ordered(n, "drain") }},
+			{"drain", d.name == "BIRD", func(_ *routeShow, n *lab.Node) error { return Keepvip{}.order(n, "drain") }},
 		} {
 			out = append(out, Case{Name: d.name + ": " + f.name, Brief: f.brief, Run: func(host *lab.Host, times int) (Findings, error) {
 				return lostRequests(host, d, times, f.fault, resetOnes)
@@ -91,15 +91,6 @@ func routeCases() (out []Case) {
 	return append(out, Case{Name: "BIRD: node death, BFD 3 x 50 ms", Run: func(host *lab.Host, times int) (Findings, error) {
 		return withdrawals(host, bird, times, bird.limit, (*routeShow).powerOff)
 	}})
-}
-
-// ordered gives an order to keepvip on a node.
-func ordered(n *lab.Node, order string) error {
-	p, code, err := Keepvip{}.Command(n, order, "--socket", Socket(n))
-	if err == nil && code != 0 {
-		err = fmt.Errorf("trial: keepvip %s: exit code %d: %s", order, code, p.Log())
-	}
-	return err
 }
 
 // openRoutes makes a router and so many nodes, each with the daemon and without keepvip.
@@ -244,7 +235,7 @@ func lostRequests(host *lab.Host, d routeDaemon, times int, leave func(*routeSho
 			},
 			func() error {
 				if p := s.run[n]; p.Alive() {
-					return ordered(n, "resume")
+					return Keepvip{}.order(n, "resume")
 				}
 				return nil
 			},

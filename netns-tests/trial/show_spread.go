@@ -57,14 +57,11 @@ func keepsConnections() []Case {
 	return append(list, Case{Name: "a check fails and passes again", Run: unhealthy}, Case{Name: "at random", Run: func(host *lab.Host, times int) (_ Findings, err error) {
 		defer try.Catch(&err)
 		s := try.Get(OpenSpread(host, SpreadConfig{}))
-		defer s.Close()
+		defer s.end(&err)
 		var sum Kept
 		for range times {
 			e := atRandom(rand.Uint64(), 5, 40)
-			k, err := s.Keep(e, 40)
-			if err != nil {
-				return nil, fmt.Errorf("%w\n%s", err, s.Logs())
-			}
+			k := try.Get(s.Keep(e, 40))
 			if k.How != "" {
 				k.How += ", " + e.Name
 			}
@@ -78,10 +75,10 @@ func keepsConnections() []Case {
 func unhealthy(host *lab.Host, _ int) (_ Findings, err error) {
 	defer try.Catch(&err)
 	s := try.Get(OpenSpread(host, SpreadConfig{Product: WithSpread{Checked: true}}))
-	defer s.Close()
+	defer s.end(&err)
 	var sum Kept
 	for _, who := range []func(*SpreadMove) *lab.Node{func(x *SpreadMove) *lab.Node { return x.Member }, func(x *SpreadMove) *lab.Node { return x.Holder }} {
-		k, err := s.Keep(SpreadEvent{Name: "a check fails", Do: func(x *SpreadMove) (*lab.Node, error) {
+		k := try.Get(s.Keep(SpreadEvent{Name: "a check fails", Do: func(x *SpreadMove) (*lab.Node, error) {
 			n := who(x)
 			x.mark("%s is unhealthy", n.Label)
 			if _, err := n.WriteFile("unhealthy", "", 0o644); err != nil {
@@ -91,10 +88,7 @@ func unhealthy(host *lab.Host, _ int) (_ Findings, err error) {
 			return nil, sequence(
 				func() error { return s.ServedBy(others...) }, func() error { return s.Hold(spreadConnected / 4) },
 				func() error { return os.Remove(Unhealthy(n)) }, x.settledAgain, x.watched)
-		}}, spreadConnected)
-		if err != nil {
-			return nil, fmt.Errorf("%w\n%s", err, s.Logs())
-		}
+		}}, spreadConnected))
 		sum.add(k)
 	}
 	return sum.Findings(SpreadEvent{}), nil

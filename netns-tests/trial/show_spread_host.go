@@ -40,10 +40,8 @@ func spreadHosts() []Case {
 	return append(list, Case{Name: "a second address with another port", Run: func(host *lab.Host, _ int) (_ Findings, err error) {
 		defer try.Catch(&err)
 		s := try.Get(OpenSpread(host, SpreadConfig{Product: WithSpread{Second: true}}))
-		defer s.Close()
-		if err := s.served([]netip.AddrPort{netip.AddrPortFrom(SecondVIP, SecondPort)}, func() []*lab.Node { return s.Lab.Nodes }); err != nil {
-			return nil, fmt.Errorf("%w\n%s", err, s.Logs())
-		}
+		defer s.end(&err)
+		try.Do(s.served([]netip.AddrPort{netip.AddrPortFrom(SecondVIP, SecondPort)}, func() []*lab.Node { return s.Lab.Nodes }))
 		// A port is spread with its own address alone.
 		crossed, err := s.Lab.Sample(s.Lab.Client.Namespace, netip.AddrPortFrom(SecondVIP, SpreadPort), 30)
 		return Findings{none("served at the port of the other address", crossed.Served())}, err
@@ -151,15 +149,11 @@ func spreadLeavesNothing(host *lab.Host, _ bool) (_ Findings, err error) {
 	try.Do(s.begin(0))
 	stopped, killed := g.Lab.Nodes[:2], g.Lab.Nodes[2]
 	for _, n := range stopped {
-		if code, err := g.Daemon(n).Terminate(10 * time.Second); err != nil || code != 0 {
-			return nil, fmt.Errorf("exit status %d: %w", code, err)
-		}
+		try.Do(g.terminated(n))
 	}
 	try.Do(g.Daemon(killed).Kill9())
 	try.Get(g.Daemon(killed).Wait(2 * time.Second))
-	if p, code, err := (Keepvip{}).Command(killed, "cleanup", "--socket", Socket(killed)); err != nil || code != 0 {
-		return nil, fmt.Errorf("keepvip cleanup: exit status %d: %w: %s", code, err, p.Log())
-	}
+	try.Do(Keepvip{}.order(killed, "cleanup"))
 	left, what := 0, ""
 	for i, n := range g.Lab.Nodes {
 		after := try.Get(n.State())

@@ -25,7 +25,7 @@ const toldWait = 5 * time.Second
 func spreadIdleOnce(host *lab.Host, product WithSpread, count int) (_ Findings, err error) {
 	defer try.Catch(&err)
 	s := try.Get(OpenSpread(host, SpreadConfig{V4: true, Product: product}))
-	defer s.Close()
+	defer s.end(&err)
 	held := try.Get(s.holdIdle(count))
 	name := fmt.Sprintf("%d connections", count)
 	x := try.Get(s.move(SpreadEvent{Name: "handover"}))
@@ -34,9 +34,7 @@ func spreadIdleOnce(host *lab.Host, product WithSpread, count int) (_ Findings, 
 	time.Sleep(max(toldWait, 10*perConnection*time.Duration(count)))
 	cpu := s.Daemon(x.Holder).UsedInAll() - before
 	x.Measurement.Stop()
-	if err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, s.Logs())
-	}
+	try.Do(err)
 	var ends lab.IdleReport
 	for _, h := range held {
 		some := try.Get(h.Stop())

@@ -49,11 +49,8 @@ func (t *Tracking) track(n *lab.Node, count int) error {
 // Asked is how long `keepvip spread` takes on a node, and how many connections that node has by it.
 func (t *Tracking) Asked(n *lab.Node) (connections int, took time.Duration, err error) {
 	began := time.Now()
-	p, code, err := t.product.Command(n, "spread", "-o", "json", "--socket", Socket(n))
+	text, err := t.product.Ask(n, "spread", "-o", "json")
 	took = time.Since(began)
-	if err == nil && code != 0 {
-		err = fmt.Errorf("trial: keepvip spread on %s: exit status %d: %s", n.Label, code, p.Log())
-	}
 	if err != nil {
 		return 0, took, err
 	}
@@ -67,8 +64,8 @@ func (t *Tracking) Asked(n *lab.Node) (connections int, took time.Duration, err 
 			} `json:"spread"`
 		} `json:"vips"`
 	}
-	if err := json.Unmarshal([]byte(p.Stdout()), &doc); err != nil || len(doc.VIPs) == 0 {
-		return 0, took, fmt.Errorf("trial: keepvip spread on %s: %w: %s", n.Label, err, p.Log())
+	if err := json.Unmarshal([]byte(text), &doc); err != nil || len(doc.VIPs) == 0 {
+		return 0, took, fmt.Errorf("trial: keepvip spread on %s: %w: %s", n.Label, err, text)
 	}
 	for _, m := range doc.VIPs[0].Spread.Members {
 		if m.Self {
@@ -105,19 +102,6 @@ func (t *Tracking) Lost() (lost int, err error) {
 	return lost, nil
 }
 
-// busiest is what the daemon that takes most does meanwhile, in per cent of a processor.
-func (t *Tracking) busiest(what func() error) (percent float64, err error) {
-	before, began := t.cpu(), time.Now()
-	if err := what(); err != nil {
-		return 0, err
-	}
-	took := time.Since(began)
-	for i, after := range t.cpu() {
-		percent = max(percent, float64(after-before[i])/float64(took)*100)
-	}
-	return percent, nil
-}
-
 // DrainEnds has an operator wait for the last connection of a node that does not hold the address, and tells how soon the operator knows that there is
 // none any more, and what the daemon takes meanwhile, in per cent of a processor.
 func (t *Tracking) DrainEnds(counts time.Duration) (after time.Duration, percent float64, err error) {
@@ -125,10 +109,7 @@ func (t *Tracking) DrainEnds(counts time.Duration) (after time.Duration, percent
 	holder := try.Get(t.SettleAny())
 	n := t.Lab.Nodes[holder.ID%len(t.Lab.Nodes)]
 	p := try.Get(t.product.BeginCommand(n, "drain", "--wait", "--timeout", "60s", "--socket", Socket(n)))
-	percent = try.Get(t.busiest(func() error {
-		time.Sleep(counts)
-		return nil
-	}))
+	percent = t.busiest(counts)
 	if !p.Alive() {
 		return 0, 0, fmt.Errorf("trial: the drain of %s did not wait for %d connections: %s", n.Label, t.count, p.Log())
 	}
@@ -160,11 +141,8 @@ func (t *Tracking) Full(n *lab.Node) (said string, err error) {
 // trackedConnections measures what so many connections cost that are spread.
 func trackedConnections(host *lab.Host, full bool) (out Findings, err error) {
 	defer try.Catch(&err)
-	t, err := OpenTracking(host, sized(full, 100_000, 10_000), sized(full, 100*time.Millisecond, 250*time.Millisecond)) // others run beside less of it
-	if err != nil {
-		return nil, err
-	}
-	defer t.Close()
+	t := try.Get(OpenTracking(host, sized(full, 100_000, 10_000), sized(full, 100*time.Millisecond, 250*time.Millisecond))) // others run beside less of it
+	defer t.end(&err)
 	counted, asked := try.Two(t.Counted())
 	out = append(out, told(fmt.Sprintf("%d counted after", t.count), counted), took("keepvip spread takes", asked, askedLimit))
 	idle := try.Get(Idle(sized(full, trackedIdle, trackedIdle/4))(t.Group))
@@ -173,10 +151,7 @@ func trackedConnections(host *lab.Host, full bool) (out Findings, err error) {
 		if e.Name != "handover" {
 			continue
 		}
-		k, err := t.Keep(e, spreadConnected)
-		if err != nil {
-			return out, fmt.Errorf("%w\n%s", err, t.Logs())
-		}
+		k := try.Get(t.Keep(e, spreadConnected))
 		lost := try.Get(t.Lost())
 		out = append(out, append(k.Findings(e), none("tracked no more", lost)).of(e.Name)...)
 	}

@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
@@ -48,17 +47,13 @@ func BackendEvents() []SpreadEvent {
 func backed(host *lab.Host, _ bool) (out Findings, err error) {
 	defer try.Catch(&err)
 	s := try.Get(OpenSpread(host, Backends()))
-	defer s.Close()
-
+	defer s.end(&err)
 	for i, target := range s.Targets() {
 		got := try.Get(s.Share(s.clients()[i%2], target, 1000))
 		out = append(out, got.Findings(len(s.backends()), 16)...)
 	}
 	for _, e := range BackendEvents() {
-		k, err := s.Keep(e, spreadConnected)
-		if err != nil {
-			return out, fmt.Errorf("%w\n%s", err, s.Logs())
-		}
+		k := try.Get(s.Keep(e, spreadConnected))
 		k.Disguised = 0 // as it is with masquerade
 		out = append(out, k.Findings(e).of(e.Name)...)
 	}

@@ -148,11 +148,7 @@ func died(e SpreadEvent, who func(*SpreadMove) *lab.Node) SpreadEvent {
 func (x *SpreadMove) verb(n *lab.Node, args ...string) func() error {
 	return func() error {
 		x.mark("keepvip %v on %s", args, n.Label)
-		p, code, err := x.product.Command(n, append(args, "--socket", Socket(n))...)
-		if err == nil && code != 0 {
-			err = fmt.Errorf("keepvip %v on %s: exit status %d: %s", args, n.Label, code, p.Log())
-		}
-		return err
+		return x.product.order(n, args...)
 	}
 }
 
@@ -178,11 +174,7 @@ func (x *SpreadMove) resumes() error { return x.verb(x.Holder, "resume")() }
 func (x *SpreadMove) terminated(n *lab.Node) func() error {
 	return func() error {
 		x.mark("SIGTERM to keepvip on %s", n.Label)
-		code, err := x.Daemon(n).Terminate(10 * time.Second)
-		if err == nil && code != 0 {
-			err = fmt.Errorf("exit status %d after SIGTERM: %s", code, x.Daemon(n).Log())
-		}
-		return err
+		return x.Group.terminated(n)
 	}
 }
 

@@ -69,17 +69,14 @@ func movedSlots(before, after []netip.Addr, joined netip.Addr) (share float64, o
 func fourthJoins(host *lab.Host, _ int) (_ Findings, err error) {
 	defer try.Catch(&err)
 	s := try.Get(OpenSpread(host, SpreadConfig{Nodes: 4, Running: 3}))
-	defer s.Close()
+	defer s.end(&err)
 	first, fourth := s.Lab.Nodes[0], s.Lab.Nodes[3]
 	before := try.Get(s.slotOwners(first))
 	e := SpreadEvent{Name: "a fourth member joins", Do: func(x *SpreadMove) (*lab.Node, error) {
 		x.mark("the fourth begins")
 		return nil, sequence(x.started(fourth), x.settledAgain, x.watched)
 	}}
-	k, err := s.Keep(e, spreadConnected)
-	if err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, s.Logs())
-	}
+	k := try.Get(s.Keep(e, spreadConnected))
 	var after []netip.Addr
 	differ := 0
 	for _, n := range s.Lab.Nodes {

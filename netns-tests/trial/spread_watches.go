@@ -128,12 +128,8 @@ func keepsWatches() []Case {
 		list = append(list, Case{Name: e.Name, Run: func(host *lab.Host, _ int) (_ Findings, err error) {
 			defer try.Catch(&err)
 			s := try.Get(OpenSpread(host, SpreadConfig{}))
-			defer s.Close()
-			got, err := s.KeepWatches(e, 10, 3)
-			if err != nil {
-				return nil, fmt.Errorf("%w\n%s", err, s.Logs())
-			}
-			return got.Findings(), nil
+			defer s.end(&err)
+			return try.Get(s.KeepWatches(e, 10, 3)).Findings(), nil
 		}})
 	}
 	return list

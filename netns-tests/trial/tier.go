@@ -97,13 +97,9 @@ func tierConnections() []Case {
 			defer try.Catch(&err)
 			var sum Kept
 			s := try.Get(OpenSpread(host, TierOf(2)))
-			defer s.Close()
+			defer s.end(&err)
 			for range max(times/4, 1) {
-				k, err := s.Keep(e, spreadConnected)
-				if err != nil {
-					return nil, fmt.Errorf("%w\n%s", err, s.Logs())
-				}
-				sum.add(k)
+				sum.add(try.Get(s.Keep(e, spreadConnected)))
 			}
 			return sum.Findings(e), nil
 		}})

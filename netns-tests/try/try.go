@@ -34,8 +34,11 @@ func Two[T, U any](first T, second U, err error) (T, U) {
 }
 
 // Catch is deferred. It makes the error of the step that has failed that of the function; other panics go on.
-func Catch(err *error) {
-	switch f := recover().(type) {
+func Catch(err *error) { Caught(recover(), err) }
+
+// Caught is [Catch] for what a function that is deferred itself recovers.
+func Caught(recovered any, err *error) {
+	switch f := recovered.(type) {
 	case nil:
 	case failure:
 		*err = f.error
