@@ -69,7 +69,7 @@ func TestHolderWhoseHostAnswersIsNotGone(t *testing.T) {
 	g := open(t, trial.Config{Product: trial.Fast()})
 	settled(t, g)
 	watched(t, g)
-	measure(t, g, trial.WayCuts()[0].For(2*time.Second))
+	measure(t, g, trial.Lost("one other does not hear the holder").For(2*time.Second))
 	watched(t, g)
 	moved(t, 1, measure(t, g, trial.Frozen(3*time.Second)))
 	for _, n := range g.Lab.Nodes {

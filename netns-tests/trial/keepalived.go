@@ -1,10 +1,7 @@
 package trial
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"strconv"
 	"strings"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
@@ -50,15 +47,5 @@ func (Keepalived) Start(n *lab.Node, s Settings) (_ *lab.Process, err error) {
 	}
 	b.WriteString("}\n")
 	conf := try.Get(n.WriteFile("keepalived.conf", b.String(), 0o644))
-	// A node that was powered off has left its pid files.
-	id := strconv.Itoa(len(conf)) + n.Label
-	for _, name := range []string{"keepalived.pid", "vrrp.pid", "checkers.pid"} {
-		if err := os.Remove(n.Path(name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, err
-		}
-	}
-	return n.StartCommand(lab.Command{Name: "keepalived", Args: []string{
-		"keepalived", "--dont-fork", "--log-console", "--no-syslog", "--vrrp", "--use-file", conf,
-		"--pid", n.Path("keepalived.pid"), "--vrrp_pid", n.Path("vrrp.pid"), "--checkers_pid", n.Path("checkers.pid"), "--config-id", id,
-	}})
+	return startKeepalived(n, conf, n.Label, lab.Command{Name: "keepalived", Args: []string{"keepalived", "--no-syslog"}})
 }

@@ -22,15 +22,12 @@ const KeepalivedID = "node"
 func KeepalivedData(n *lab.Node, path string) (data, log string, err error) {
 	defer try.Catch(&err)
 	files := map[string]string{"Startup complete": n.Path("keepalived.data"), "no configuration to run": n.Path("keepalived_parent.data")}
-	left := []string{"rm", "-f", n.Path("keepalived.pid"), n.Path("vrrp.pid"), n.Path("checkers.pid")}
 	for _, f := range files {
-		left = append(left, f)
+		try.Get(n.Run("rm", "-f", f))
 	}
-	try.Get(n.Run(left[0], left[1:]...))
-	p := try.Get(n.StartCommand(lab.Command{Name: "keepalived", Env: []string{"TMPDIR=" + n.Dir}, Args: []string{
-		"keepalived", "--dont-fork", "--log-console", "--log-detail", "--no-syslog", "--vrrp", "--use-file", path, "--config-id", KeepalivedID,
-		"--pid", n.Path("keepalived.pid"), "--vrrp_pid", n.Path("vrrp.pid"), "--checkers_pid", n.Path("checkers.pid"),
-	}}))
+	p := try.Get(startKeepalived(n, path, KeepalivedID, lab.Command{
+		Name: "keepalived", Env: []string{"TMPDIR=" + n.Dir}, Args: []string{"keepalived", "--log-detail", "--no-syslog"},
+	}))
 	defer func() {
 		if p.Alive() {
 			_ = p.Kill9()

@@ -10,91 +10,10 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
-// between makes a fault of something that breaks the ways between the nodes, and is healed after a while. The client and the
-// monitor reach every node all the time, so that two that answer are seen.
-func between(name string, length time.Duration, cuts func(g *Group, holder *lab.Node) []lab.Cut) Fault {
-	return func(g *Group) (*Result, error) {
-		res, err := g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
-			defer try.Catch(&err)
-			at := m.Mark("%s (holder %s)", name, holder.Label)
-			try.Do(g.Lab.Cut(cuts(g, holder)...))
-			m.Mark("in force")
-			time.Sleep(length)
-			m.Mark("healed")
-			try.Do(g.Lab.Cut())
-			time.Sleep(g.span())
-			return at, nil
-		})
-		return res, errors.Join(err, g.Lab.Cut())
-	}
-}
-
 // others are the nodes but for one, beginning with the next.
 func (g *Group) others(n *lab.Node) []*lab.Node {
 	nodes := g.Lab.Nodes
 	return slices.Concat(nodes[n.ID:], nodes[:n.ID-1])
-}
-
-// HolderAlone cuts the holder from all others.
-func HolderAlone(length time.Duration) Fault {
-	return between("holder alone", length, func(g *Group, holder *lab.Node) []lab.Cut {
-		return lab.Apart([]*lab.Node{holder}, g.others(holder))
-	})
-}
-
-// HolderInMinority leaves the holder of five one other node.
-func HolderInMinority(length time.Duration) Fault {
-	return between("holder with a minority", length, func(g *Group, holder *lab.Node) []lab.Cut {
-		others := g.others(holder)
-		return lab.Apart([]*lab.Node{holder, others[0]}, others[1:])
-	})
-}
-
-// HolderDeaf lets the holder send, but not receive.
-func HolderDeaf(length time.Duration) Fault {
-	return oneWay("holder sends, does not receive", length, func(holder, other *lab.Node) lab.Cut { return lab.Cut{From: other, To: holder} })
-}
-
-// HolderMute lets the holder receive, but not send.
-func HolderMute(length time.Duration) Fault {
-	return oneWay("holder receives, does not send", length, func(holder, other *lab.Node) lab.Cut { return lab.Cut{From: holder, To: other} })
-}
-
-// oneWay cuts one direction between the holder and each of the others.
-func oneWay(name string, length time.Duration, cut func(holder, other *lab.Node) lab.Cut) Fault {
-	return between(name, length, func(g *Group, holder *lab.Node) []lab.Cut {
-		var cuts []lab.Cut
-		for _, n := range g.others(holder) {
-			cuts = append(cuts, cut(holder, n))
-		}
-		return cuts
-	})
-}
-
-// FollowersApart leaves every other node the holder alone.
-func FollowersApart(length time.Duration) Fault {
-	return between("follower islands", length, func(g *Group, holder *lab.Node) []lab.Cut {
-		var cuts []lab.Cut
-		others := g.others(holder)
-		for i, n := range others {
-			cuts = append(cuts, lab.Apart([]*lab.Node{n}, others[i+1:])...)
-		}
-		return cuts
-	})
-}
-
-// LossBetween loses so many per cent of the frames between all nodes.
-func LossBetween(percent int, length time.Duration) Fault {
-	return between(fmt.Sprintf("%d %% loss", percent), length, func(g *Group, _ *lab.Node) []lab.Cut {
-		var cuts []lab.Cut
-		for i, n := range g.Lab.Nodes {
-			cuts = append(cuts, lab.Apart([]*lab.Node{n}, g.Lab.Nodes[i+1:])...)
-		}
-		for i := range cuts {
-			cuts[i].Percent = percent
-		}
-		return cuts
-	})
 }
 
 // AcknowledgerRestarted cuts the holder from the third node, so that one other acknowledges alone, and then kills that one

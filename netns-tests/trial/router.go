@@ -134,7 +134,7 @@ func RunKeepalived(n *lab.Node, routers ...Router) (_ *lab.Process, err error) {
 
 // RunKeepalivedFile runs Debian's keepalived with a file.
 func RunKeepalivedFile(n *lab.Node, conf string) (*lab.Process, error) {
-	return startKeepalived(n, conf, lab.Command{Name: "keepalived", Args: []string{"keepalived"}})
+	return startKeepalived(n, conf, n.Label, lab.Command{Name: "keepalived", Args: []string{"keepalived"}})
 }
 
 // RunUnderKeepalivedsName runs the built keepvip under keepalived's name, with the command line of RunKeepalived.
@@ -144,7 +144,7 @@ func RunUnderKeepalivedsName(n *lab.Node, routers ...Router) (_ *lab.Process, er
 	path := try.Get(Binary())
 	name := n.Path("keepalived")
 	try.Get(n.Run("ln", "-sf", path, name))
-	return startKeepalived(n, conf, lab.Command{
+	return startKeepalived(n, conf, n.Label, lab.Command{
 		Name: "keepvip", Args: []string{name},
 		Env: []string{"KEEPVIP_SOCKET=" + Socket(n), "KEEPVIP_STATE_DIR=" + n.Path("state"), "KEEPVIP_METRICS=off"},
 	})
@@ -153,15 +153,15 @@ func RunUnderKeepalivedsName(n *lab.Node, routers ...Router) (_ *lab.Process, er
 // KeepalivedPID is the file of the process id of the node's keepalived.
 func KeepalivedPID(n *lab.Node) string { return n.Path("keepalived.pid") }
 
-// startKeepalived starts c with keepalived's command line.
-func startKeepalived(n *lab.Node, conf string, c lab.Command) (*lab.Process, error) {
+// startKeepalived starts c with keepalived's command line; lines with @id are read.
+func startKeepalived(n *lab.Node, conf, id string, c lab.Command) (*lab.Process, error) {
 	pids := []string{"--pid", KeepalivedPID(n), "--vrrp_pid", n.Path("vrrp.pid"), "--checkers_pid", n.Path("checkers.pid")}
 	// A node that was powered off has left its pid files.
 	if _, err := n.Run("rm", "-f", pids[1], pids[3], pids[5]); err != nil {
 		return nil, err
 	}
 	c.Args = append(append(c.Args, "--dont-fork", "--log-console", "--vrrp", "--use-file", conf), pids...)
-	c.Args = append(c.Args, "--config-id", n.Label)
+	c.Args = append(c.Args, "--config-id", id)
 	return n.StartCommand(c)
 }
 

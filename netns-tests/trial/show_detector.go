@@ -28,7 +28,7 @@ func DetectorShows(length time.Duration) []Show {
 		}),
 		quiet("every daemon throttled to 20 % of a processor", length, Fast(), throttled(20)),
 		quiet("20 % of all frames between nodes lost", length, Fast(), func(g *Group, end time.Time) error {
-			if err := g.Lab.Cut(g.lossy(20)...); err != nil {
+			if err := g.Lab.Cut(LossBetween(20).cuts(g.Lab.Nodes[0], g.Lab.Nodes[1:])...); err != nil {
 				return err
 			}
 			time.Sleep(time.Until(end))
@@ -91,17 +91,6 @@ func (g *Group) watched() error {
 		}
 	}
 	return last
-}
-
-// lossy are all ways between nodes, of whose frames so many per cent are lost.
-func (g *Group) lossy(percent int) (cuts []lab.Cut) {
-	for i, n := range g.Lab.Nodes {
-		cuts = append(cuts, lab.Apart([]*lab.Node{n}, g.Lab.Nodes[i+1:])...)
-	}
-	for i := range cuts {
-		cuts[i].Percent = percent
-	}
-	return cuts
 }
 
 func throttled(percent int) func(*Group, time.Time) error {

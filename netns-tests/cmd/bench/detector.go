@@ -36,7 +36,7 @@ func detectorCases() []benchCase {
 		cases = append(cases, lostCases(c.Name, lab.Config{}, c.For(lostFor))...)
 	}
 	return slices.Concat(cases,
-		lostCases("two of five nodes and the other three are apart, the holder among these", lab.Config{Nodes: 5}, trial.TwoOfFive().For(lostFor)),
+		lostCases("two of five nodes and the other three are apart, the holder among these", lab.Config{Nodes: 5}, trial.TwoOfFive(false).For(lostFor)),
 		lostCases("everything for the holder, of clients too (deaf)", lab.Config{}, trial.ToHolder("deaf", lostFor)),
 		lostCases("everything of the holder, for clients too (mute)", lab.Config{}, trial.ToHolder("mute", lostFor)))
 }
