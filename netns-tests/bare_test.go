@@ -31,8 +31,7 @@ func TestInstanceWithoutAddressBesideKeepalived(t *testing.T) {
 		for _, state := range []string{"master", "backup", "stop"} {
 			text += fmt.Sprintf(" notify_%s \"%s %s\"\n", state, n.Path("notify.sh"), strings.ToUpper(state))
 		}
-		path := must(n.WriteFile("keepalived.conf", text+"}\n", 0o644))(t)
-		return path
+		return must(n.WriteFile("keepalived.conf", text+"}\n", 0o644))(t)
 	}
 	calls := func(n *lab.Node) string {
 		text, _ := os.ReadFile(n.Path("told"))
@@ -86,6 +85,5 @@ var entered = regexp.MustCompile(`Entering (MASTER|BACKUP) STATE`)
 
 func addressesOn(t *testing.T, n *lab.Node) string {
 	t.Helper()
-	out := must(n.Run("ip", "-o", "-4", "addr", "show"))(t)
-	return out
+	return must(n.Run("ip", "-o", "-4", "addr", "show"))(t)
 }

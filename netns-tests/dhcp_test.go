@@ -47,8 +47,7 @@ func (d *dhcpServer) path(name string) string { return filepath.Join(d.lab.Dir, 
 
 // said is how often the server has said something about the address, as in DHCPACK.
 func (d *dhcpServer) said(what string) int {
-	text := must(os.ReadFile(d.path("log")))(d.t)
-	return strings.Count(string(text), what+"(eth0) "+lab.VIP4.String()+" ")
+	return strings.Count(string(must(os.ReadFile(d.path("log")))(d.t)), what+"(eth0) "+lab.VIP4.String()+" ")
 }
 
 // lease is the only line of the server's leases.
@@ -64,8 +63,7 @@ func (d *dhcpServer) lease() string {
 // packetSockets are those of a namespace.
 func packetSockets(t *testing.T, n *lab.Node) int {
 	t.Helper()
-	out := must(n.Run("cat", "/proc/net/packet"))(t)
-	return strings.Count(out, "\n")
+	return strings.Count(must(n.Run("cat", "/proc/net/packet"))(t), "\n")
 }
 
 // The DHCP server knows the address: with a reservation, which the holder asks an offer of, and with an authoritative server, which grants at the first word.

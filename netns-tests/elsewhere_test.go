@@ -69,11 +69,9 @@ func TestAddressOnAnotherInterface(t *testing.T) {
 		}
 		eventually(t, 5*time.Second, "eth1 of the first node is "+state, func() bool { return holds(holder) && free(loser) && answers(lab.VIP4) && answers(other) })
 	}
-	code := must(p.Terminate(10 * time.Second))(t)
-	assert.Zero(t, code, p.Log())
+	assert.Zero(t, must(p.Terminate(10*time.Second))(t), p.Log())
 	eventually(t, 5*time.Second, "the second has both", func() bool { return holds(second) && answers(lab.VIP4) && answers(other) })
-	after := must(first.State())(t)
-	assert.Equal(t, before.Ruleset, after.Ruleset)
+	assert.Equal(t, before.Ruleset, must(first.State())(t).Ruleset)
 	assert.NotContains(t, p.Log()+q.Log(), "level=ERROR")
 
 	require.NoError(t, q.Kill9())

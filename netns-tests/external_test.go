@@ -37,8 +37,7 @@ func connecting(t *testing.T, b *trial.Balanced, to netip.AddrPort) *clients {
 	t.Helper()
 	c := &clients{}
 	c.at.Store(&to)
-	f := must(b.Lab.Request(b.Lab.Client, 10*time.Millisecond, func() netip.AddrPort { return *c.at.Load() }))(t)
-	c.Followed = f
+	c.Followed = must(b.Lab.Request(b.Lab.Client, 10*time.Millisecond, func() netip.AddrPort { return *c.at.Load() }))(t)
 	return c
 }
 
@@ -117,8 +116,7 @@ func TestExternalInstall(t *testing.T) {
 		eventually(t, 10*time.Second, "fit for a balancer", func() bool { code, _ := b.Healthz(n); return code == 200 })
 	}
 	require.NoError(t, b.Balance(false))
-	after := must(first.State())(t)
-	assert.Equal(t, before, after, "nothing is put onto the node")
+	assert.Equal(t, before, must(first.State())(t), "nothing is put onto the node")
 	at := must(b.Endpoint(first))(t)
 	assert.Equal(t, b.External(), at)
 	nowhere(t, b)
@@ -225,8 +223,7 @@ func TestExternalStartRemovesWhatAKilledRunHeld(t *testing.T) {
 	require.True(t, slices.ContainsFunc(b.Members, func(m *lab.Node) bool { return m.Holds(lab.VIP4) }), "the kernel has it")
 	require.NoError(t, b.Install("external", grace))
 	nowhere(t, b)
-	after := must(b.Members[0].State())(t)
-	assert.Equal(t, before, after)
+	assert.Equal(t, before, must(b.Members[0].State())(t))
 }
 
 // The external address is the virtual one: the node that goes on with it yields as soon as the balancer announces it.
@@ -259,8 +256,7 @@ func TestAddressComesBackFromTheBalancer(t *testing.T) {
 	require.NoError(t, b.Change("internal", grace))
 	eventually(t, 20*time.Second, "a node has found that somebody has the address", func() bool {
 		return slices.ContainsFunc(b.Members, func(n *lab.Node) bool {
-			said := must(b.Say(n, "explain"))(t)
-			return strings.Contains(said, b.Balancer.NICs[0].MAC.String())
+			return strings.Contains(must(b.Say(n, "explain"))(t), b.Balancer.NICs[0].MAC.String())
 		})
 	})
 	c.answered(t, b.Internal(), 200)
@@ -272,6 +268,5 @@ func TestAddressComesBackFromTheBalancer(t *testing.T) {
 	require.NoError(t, b.Balancer.RemoveAddress(hostPrefix(lab.VIP4)))
 	eventually(t, time.Minute, "a node has the address", func() bool { return len(b.Holders()) == 1 })
 	t.Logf("taken %v after the balancer gave it up", time.Since(began))
-	at := must(b.Endpoint(held(t, b)))(t)
-	assert.Equal(t, b.Internal(), at)
+	assert.Equal(t, b.Internal(), must(b.Endpoint(held(t, b)))(t))
 }

@@ -80,8 +80,7 @@ func TestTerminationLeavesNoTrace(t *testing.T) {
 	g := prepare(t, trial.Config{Product: plain, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}})
 	before := map[int]lab.State{}
 	for _, n := range g.Lab.Nodes {
-		state := must(n.State())(t)
-		before[n.ID] = state
+		before[n.ID] = must(n.State())(t)
 		require.NoError(t, g.Start(n))
 	}
 	holder := settled(t, g)
@@ -117,8 +116,7 @@ func TestTerminationLeavesNoTrace(t *testing.T) {
 		if n != holder {
 			must(g.Daemon(n).Terminate(5 * time.Second))(t)
 		}
-		after := must(n.State())(t)
-		assert.Equal(t, before[n.ID], after, "%s before start and after SIGTERM", n.Label)
+		assert.Equal(t, before[n.ID], must(n.State())(t), "%s before start and after SIGTERM", n.Label)
 		assert.NoFileExists(t, trial.Socket(n))
 	}
 }
@@ -154,6 +152,5 @@ func TestCleanupRemovesWhatAKilledDaemonLeft(t *testing.T) {
 	require.True(t, n.Holds(lab.VIP4), "nothing was left behind, the test shows nothing")
 	p, code := mustTwo(trial.Keepvip{}.Command(n, "cleanup"))(t)
 	assert.Zero(t, code, p.Log())
-	after := must(n.State())(t)
-	assert.Equal(t, before, after)
+	assert.Equal(t, before, must(n.State())(t))
 }

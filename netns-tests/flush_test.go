@@ -17,7 +17,6 @@ import (
 // else once they are there again.
 func TestHolderWhoseRulesAreFlushedFallsSilent(t *testing.T) {
 	t.Parallel()
-	unowned := must(trial.Unowned())(t)
 	for _, c := range []struct {
 		name   string
 		path   string
@@ -28,7 +27,7 @@ func TestHolderWhoseRulesAreFlushedFallsSilent(t *testing.T) {
 			"kill -9 immediately": trial.FlushedAnd(true),
 			"SIGSTOP":             trial.FlushedAndStopped(6 * time.Second),
 		}},
-		{"unowned", unowned, map[string]trial.Fault{
+		{"unowned", must(trial.Unowned())(t), map[string]trial.Fault{
 			"kill -9": trial.FlushedAnd(false),
 			"SIGSTOP": trial.FlushedAndStopped(6 * time.Second),
 		}},
@@ -50,8 +49,7 @@ func TestHolderWhoseRulesAreFlushedFallsSilent(t *testing.T) {
 // TestRulesAreFlushedAllTheTime: the holder stays the holder, and its fence is in place at the end.
 func TestRulesAreFlushedAllTheTime(t *testing.T) {
 	t.Parallel()
-	unowned := must(trial.Unowned())(t)
-	for name, path := range map[string]string{"owned": "", "unowned": unowned} {
+	for name, path := range map[string]string{"owned": "", "unowned": must(trial.Unowned())(t)} {
 		t.Run(name, func(t *testing.T) {
 			g := open(t, trial.Config{Addresses: dualStack(), Product: trial.Keepvip{Path: path}})
 			var holder *lab.Node

@@ -18,8 +18,7 @@ import (
 )
 
 func TestBinarySize(t *testing.T) {
-	path := must(trial.Binary())(t)
-	info := must(os.Stat(path))(t)
+	info := must(os.Stat(must(trial.Binary())(t)))(t)
 	t.Logf("%.2f MB", float64(info.Size())/1e6)
 	assert.LessOrEqual(t, info.Size(), int64(24_000_000))
 }
@@ -66,6 +65,5 @@ func TestStatus(t *testing.T) {
 	p, code := mustTwo(trial.Keepvip{}.Command(holder, "status", "--socket", trial.Socket(holder)))(t)
 	assert.Zero(t, code)
 	assert.Contains(t, p.Stdout(), "active")
-	info := must(os.Stat(trial.Socket(holder)))(t)
-	assert.Equal(t, os.FileMode(0o660), info.Mode().Perm())
+	assert.Equal(t, os.FileMode(0o660), must(os.Stat(trial.Socket(holder)))(t).Mode().Perm())
 }

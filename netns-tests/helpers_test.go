@@ -188,8 +188,7 @@ func settleFor(d time.Duration) { <-time.After(d) }
 
 func settled(t *testing.T, g *trial.Group) *lab.Node {
 	t.Helper()
-	n := must(g.Settle())(t)
-	return n
+	return must(g.Settle())(t)
 }
 
 func hostPrefix(a netip.Addr) netip.Prefix { return netip.PrefixFrom(a, a.BitLen()) }
@@ -232,8 +231,7 @@ func knowsUnfit(t *testing.T, holder *lab.Node, others ...*lab.Node) {
 func weighs(t *testing.T, g *trial.Group, memory func(*lab.Process) (int64, error)) (most int64) {
 	t.Helper()
 	for _, n := range g.Lab.Nodes {
-		has := must(memory(g.Daemon(n)))(t)
-		most = max(most, has)
+		most = max(most, must(memory(g.Daemon(n)))(t))
 	}
 	return most
 }
@@ -254,8 +252,7 @@ func printed(t *testing.T, n *lab.Node, args ...string) string {
 
 func statusOf(t *testing.T, n *lab.Node) trial.Status {
 	t.Helper()
-	s := must(trial.Keepvip{}.Status(n))(t)
-	return s
+	return must(trial.Keepvip{}.Status(n))(t)
 }
 
 func dualStack() []netip.Addr { return []netip.Addr{lab.VIP4, lab.VIP6} }

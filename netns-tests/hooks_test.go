@@ -89,7 +89,6 @@ func TestRecipeRoutes(t *testing.T) {
 	next := settled(t, g)
 	require.NotEqual(t, holder, next)
 	follow(next)
-	code := must(g.Daemon(next).Terminate(10 * time.Second))(t)
-	require.Zero(t, code)
+	require.Zero(t, must(g.Daemon(next).Terminate(10*time.Second))(t))
 	follow(settled(t, g))
 }

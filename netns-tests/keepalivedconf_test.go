@@ -31,8 +31,7 @@ func keepalivedFiles(t *testing.T) []string {
 		filepath.Join(root, "internal/tools/keepalived/*/testdata/global/*.conf"),
 		"/usr/share/doc/keepalived/samples/keepalived.conf.*", os.Getenv("KEEPALIVED_FILES"),
 	} {
-		found := must(filepath.Glob(pattern))(t)
-		out = append(out, found...)
+		out = append(out, must(filepath.Glob(pattern))(t)...)
 	}
 	require.NotEmpty(t, out)
 	return out
@@ -45,10 +44,8 @@ func withLinks(t *testing.T) *lab.Node {
 	t.Cleanup(l.Close)
 	n := l.Nodes[0]
 	names := []string{"eth0.1", "eth1", "eth2", "eth3", "ens3", "ens4", "ens5"}
-	given := must(filepath.Glob(os.Getenv("KEEPALIVED_FILES")))(t)
-	for _, path := range given {
-		cfg := must(keepalived.Read(path, trial.KeepalivedID, syntax.Disk{}))(t)
-		for _, i := range cfg.Instances {
+	for _, path := range must(filepath.Glob(os.Getenv("KEEPALIVED_FILES")))(t) {
+		for _, i := range must(keepalived.Read(path, trial.KeepalivedID, syntax.Disk{}))(t).Instances {
 			names = append(names, i.Interface)
 			for _, a := range slices.Concat(i.Addresses, i.Excluded) {
 				names = append(names, a.Interface)

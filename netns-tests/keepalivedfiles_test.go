@@ -21,8 +21,7 @@ func TestKeepalivedFilesFollowTheState(t *testing.T) {
 	t.Parallel()
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}, Priorities: []int{101, 100}})
 	for i, n := range g.Lab.Nodes {
-		p := must(trial.Keepvip{Args: []string{"--keepalived-files", n.Path(""), "--keepalived-name", "VI_1"}}.Start(n, g.Settings[i]))(t)
-		g.Daemons[i] = p
+		g.Daemons[i] = must(trial.Keepvip{Args: []string{"--keepalived-files", n.Path(""), "--keepalived-name", "VI_1"}}.Start(n, g.Settings[i]))(t)
 	}
 	holder := settled(t, g)
 	said := func(n *lab.Node, s unix.Signal, name string, want ...string) {
@@ -38,8 +37,7 @@ func TestKeepalivedFilesFollowTheState(t *testing.T) {
 			}
 			return true
 		})
-		info := must(os.Stat(n.Path(name)))(t)
-		assert.Equal(t, os.FileMode(0o600), info.Mode())
+		assert.Equal(t, os.FileMode(0o600), must(os.Stat(n.Path(name)))(t).Mode())
 	}
 	source := func(n *lab.Node) string { return "   Using src_ip = " + n.Address.String() + "\n" }
 	first, second := g.Lab.Nodes[0], g.Lab.Nodes[1]
@@ -49,8 +47,7 @@ func TestKeepalivedFilesFollowTheState(t *testing.T) {
 	said(first, unix.SIGUSR2, "keepalived.stats", "VRRP Instance: VI_1\n", "  Became master: 1\n", "  Released master: 0\n")
 	said(second, unix.Signal(36), "keepalived.json", `"iname":"VI_1"`, `"state":1`, `"base_priority":100`)
 
-	code := must(g.Daemon(first).Terminate(5 * time.Second))(t)
-	assert.Zero(t, code)
+	assert.Zero(t, must(g.Daemon(first).Terminate(5*time.Second))(t))
 	assert.NoFileExists(t, first.Path("keepalived.data"))
 	said(second, unix.SIGUSR1, "keepalived.data", "   State = MASTER\n")
 }

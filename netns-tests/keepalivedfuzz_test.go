@@ -45,12 +45,9 @@ func newMutator(t *testing.T, n *lab.Node, seed uint64) *mutator {
 	t.Helper()
 	m := &mutator{Rand: rand.New(rand.NewPCG(seed, 0))}
 	for _, path := range keepalivedFiles(t) {
-		text := must(os.ReadFile(path))(t)
-		lines := strings.Split(dangerous.ReplaceAllString(string(text), "/bin/true"), "\n")
+		lines := strings.Split(dangerous.ReplaceAllString(string(must(os.ReadFile(path))(t)), "/bin/true"), "\n")
 		lines = slices.DeleteFunc(lines, func(l string) bool { return l == "/bin/true" })
-		path := must(n.WriteFile("seed.conf", secured+strings.Join(lines, "\n"), 0o644))(t)
-		taken := must(takenByKeepalived(n, path))(t)
-		if taken {
+		if must(takenByKeepalived(n, must(n.WriteFile("seed.conf", secured+strings.Join(lines, "\n"), 0o644))(t)))(t) {
 			m.seeds = append(m.seeds, lines)
 		}
 		m.words = append(m.words, strings.Fields(strings.Join(lines, " "))...)

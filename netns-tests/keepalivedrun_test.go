@@ -45,8 +45,7 @@ func TestKeepalivedConfBesideKeepalived(t *testing.T) {
 
 	p = must(trial.RunUnderKeepalivedsName(own, router(150)))(t)
 	holds(own, "it is back, by keepalived's command line")
-	pid := must(os.ReadFile(trial.KeepalivedPID(own)))(t)
-	assert.Equal(t, strconv.Itoa(p.PID())+"\n", string(pid))
+	assert.Equal(t, strconv.Itoa(p.PID())+"\n", string(must(os.ReadFile(trial.KeepalivedPID(own)))(t)))
 	must(trial.WriteKeepalivedConf(own, router(50)))(t)
 	require.NoError(t, p.Signal(unix.SIGHUP))
 	holds(other, "the priority is below keepalived's since the reload")

@@ -101,8 +101,7 @@ func runBeside(t *testing.T, path string, theirs, ours *lab.Node) {
 	var before, own [2]string
 	for i, n := range nodes {
 		own[i] = strings.Join(listed(t, n), "\n")
-		state := must(n.State())(t)
-		before[i] = state.Addresses
+		before[i] = must(n.State())(t).Addresses
 	}
 	path = withScripts(t, theirs, path)
 	keepalivedd := must(trial.RunKeepalivedFile(theirs, path))(t)
@@ -123,10 +122,8 @@ func runBeside(t *testing.T, path string, theirs, ours *lab.Node) {
 		if i == 0 && ended() {
 			continue
 		}
-		code := must(p.Terminate(10 * time.Second))(t)
-		assert.Zero(t, code, p.Log())
-		state := must(nodes[i].State())(t)
-		assert.Equal(t, before[i], state.Addresses)
+		assert.Zero(t, must(p.Terminate(10*time.Second))(t), p.Log())
+		assert.Equal(t, before[i], must(nodes[i].State())(t).Addresses)
 	}
 }
 

@@ -117,8 +117,7 @@ func TestKeepalivedConfTakesKeepalivedsSteps(t *testing.T) {
 				}
 				good(true)
 				text := strings.ReplaceAll(fmt.Sprintf(steppedConf, tt.weight, tt.group, tt.state, tt.preempt, lab.VIP4), "PATH", own.Dir)
-				conf := must(own.WriteFile("pair.conf", text, 0o644))(t)
-				p := must(run(own, conf))(t)
+				p := must(run(own, must(own.WriteFile("pair.conf", text, 0o644))(t)))(t)
 				told(tt.told[0], "start")
 				good(false)
 				told(tt.told[1], "the check fails")
@@ -130,8 +129,7 @@ func TestKeepalivedConfTakesKeepalivedsSteps(t *testing.T) {
 					return strings.Join(strings.Fields(string(text)), " ") != tt.told[2]
 				}
 				assert.Never(t, changed, 2*time.Second, 50*time.Millisecond, "a reload of the same file changes nothing")
-				code := must(p.Terminate(10 * time.Second))(t)
-				assert.Zero(t, code, p.Log())
+				assert.Zero(t, must(p.Terminate(10*time.Second))(t), p.Log())
 				told(tt.told[3], "stop")
 			})
 		}

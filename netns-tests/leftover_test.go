@@ -46,8 +46,7 @@ func TestLeftoverOfTheWholeSubnetGoesWithoutTheOwnAddress(t *testing.T) {
 				start(n)
 				whole := netip.PrefixFrom(lab.VIP4, own.Bits()).String()
 				addresses := func() string {
-					out := must(n.Run("ip", "-4", "-o", "address", "show", "dev", nic))(t)
-					return out
+					return must(n.Run("ip", "-4", "-o", "address", "show", "dev", nic))(t)
 				}
 				require.True(t, eventually(t, 20*time.Second, "the leftover is gone", func() bool { return !containsAddress(addresses(), whole) }), g.Logs())
 				intact := func() {

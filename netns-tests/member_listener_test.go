@@ -24,8 +24,7 @@ func TestMemberListensForItsOwnPrograms(t *testing.T) {
 	product := trial.WithSpread{Keepvip: trial.Keepvip{Args: []string{"--follow-listen", listener.String(), "--follow-on-members=true"}}}
 	s := spreadStops{t, openSpread(t, trial.SpreadConfig{V4: true, Product: product})}
 	sample := func(n *lab.Node) lab.Sampled {
-		got := must(s.Lab.Sample(n.Namespace, listener, 90))(t)
-		return got
+		return must(s.Lab.Sample(n.Namespace, listener, 90))(t)
 	}
 	servedBy := func(n *lab.Node, members int) func() bool {
 		return func() bool { got := sample(n); return got.Served() == 90 && len(got.ByNode) == members }

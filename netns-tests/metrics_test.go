@@ -48,8 +48,7 @@ func TestMetricsForOtherHosts(t *testing.T) {
 	run := func(n *lab.Node, metrics string, args ...string) *lab.Process {
 		t.Helper()
 		k := trial.Keepvip{Metrics: metrics, Args: args}
-		p := must(k.Run(n, "--vip", lab.VIP4.String(), "--interface", n.NICs[0].Name, "--check", "none"))(t)
-		return p
+		return must(k.Run(n, "--vip", lab.VIP4.String(), "--interface", n.NICs[0].Name, "--check", "none"))(t)
 	}
 	p1 := run(n1, "0.0.0.0:9645", "--priority", "200", "--metrics-certificate", pair, "--metrics-token-file", token)
 	p2 := run(n2, n2.Address.String()+":9645", "--metrics-keepalived-names")
@@ -103,8 +102,7 @@ func TestMetricsForOtherHosts(t *testing.T) {
 	assert.Equal(t, "401", status, "the former token")
 	status, _ = ask(n2, secure+"/metrics", second)
 	assert.Equal(t, "200", status)
-	shown := must(n2.Run("curl", "-s", "-k", "-v", "--stderr", "-", secure+"/metrics"))(t)
-	assert.Contains(t, shown, "subject: CN=second")
+	assert.Contains(t, must(n2.Run("curl", "-s", "-k", "-v", "--stderr", "-", secure+"/metrics"))(t), "subject: CN=second")
 
 	for _, p := range []*lab.Process{p1, p2} {
 		assert.NotContains(t, p.Log(), first, "no secret in the log")

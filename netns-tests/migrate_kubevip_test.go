@@ -19,10 +19,8 @@ import (
 // convertedPod is what the container of the converted manifest is started with, without its first word.
 func convertedPod(t *testing.T, n *lab.Node, fixture string) []string {
 	t.Helper()
-	root := must(trial.Root())(t)
-	manifest := must(os.ReadFile(filepath.Join(root, "internal/tools/kubevip/testdata", fixture)))(t)
-	path := must(n.WriteFile("kube-vip.yaml", string(manifest), 0o600))(t)
-	code, out, stderr := tool(t, n, "convert", path)
+	manifest := must(os.ReadFile(filepath.Join(must(trial.Root())(t), "internal/tools/kubevip/testdata", fixture)))(t)
+	code, out, stderr := tool(t, n, "convert", must(n.WriteFile("kube-vip.yaml", string(manifest), 0o600))(t))
 	require.Zero(t, code, stderr)
 	var pod struct {
 		Spec struct {

@@ -78,13 +78,11 @@ func TestKeepalivedGroupMovesByTheDocumentedProcedureAndBack(t *testing.T) {
 	// What keepvip leaves is what was there before.
 	runners := map[string]trial.Runner{
 		"keepvip": func(n *lab.Node, r ...trial.Router) (*lab.Process, error) {
-			s := must(n.State())(t)
-			before[n.ID-1] = s
+			before[n.ID-1] = must(n.State())(t)
 			return trial.RunConverted(n, r...)
 		},
 		"keepalived": func(n *lab.Node, r ...trial.Router) (*lab.Process, error) {
-			s := must(n.State())(t)
-			assert.Equal(t, before[n.ID-1], s, n.Label)
+			assert.Equal(t, before[n.ID-1], must(n.State())(t), n.Label)
 			return trial.RunGuideKeepalived(n, r...)
 		},
 	}

@@ -163,8 +163,7 @@ func TestDrainWaitsForConnections(t *testing.T) {
 			t.Parallel()
 			g := open(t, trial.Config{Addresses: []netip.Addr{vip}})
 			for _, n := range g.Lab.Nodes {
-				ticker := must(n.StartTicker())(t)
-				t.Cleanup(ticker.Close)
+				t.Cleanup(must(n.StartTicker())(t).Close)
 			}
 			holder := settled(t, g)
 			drain := func(n *lab.Node, limit string) (done chan int) {
@@ -184,8 +183,7 @@ func TestDrainWaitsForConnections(t *testing.T) {
 			})
 			settleFor(2 * time.Second)
 			for range 20 {
-				label := must(g.Lab.Greet(g.Lab.Client.Namespace, vip))(t)
-				assert.NotEqual(t, holder.Label, label)
+				assert.NotEqual(t, holder.Label, must(g.Lab.Greet(g.Lab.Client.Namespace, vip))(t))
 			}
 			s := statusOf(t, holder)
 			assert.Equal(t, "draining", s.VIPs[0].Observed)

@@ -67,12 +67,10 @@ func TestRaftAloneOfThreeSaysSo(t *testing.T) {
 	g := open(t, trial.RaftConfig(r))
 	require.NoError(t, g.Voters(10*time.Second, g.Lab.Nodes...))
 	left, ready := g.Lab.Nodes[0], func() string {
-		out := must(g.Lab.Nodes[0].Run("curl", "-s", "-w", " %{http_code}", "http://127.0.0.1:9645/readyz"))(t)
-		return out
+		return must(g.Lab.Nodes[0].Run("curl", "-s", "-w", " %{http_code}", "http://127.0.0.1:9645/readyz"))(t)
 	}
 	metrics := func() string {
-		out := must(left.Run("curl", "-s", "http://127.0.0.1:9645/metrics"))(t)
-		return out
+		return must(left.Run("curl", "-s", "http://127.0.0.1:9645/metrics"))(t)
 	}
 	assert.Contains(t, ready(), " 200")
 	shown := func(line string) { // metrics are made anew every half second

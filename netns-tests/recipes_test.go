@@ -25,9 +25,7 @@ func recipe(t *testing.T, word string) string {
 // recipeOf is that of another page.
 func recipeOf(t *testing.T, page, word string) string {
 	t.Helper()
-	root := must(trial.Root())(t)
-	doc := must(os.ReadFile(filepath.Join(root, "docs", page)))(t)
-	for i, part := range strings.Split(string(doc), "```") {
+	for i, part := range strings.Split(string(must(os.ReadFile(filepath.Join(must(trial.Root())(t), "docs", page)))(t)), "```") {
 		if _, text, _ := strings.Cut(part, "\n"); i%2 == 1 && strings.Contains(text, word) {
 			return text
 		}
@@ -51,8 +49,7 @@ func installed(t *testing.T, n *lab.Node, scripts map[string]string) (run func(a
 		p := must(n.StartCommand(lab.Command{Name: "recipe", Args: args, Env: []string{
 			"PATH=" + bin + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "KEEPVIP_SOCKET=" + trial.Socket(n),
 		}}))(t)
-		code := must(p.Wait(20 * time.Second))(t)
-		return code, p.Log()
+		return must(p.Wait(20 * time.Second))(t), p.Log()
 	}
 }
 

@@ -37,8 +37,7 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			args := c.args
 			if c.file != "" {
-				path := must(n.WriteFile("keepvip.yaml", c.file, 0o644))(t)
-				args = []string{"--config", path}
+				args = []string{"--config", must(n.WriteFile("keepvip.yaml", c.file, 0o644))(t)}
 			}
 			p := must(trial.Keepvip{}.Run(n, args...))(t)
 			code, err := p.Wait(5 * time.Second)

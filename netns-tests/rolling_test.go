@@ -18,8 +18,7 @@ func TestRolling(t *testing.T) {
 	t.Parallel() // compilers run when nothing else wants to
 	others := map[string]string{}
 	for name, edits := range map[string][]trial.Edit{"says more": trial.MoreFields, "another format": trial.AnotherFormat} {
-		path := must(trial.BuildVersion(t.TempDir(), "other", edits))(t)
-		others[name] = path
+		others[name] = must(trial.BuildVersion(t.TempDir(), "other", edits))(t)
 	}
 	t.Run("restart of keepvip fails no request", func(t *testing.T) { rollingRestart(t, trial.RollingDaemons) })
 	t.Run("restart of the apiservers fails no request", func(t *testing.T) { rollingRestart(t, trial.RollingAPIServers) })

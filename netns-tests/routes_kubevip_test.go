@@ -27,8 +27,7 @@ func TestRoutingTableOfKubeVIPIsTakenOver(t *testing.T) {
 		if n.ID == 3 {
 			args = append(args, "--announce-table=254")
 		}
-		p := must(f.product.Run(n, args...))(t)
-		f.running[n] = p
+		f.running[n] = must(f.product.Run(n, args...))(t)
 	}
 	// What the two daemons tell of a route differs, so the router would prefer those of BIRD.
 	for _, nodes := range [][]*lab.Node{f.Nodes[2:], f.Nodes[:2]} {

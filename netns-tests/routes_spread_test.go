@@ -50,8 +50,7 @@ vips:
   checks: [{name: serving, kind: file, path: %q, absent: true, interval: 100ms, timeout: 50ms}]
   spread: {via: direct, ports: [{port: %d, target: %d}]}
 `, routedVIPs[0], routedVIPs[1], n.NICs[0].Name, trial.Unhealthy(n), trial.SpreadPort, trial.SpreadTarget), 0o644))(s.t)
-	p := must(s.product.Run(n, "--config", path))(s.t)
-	s.running[n] = p
+	s.running[n] = must(s.product.Run(n, "--config", path))(s.t)
 }
 
 // hold makes connections from behind the router to each of the addresses, and waits until each node has some.
@@ -63,8 +62,7 @@ func (s *spreads) hold() {
 			got, err := s.Sample(s.OffLink.Namespace, at, 60)
 			return err == nil && len(got.ByNode) == len(s.Nodes) && len(got.Failures) == 0
 		})
-		h := must(s.Hold(s.OffLink.Namespace, lab.HeldConfig{Target: at, Count: perFamily, Every: 500 * time.Millisecond}))(s.t)
-		s.held = append(s.held, h)
+		s.held = append(s.held, must(s.Hold(s.OffLink.Namespace, lab.HeldConfig{Target: at, Count: perFamily, Every: 500 * time.Millisecond}))(s.t))
 	}
 	for _, n := range s.Nodes {
 		require.Positive(s.t, s.alive(n), "%s serves some", n.Name)

@@ -40,8 +40,7 @@ func openFabricOf(t *testing.T, all routingDaemon) *fabric {
 	l := must(host.Open(lab.Config{OffLink: true}))(t)
 	t.Cleanup(l.Close)
 	f := &fabric{Lab: l, t: t, all: all, running: map[*lab.Node]*lab.Process{}, daemons: map[*lab.Node]*lab.Process{}}
-	stop := must(trial.RunRouter(l))(t)
-	t.Cleanup(stop)
+	t.Cleanup(must(trial.RunRouter(l))(t))
 	for _, n := range l.Nodes {
 		for _, r := range []netip.Addr{l.Router.Address, l.Router.Addr6} {
 			must(n.Run("ip", "route", "add", "default", "via", r.String()))(t)
@@ -67,8 +66,7 @@ func (f *fabric) runDaemon(n *lab.Node) {
 	default:
 		run = trial.RunBIRD
 	}
-	p := must(run(n, f.Router))(f.t)
-	f.daemons[n] = p
+	f.daemons[n] = must(run(n, f.Router))(f.t)
 }
 
 // start runs keepvip on a node.
@@ -81,8 +79,7 @@ func (f *fabric) start(n *lab.Node, more ...string) {
 	if n.ID == 3 { // FRR
 		args = append(args, "--announce-table", "254")
 	}
-	p := must(f.product.Run(n, args...))(f.t)
-	f.running[n] = p
+	f.running[n] = must(f.product.Run(n, args...))(f.t)
 }
 
 func (f *fabric) status(n *lab.Node) trial.VIPStatus {
@@ -156,8 +153,7 @@ func TestRoutedAddressIsAnnouncedByEachHealthyNode(t *testing.T) {
 	apis := map[*lab.Node]*lab.APIServer{}
 	var with []*lab.Node
 	for _, n := range f.Nodes {
-		api := must(n.StartAPIServer())(t)
-		apis[n], with = api, append(with, n)
+		apis[n], with = must(n.StartAPIServer())(t), append(with, n)
 		f.goTo("a next hop for each node that serves", with...)
 		f.served("with " + n.Name)
 	}
@@ -198,8 +194,7 @@ func TestRoutedAddressIsAnnouncedByEachHealthyNode(t *testing.T) {
 	for _, n := range f.Nodes {
 		after := must(n.State())(t)
 		assert.Equal(t, []string{before[n].Addresses, before[n].Rules, before[n].Ruleset}, []string{after.Addresses, after.Rules, after.Ruleset}, "%s", n.Name)
-		out := must(n.Run("ip", "link"))(t)
-		assert.NotContains(t, out, "keepvip0")
+		assert.NotContains(t, must(n.Run("ip", "link"))(t), "keepvip0")
 	}
 }
 
@@ -365,8 +360,7 @@ func (f *fabric) isNoNews(nodes ...*lab.Node) {
 				return err == nil && strings.Count(string(text), a.String()+" dev keepvip0") >= 4
 			})
 		}
-		text := must(os.ReadFile(n.Path("changes")))(t)
-		for line := range strings.Lines(string(text)) {
+		for line := range strings.Lines(string(must(os.ReadFile(n.Path("changes")))(t))) {
 			assert.False(t, strings.HasPrefix(line, "Deleted") && strings.Contains(line, "keepvip0"), "%s: %s", n.Name, line)
 		}
 	}

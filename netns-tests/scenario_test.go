@@ -50,8 +50,7 @@ func runScenarios(t *testing.T, all []trial.Scenario, run func(n *lab.Node, conf
 	l := must(host.Open(lab.Config{Nodes: 1}))(t)
 	t.Cleanup(l.Close)
 	n := l.Nodes[0]
-	conf := must(trial.WriteScenarios(n, all))(t)
-	p := must(run(n, conf))(t)
+	p := must(run(n, must(trial.WriteScenarios(n, all))(t)))(t)
 	eventually(t, 3*time.Minute, "every script was run often enough", func() bool {
 		return !slices.ContainsFunc(all, func(s trial.Scenario) bool { return !s.Over(n) })
 	})

@@ -34,8 +34,7 @@ func TestSecondKeepvipIsRefused(t *testing.T) {
 		assert.Empty(t, p.Stdout())
 		assert.Contains(t, p.Stderr(), "stop it first")
 	}
-	after := must(n.Addresses())(t)
-	assert.Equal(t, before, after)
+	assert.Equal(t, before, must(n.Addresses())(t))
 	s := statusOf(t, n)
 	assert.True(t, s.VIPs[0].Fence.Standing)
 	assert.Zero(t, s.VIPs[0].Fence.Repairs)

@@ -115,8 +115,7 @@ func TestSpreadPortThatFailsOnOneMember(t *testing.T) {
 			s := openSpread(t, trial.SpreadConfig{V4: true, Product: trial.WithSpread{Masquerade: masquerade}})
 			second := map[*lab.Node]*lab.Greeter{}
 			for _, n := range s.Lab.Nodes {
-				g := must(n.StartGreeter(lab.GreeterConfig{Port: trial.SpreadTarget + 1}))(t)
-				second[n] = g
+				second[n] = must(n.StartGreeter(lab.GreeterConfig{Port: trial.SpreadTarget + 1}))(t)
 			}
 			target := netip.AddrPortFrom(lab.VIP4, trial.DownloadPort)
 			by := func(want int) func() bool {

@@ -46,15 +46,13 @@ func (s spreadStops) resumed(n *lab.Node) {
 // stopped ends keepvip on a node, and returns the nftables tables that are left there.
 func (s spreadStops) stopped(n *lab.Node) string {
 	s.t.Helper()
-	code := must(s.Daemon(n).Terminate(10 * time.Second))(s.t)
-	require.Zero(s.t, code)
+	require.Zero(s.t, must(s.Daemon(n).Terminate(10*time.Second))(s.t))
 	return s.tables(n)
 }
 
 func (s spreadStops) tables(n *lab.Node) string {
 	s.t.Helper()
-	out := must(n.Run("nft", "list", "tables"))(s.t)
-	return string(out)
+	return string(must(n.Run("nft", "list", "tables"))(s.t))
 }
 
 // TestSpreadNodesThatStop: a drain waits for a node's connections wherever the address is, and resets none of them. A node that stops with

@@ -33,9 +33,7 @@ vips:
 // runFile starts keepvip on a node with a file and nothing else of the trial's.
 func runFile(t *testing.T, g *trial.Group, n *lab.Node, text string) {
 	t.Helper()
-	path := must(n.WriteFile("keepvip.yaml", text, 0o644))(t)
-	p := must(trial.Keepvip{}.Run(n, "--config", path))(t)
-	g.Daemons[n.ID-1] = p
+	g.Daemons[n.ID-1] = must(trial.Keepvip{}.Run(n, "--config", must(n.WriteFile("keepvip.yaml", text, 0o644))(t)))(t)
 }
 
 func TestStartOrders(t *testing.T) {
@@ -85,13 +83,11 @@ func TestSimultaneousStart(t *testing.T) {
 	at := time.Now().Add(500 * time.Millisecond)
 	for _, n := range g.Lab.Nodes {
 		path := must(n.WriteFile("keepvip.yaml", startConfig, 0o644))(t)
-		binary := must(trial.Binary())(t)
 		args := append([]string{
 			"sh", "-c", `sleep "$(awk -v at="$1" 'BEGIN { "date +%s.%N" | getline now; print (at > now) ? at - now : 0 }')"; shift; exec "$@"`,
-			"sh", fmt.Sprintf("%.6f", float64(at.UnixMicro())/1e6), binary, "run", "--config", path,
+			"sh", fmt.Sprintf("%.6f", float64(at.UnixMicro())/1e6), must(trial.Binary())(t), "run", "--config", path,
 		}, trial.Keepvip{}.Paths(n)...)
-		p := must(n.Start("keepvip", args...))(t)
-		g.Daemons[n.ID-1] = p
+		g.Daemons[n.ID-1] = must(n.Start("keepvip", args...))(t)
 	}
 	stays(t, g, func() *lab.Node {
 		holder := settled(t, g)
@@ -112,8 +108,7 @@ func TestDifferentNICNamesWithOneFile(t *testing.T) {
 		return stopHolder(g)
 	})
 	for _, n := range g.Holders() {
-		byLink := must(n.Addresses())(t)
-		assert.Contains(t, byLink[n.NICs[0].Name], lab.VIP4, "on the NIC of the address's subnet")
+		assert.Contains(t, must(n.Addresses())(t)[n.NICs[0].Name], lab.VIP4, "on the NIC of the address's subnet")
 	}
 }
 
@@ -137,8 +132,7 @@ func TestSecondLANByName(t *testing.T) {
 	g := prepare(t, trial.Config{Lab: lab.Config{NICs: [][]string{{"eth0", "eth1"}}}})
 	n := g.Lab.Nodes[0]
 	// Outside every local subnet, so the interface has to be named.
-	p := must(trial.Keepvip{}.Run(n, "--vip", "192.0.2.10", "--interface", "eth1", "--check", "none"))(t)
-	g.Daemons[0] = p
+	g.Daemons[0] = must(trial.Keepvip{}.Run(n, "--vip", "192.0.2.10", "--interface", "eth1", "--check", "none"))(t)
 	eventually(t, 5*time.Second, "192.0.2.10 on eth1", func() bool {
 		out, err := n.Run("ip", "-o", "addr", "show", "dev", "eth1")
 		return err == nil && assert.ObjectsAreEqual(true, len(out) > 0) && containsAddress(out, "192.0.2.10/32")

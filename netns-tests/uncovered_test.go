@@ -33,8 +33,7 @@ func TestServiceThatDoesNotListenAtTheAddressIsNamed(t *testing.T) {
 	g := prepare(t, trial.Config{Product: ownAlone{}})
 	greeters := map[*lab.Node]*lab.Greeter{}
 	for _, n := range g.Lab.Nodes {
-		s := must(n.StartGreeter(lab.GreeterConfig{Port: 6443}))(t)
-		greeters[n] = s
+		greeters[n] = must(n.StartGreeter(lab.GreeterConfig{Port: 6443}))(t)
 	}
 	for _, n := range g.Lab.Nodes {
 		require.NoError(t, g.Start(n))

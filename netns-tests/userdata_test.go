@@ -74,8 +74,7 @@ func (m *machine) install() {
 // copied is a copy of the binary outside of /run, which may be mounted noexec.
 func copied(t *testing.T) string {
 	t.Helper()
-	binary := must(trial.Binary())(t)
-	data := must(os.ReadFile(binary))(t)
+	data := must(os.ReadFile(must(trial.Binary())(t)))(t)
 	path := filepath.Join(t.TempDir(), "keepvip")
 	require.NoError(t, os.WriteFile(path, data, 0o755))
 	return path
@@ -112,8 +111,7 @@ func (m *machine) unit() {
 
 // kubelet starts the static pods.
 func (m *machine) kubelet() {
-	manifests := must(filepath.Glob(m.root + "/etc/kubernetes/manifests/*.yaml"))(m.t)
-	for _, path := range manifests {
+	for _, path := range must(filepath.Glob(m.root + "/etc/kubernetes/manifests/*.yaml"))(m.t) {
 		text := must(os.ReadFile(path))(m.t)
 		var pod struct {
 			Spec struct {
@@ -151,15 +149,13 @@ func (m *machine) start(env, argv []string) {
 	}
 	line = append(line, env...)
 	line = append(append(line, "chroot", m.root), argv...)
-	p := must(m.node.Start("keepvip", line...))(m.t)
-	m.g.Daemons[m.node.ID-1] = p
+	m.g.Daemons[m.node.ID-1] = must(m.node.Start("keepvip", line...))(m.t)
 }
 
 // render is one run of `keepvip manifest cloud-init`.
 func render(t *testing.T, args ...string) []byte {
 	t.Helper()
-	binary := must(trial.Binary())(t)
-	cmd := exec.CommandContext(t.Context(), binary, append([]string{"manifest", "cloud-init"}, args...)...)
+	cmd := exec.CommandContext(t.Context(), must(trial.Binary())(t), append([]string{"manifest", "cloud-init"}, args...)...)
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()

@@ -234,8 +234,7 @@ func pulledBack(res *trial.Result, frames []lab.RecordedFrame, until time.Durati
 // ipLink is what `ip -d link` says of an interface; empty where there is none.
 func ipLink(t *testing.T, n *lab.Node, name string) string {
 	t.Helper()
-	out := must(n.Run("sh", "-c", "ip -d link show dev "+name+" 2>/dev/null || true"))(t)
-	return out
+	return must(n.Run("sh", "-c", "ip -d link show dev "+name+" 2>/dev/null || true"))(t)
 }
 
 // A backup has the interface, and takes nothing that is sent to the virtual MAC; the holder's is up; nothing of it is left after the end.
@@ -257,8 +256,7 @@ func TestVirtualMACInterfaceIsUpWithTheAddressAlone(t *testing.T) {
 	}
 	settled(first, second)
 	assert.Contains(t, ipLink(t, first, "vrrp.51"), "link/ether 00:00:5e:00:01:33")
-	announce := must(first.Run("sysctl", "-n", "net.ipv4.conf.eth0.arp_announce"))(t)
-	assert.Equal(t, "2", strings.TrimSpace(announce))
+	assert.Equal(t, "2", strings.TrimSpace(must(first.Run("sysctl", "-n", "net.ipv4.conf.eth0.arp_announce"))(t)))
 
 	p, _ := mustTwo(trial.Keepvip{}.Command(first, "status", "--socket", trial.Socket(first)))(t)
 	assert.Contains(t, p.Stdout(), "on eth0, with the virtual MAC 00:00:5e:00:01:33 (vrrp.51)")
@@ -269,8 +267,7 @@ func TestVirtualMACInterfaceIsUpWithTheAddressAlone(t *testing.T) {
 
 	code = must(g.Daemon(first).Terminate(10 * time.Second))(t)
 	assert.Zero(t, code, g.Logs())
-	after := must(first.State())(t)
-	assert.Equal(t, before, after)
+	assert.Equal(t, before, must(first.State())(t))
 	assert.NotContains(t, g.Logs(), "level=ERROR")
 }
 
@@ -297,8 +294,7 @@ func TestVirtualMACLeftovers(t *testing.T) {
 	p := must(trial.Keepvip{}.Run(n, "--vip", lab.VIP4.String(), "--check", "none", "--interface", "eth0", "--vrid", "51"))(t)
 	eventually(t, trial.SettleLimit, "a run without a virtual MAC has the address on eth0", func() bool { return active(n) })
 	assert.Empty(t, ipLink(t, n, "vrrp.51"))
-	announce := must(n.Run("sysctl", "-n", "net.ipv4.conf.eth0.arp_announce"))(t)
-	assert.Equal(t, "0", strings.TrimSpace(announce))
+	assert.Equal(t, "0", strings.TrimSpace(must(n.Run("sysctl", "-n", "net.ipv4.conf.eth0.arp_announce"))(t)))
 	must(p.Terminate(10 * time.Second))(t)
 
 	must(n.Run("ip", "link", "add", "vrrp.51", "link", "eth0", "address", "00:00:5e:00:01:33", "up", "type", "macvlan", "mode", "private"))(t)
@@ -356,7 +352,6 @@ func TestVirtualMACByReload(t *testing.T) {
 		assert.Empty(t, ipLink(t, n, c.gone))
 	}
 	must(p.Terminate(10 * time.Second))(t)
-	after := must(n.State())(t)
-	assert.Equal(t, before, after)
+	assert.Equal(t, before, must(n.State())(t))
 	assert.NotContains(t, p.Log(), "level=ERROR")
 }

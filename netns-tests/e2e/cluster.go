@@ -65,8 +65,7 @@ func (c *cluster) build(host *lab.Host) (err error) {
 		hosts += fmt.Sprintf("%s %s\n", n.Address, n.Label)
 	}
 	for _, n := range c.lab.Nodes {
-		m := try.Get(newMachine(n, c.dir, c.sandbox, hosts, c.tools))
-		c.machines = append(c.machines, m)
+		c.machines = append(c.machines, try.Get(newMachine(n, c.dir, c.sandbox, hosts, c.tools)))
 	}
 	return nil
 }

@@ -54,8 +54,7 @@ func (d *direct) open() (err error) {
 	d.fds = append(d.fds, v4) // that has the port, so that nobody refuses the answers
 	v6 := try.Get(udpSocket(monitor.Namespace, netip.AddrPortFrom(monitor.Addr6, 0)))
 	d.fds = append(d.fds, v6)
-	index := try.Get(monitor.linkIndex("eth0"))
-	d.send = try.Get(packetSocket(monitor.Namespace, 0, index))
+	d.send = try.Get(packetSocket(monitor.Namespace, 0, try.Get(monitor.linkIndex("eth0"))))
 	d.fds = append(d.fds, d.send)
 	d.ports = [2]uint16{localPort(v4), localPort(v6)}
 	d.prepareAll()

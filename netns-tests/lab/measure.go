@@ -116,8 +116,7 @@ func (m *Measurement) start() (err error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(clients)) {
 		for _, target := range m.cfg.Targets {
-			s := try.Get(m.lab.startStream(name, clients[name].Namespace, target, m.cfg.Interval, m.cfg.Deadline))
-			m.streams = append(m.streams, s)
+			m.streams = append(m.streams, try.Get(m.lab.startStream(name, clients[name].Namespace, target, m.cfg.Interval, m.cfg.Deadline)))
 		}
 	}
 	if m.cfg.HTTPS {

@@ -61,8 +61,7 @@ func (n *Namespace) create() (err error) {
 	defer try.Catch(&err)
 	try.Do(shareNetns())
 	try.Do(unix.Unshare(unix.CLONE_NEWNET))
-	f := try.Get(os.OpenFile(n.path(), os.O_CREATE|os.O_EXCL|os.O_RDONLY, 0))
-	f.Close()
+	try.Get(os.OpenFile(n.path(), os.O_CREATE|os.O_EXCL|os.O_RDONLY, 0)).Close()
 	try.Do(unix.Mount(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()), n.path(), "none", unix.MS_BIND, ""))
 	return linkUp("lo")
 }

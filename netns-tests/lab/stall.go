@@ -74,8 +74,7 @@ func (p *Process) stopped() (_ bool, err error) {
 // state is what a thread does (proc_pid_stat(5)): T stopped, t stopped by a debugger.
 func (p *Process) state(tid int) (_ string, err error) {
 	defer try.Catch(&err)
-	stat := try.Get(os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", p.PID(), tid)))
-	_, rest, _ := strings.Cut(string(stat), ") ")
+	_, rest, _ := strings.Cut(string(try.Get(os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/stat", p.PID(), tid)))), ") ")
 	state, _, _ := strings.Cut(rest, " ")
 	return state, nil
 }

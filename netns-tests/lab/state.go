@@ -25,11 +25,9 @@ func (n *Node) State() (s State, err error) {
 	defer try.Catch(&err)
 	s.Addresses = try.Get(n.stableJSON("ip", "-j", "addr", "show"))
 	for _, family := range []string{"-4", "-6"} {
-		routes := try.Get(n.Run("ip", family, "route", "show", "table", "all"))
-		lines := slices.Sorted(strings.Lines(expires.ReplaceAllString(routes, "")))
+		lines := slices.Sorted(strings.Lines(expires.ReplaceAllString(try.Get(n.Run("ip", family, "route", "show", "table", "all")), "")))
 		s.Routes += strings.Join(lines, "")
-		rules := try.Get(n.Run("ip", family, "rule"))
-		s.Rules += rules
+		s.Rules += try.Get(n.Run("ip", family, "rule"))
 	}
 	s.Ruleset = try.Get(n.Run("nft", "-s", "list", "ruleset"))
 	s.Sysctls, err = n.sysctls()

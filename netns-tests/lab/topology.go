@@ -116,8 +116,7 @@ func (l *Lab) build(cfg Config) (err error) {
 		try.Do(l.buildNode(i+1, cfg.NICs[i]))
 	}
 	for _, n := range l.Nodes {
-		e := try.Get(startEcho(n))
-		l.echoes = append(l.echoes, e)
+		l.echoes = append(l.echoes, try.Get(startEcho(n)))
 	}
 	l.Client = try.Get(l.buildPeer("c1", 201))
 	l.monitor = try.Get(l.buildPeer("monitor", 250))

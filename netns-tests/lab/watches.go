@@ -158,8 +158,7 @@ func (w *Watches) once(ctx context.Context, client *http.Client, number int, fir
 	defer try.Catch(&err)
 	var own string
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { own = i.Conn.LocalAddr().String() }})
-	request := try.Get(http.NewRequestWithContext(ctx, http.MethodGet, "https://"+w.cfg.Target.String()+w.cfg.Path, nil))
-	answer := try.Get(client.Do(request))
+	answer := try.Get(client.Do(try.Get(http.NewRequestWithContext(ctx, http.MethodGet, "https://"+w.cfg.Target.String()+w.cfg.Path, nil))))
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK || answer.ProtoMajor != 2 {
 		return fmt.Errorf("%s %s", answer.Proto, answer.Status)

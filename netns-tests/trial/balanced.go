@@ -66,8 +66,7 @@ func (b *Balanced) Balance(apiservers bool) (err error) {
 	for _, n := range b.Members {
 		fmt.Fprintf(&conf, "  server %s %s:6443\n", n.Label, n.Address)
 	}
-	path := try.Get(b.Balancer.WriteFile("haproxy.cfg", conf.String(), 0o644))
-	b.Proxy = try.Get(b.Balancer.Start("haproxy", "haproxy", "-db", "-f", path))
+	b.Proxy = try.Get(b.Balancer.Start("haproxy", "haproxy", "-db", "-f", try.Get(b.Balancer.WriteFile("haproxy.cfg", conf.String(), 0o644))))
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		if b.Lab.Answers(b.Lab.Client.Namespace, b.External()) {
 			return nil
@@ -97,8 +96,7 @@ func (b *Balanced) Configure(n *lab.Node, mode string, grace time.Duration) (pat
 func (b *Balanced) Install(mode string, grace time.Duration) (err error) {
 	defer try.Catch(&err)
 	for _, n := range b.Members {
-		path := try.Get(b.Configure(n, mode, grace))
-		b.Daemons[n.ID-1] = try.Get((Keepvip{}).Run(n, "--config", path))
+		b.Daemons[n.ID-1] = try.Get((Keepvip{}).Run(n, "--config", try.Get(b.Configure(n, mode, grace))))
 	}
 	return nil
 }
@@ -119,8 +117,7 @@ func (b *Balanced) Say(n *lab.Node, args ...string) (string, error) { return Kee
 // Endpoint is where the running keepvip of a node sends clients.
 func (b *Balanced) Endpoint(n *lab.Node) (_ netip.AddrPort, err error) {
 	defer try.Catch(&err)
-	text := try.Get(b.Say(n, "endpoint", "--running"))
-	return netip.ParseAddrPort(text)
+	return netip.ParseAddrPort(try.Get(b.Say(n, "endpoint", "--running")))
 }
 
 // Healthz is the status with which a node answers a balancer, and what it says; 0 for no answer.

@@ -58,8 +58,7 @@ func (p NamedNodes) Start(n *lab.Node, s Settings) (_ *lab.Process, err error) {
 	defer try.Catch(&err)
 	path := try.Get(Keepvip{Path: p.Path}.binary())
 	script := fmt.Sprintf("#!/bin/sh\nexec unshare --uts sh -c 'echo %s >/proc/sys/kernel/hostname; exec \"$0\" \"$@\"' %s \"$@\"\n", n.Label, path)
-	named := try.Get(n.WriteFile("keepvip-named", script, 0o755))
-	return Keepvip{Path: named, Args: p.Args}.Start(n, s)
+	return Keepvip{Path: try.Get(n.WriteFile("keepvip-named", script, 0o755)), Args: p.Args}.Start(n, s)
 }
 
 // OpenCauses opens a lab for causes, with named nodes.
@@ -83,8 +82,7 @@ func OpenCauses(host *lab.Host, as *CauseLab) (*Group, error) {
 			if as != nil && as.Args != nil {
 				p.Args = as.Args(g.Lab, n)
 			}
-			d := try.Get(p.Start(n, g.Settings[n.ID-1]))
-			g.Daemons[n.ID-1] = d
+			g.Daemons[n.ID-1] = try.Get(p.Start(n, g.Settings[n.ID-1]))
 		}
 		return nil
 	})

@@ -117,8 +117,7 @@ func causesAlone() []Cause {
 						continue
 					}
 					try.Get(g.Daemon(o).Terminate(10 * time.Second))
-					p := try.Get(NamedNodes{Args: ownVRID(g.Lab, o)}.Start(o, g.Settings[o.ID-1]))
-					g.Daemons[o.ID-1] = p
+					g.Daemons[o.ID-1] = try.Get(NamedNodes{Args: ownVRID(g.Lab, o)}.Start(o, g.Settings[o.ID-1]))
 				}
 				return nil
 			},

@@ -46,12 +46,10 @@ func WithConnections(g *Group, count int, every time.Duration, fault ConnectionF
 	for port, left := uint16(connectionsPort), count; left > 0; port, left = port+1, left-perPort {
 		part := min(left, perPort)
 		for _, n := range g.Lab.Nodes {
-			s := try.Get(n.StartIdleServers(port, part*len(g.Addresses)))
-			servers[n] = append(servers[n], s)
+			servers[n] = append(servers[n], try.Get(n.StartIdleServers(port, part*len(g.Addresses))))
 		}
 		for _, a := range g.Addresses {
-			idle := try.Get(g.Lab.HoldIdle(g.Lab.Client.Namespace, netip.AddrPortFrom(a, port), part, every))
-			held = append(held, idle)
+			held = append(held, try.Get(g.Lab.HoldIdle(g.Lab.Client.Namespace, netip.AddrPortFrom(a, port), part, every)))
 		}
 	}
 	daemon := g.Daemon(holder)
@@ -72,8 +70,7 @@ func WithConnections(g *Group, count int, every time.Duration, fault ConnectionF
 		return err == nil && strings.TrimSpace(open) == ""
 	})
 	for _, idle := range held {
-		some := try.Get(idle.Stop())
-		out.Ends = append(out.Ends, some...)
+		out.Ends = append(out.Ends, try.Get(idle.Stop())...)
 	}
 	out.After = out.Ends.Last() - from
 	return out, nil

@@ -235,8 +235,7 @@ const stoodStillCode = "KV409"
 // doctorOn is the codes that doctor finds on a node. The name is that of its log files.
 func doctorOn(n *lab.Node, name string, flags []string, powerless bool) (codes []string, took time.Duration, err error) {
 	defer try.Catch(&err)
-	path := try.Get(Binary())
-	args := append([]string{path, "doctor", "-o", "json", "--listen", doctorListens, "--socket", Socket(n)}, flags...)
+	args := append([]string{try.Get(Binary()), "doctor", "-o", "json", "--listen", doctorListens, "--socket", Socket(n)}, flags...)
 	command := lab.Command{Name: name, Args: args}
 	if powerless {
 		command.Capabilities = []string{}

@@ -147,8 +147,7 @@ func (g *Group) watchDrill(k Keepvip, holder *lab.Node, kind, name string) (_ fu
 		if n == holder {
 			continue
 		}
-		p := try.Get(StartDrill(k, n, "--watch", "10s", "--"+kind, name))
-		watchers = append(watchers, p)
+		watchers = append(watchers, try.Get(StartDrill(k, n, "--watch", "10s", "--"+kind, name)))
 	}
 	return func() (out DrillDoc, err error) {
 		for _, p := range watchers {
@@ -170,8 +169,7 @@ func (g *Group) watchDrill(k Keepvip, holder *lab.Node, kind, name string) (_ fu
 // StartDrill runs `keepvip drill` on the node.
 func StartDrill(k Keepvip, n *lab.Node, args ...string) (_ *lab.Process, err error) {
 	defer try.Catch(&err)
-	path := try.Get(k.binary())
-	return n.Start("drill", append([]string{path, "drill", "-o", "json", "--socket", Socket(n)}, args...)...)
+	return n.Start("drill", append([]string{try.Get(k.binary()), "drill", "-o", "json", "--socket", Socket(n)}, args...)...)
 }
 
 // drillDoc runs one to its end, whatever its verdict.

@@ -149,8 +149,7 @@ func (g *Group) checkHealthy(k Keepvip) (err error) {
 		if p := g.Daemon(n); p == nil || !p.Alive() {
 			continue
 		}
-		s := try.Get(k.Status(n))
-		for _, v := range s.VIPs {
+		for _, v := range try.Get(k.Status(n)).VIPs {
 			if v.Check.State != "healthy" {
 				return fmt.Errorf("trial: %s on %s is %q, want healthy: %s", v.Name, n.Label, v.Check.State, v.Check.Reason)
 			}

@@ -117,16 +117,14 @@ func callsFrom(c lab.CallersConfig, busy, idle int) func(*Group, *lab.Node) (fun
 func calls(from *lab.Namespace, c lab.CallersConfig, busy, idle int) (_ func() int, err error) {
 	defer try.Catch(&err)
 	c.Busy, c.Idle = busy, idle
-	k := try.Get(from.StartCallers(c))
-	return k.Stop, nil
+	return try.Get(from.StartCallers(c)).Stop, nil
 }
 
 // framesFrom sends frames to everybody from the client.
 func framesFrom(perSecond int, make func(g *Group) [][]byte) func(*Group, *lab.Node) (func() int, error) {
 	return func(g *Group, _ *lab.Node) (_ func() int, err error) {
 		defer try.Catch(&err)
-		f := try.Get(g.Lab.Flood(g.Lab.Client, make(g), perSecond))
-		return f.Stop, nil
+		return try.Get(g.Lab.Flood(g.Lab.Client, make(g), perSecond)).Stop, nil
 	}
 }
 

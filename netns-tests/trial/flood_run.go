@@ -59,8 +59,7 @@ func (f Flood) On(g *Group, length time.Duration) (found Flooded, err error) {
 	found.Silent, found.Two, found.Transitions = res.Outage, res.Two, res.Takeovers
 	found.BySilence = res.Report.Silences(res.FaultAt)
 	for _, n := range g.running() {
-		status := try.Get(Keepvip{}.Status(n))
-		found.Late = max(found.Late, time.Duration(status.VIPs[0].Lateness*float64(time.Second)))
+		found.Late = max(found.Late, time.Duration(try.Get(Keepvip{}.Status(n)).VIPs[0].Lateness*float64(time.Second)))
 	}
 	for _, n := range g.running() {
 		peak, err := g.Daemon(n).PeakRSS()

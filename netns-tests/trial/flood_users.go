@@ -88,8 +88,7 @@ func listenerFlood() Flood {
 		Name: "follow.listen of 200 places, 1,000 idle connections",
 		open: func(host *lab.Host) (_ *Group, err error) {
 			defer try.Catch(&err)
-			s := try.Get(OpenSpread(host, SpreadConfig{V4: true, Product: WithSpread{Keepvip: Keepvip{Args: args}}}))
-			return s.Group, nil
+			return try.Get(OpenSpread(host, SpreadConfig{V4: true, Product: WithSpread{Keepvip: Keepvip{Args: args}}})).Group, nil
 		},
 		begin: func(g *Group, holder *lab.Node) (func() int, error) {
 			sampled := func() bool {

@@ -33,8 +33,7 @@ func AttackMembers(length time.Duration, kinds ...string) Fault {
 		defer try.Catch(&err)
 		var frames [][]byte
 		for _, kind := range kinds {
-			some := try.Get(g.membersAmmunition(kind))
-			frames = append(frames, some...)
+			frames = append(frames, try.Get(g.membersAmmunition(kind))...)
 		}
 		return g.flood(strings.Join(kinds, ", "), frames, 1000, length)
 	}
@@ -81,8 +80,7 @@ func (g *Group) membersAmmunition(kind string) (_ [][]byte, err error) {
 		if m.Transfer.Nonce > 0 && m.Type == members.Request {
 			m.Transfer.Nonce++
 		}
-		b := try.Get(m.AppendSigned(nil, uint64(time.Now().UnixNano()), key, source))
-		frames = append(frames, g.Lab.Client.ForgeUDP(from, membersPort, b))
+		frames = append(frames, g.Lab.Client.ForgeUDP(from, membersPort, try.Get(m.AppendSigned(nil, uint64(time.Now().UnixNano()), key, source))))
 	}
 	return frames, nil
 }

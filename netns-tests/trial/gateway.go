@@ -22,8 +22,7 @@ func (p Gatewayed) Start(n *lab.Node, s Settings) (_ *lab.Process, err error) {
 	}
 	file := fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips:\n- addresses: [%s]\n  interface: %s\n  priority: %d\n"+
 		"  vrrp: {advertisementInterval: %v}\n  checks: [{kind: gateway}]\n", quoted(s.Addresses), n.NICs[0].Name, s.Priority, s.Interval)
-	path := try.Get(n.WriteFile("keepvip.yaml", file, 0o644))
-	return p.Run(n, "--config", path)
+	return p.Run(n, "--config", try.Get(n.WriteFile("keepvip.yaml", file, 0o644)))
 }
 
 // routerTable drops what the router answers to the node.

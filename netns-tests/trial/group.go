@@ -94,8 +94,7 @@ func (g *Group) end(err *error) {
 // Start starts the product on a node.
 func (g *Group) Start(n *lab.Node) (err error) {
 	defer try.Catch(&err)
-	p := try.Get(g.Product.Start(n, g.Settings[n.ID-1]))
-	g.Daemons[n.ID-1] = p
+	g.Daemons[n.ID-1] = try.Get(g.Product.Start(n, g.Settings[n.ID-1]))
 	return nil
 }
 

@@ -125,8 +125,7 @@ func openGrow(host *lab.Host, count int) (out Grown, err error) {
 		{handedOver, func(c *Connections) { out.Handover = c.After }},
 		{NodeDeath, func(c *Connections) { out.Failover = c.Outage }},
 	} {
-		c := try.Get(WithConnections(g, count, 0, plain(step.fault)))
-		step.take(c)
+		step.take(try.Get(WithConnections(g, count, 0, plain(step.fault))))
 	}
 	return out, nil
 }

@@ -51,8 +51,7 @@ func (k Keepvip) Start(n *lab.Node, s Settings) (*lab.Process, error) {
 // Run starts `keepvip run` on the node with its own socket and state directory.
 func (k Keepvip) Run(n *lab.Node, args ...string) (_ *lab.Process, err error) {
 	defer try.Catch(&err)
-	path := try.Get(k.binary())
-	argv := append([]string{path, "run"}, k.Paths(n)...)
+	argv := append([]string{try.Get(k.binary()), "run"}, k.Paths(n)...)
 	argv = append(append(argv, args...), k.Args...)
 	command := lab.Command{Name: "keepvip", Args: argv, Capabilities: k.Capabilities}
 	if k.Ahead != nil {
@@ -112,8 +111,7 @@ func (g *Group) terminated(n *lab.Node) error {
 // BeginCommand starts a keepvip command in n, and does not wait for its end.
 func (k Keepvip) BeginCommand(n *lab.Node, args ...string) (_ *lab.Process, err error) {
 	defer try.Catch(&err)
-	path := try.Get(k.binary())
-	return n.Start("keepvip-command", append([]string{path}, args...)...)
+	return n.Start("keepvip-command", append([]string{try.Get(k.binary())}, args...)...)
 }
 
 // Status is what the lab reads of the status of a keepvip, which `keepvip status -o json` prints.
@@ -234,8 +232,7 @@ func Binary() (_ string, err error) {
 	if path := os.Getenv("KEEPVIP_BINARY"); path != "" {
 		return filepath.Abs(path)
 	}
-	root := try.Get(Root())
-	path := filepath.Join(root, "bin", "keepvip")
+	path := filepath.Join(try.Get(Root()), "bin", "keepvip")
 	if _, err := os.Stat(path); err != nil {
 		return "", fmt.Errorf("trial: no keepvip to test: run `make build` first: %w", err)
 	}

@@ -40,8 +40,7 @@ func Attacks() []string { return []string{ForgedOwner, ForgedGiveUp, Replayed} }
 func Attack(kind string, length time.Duration) Fault {
 	return func(g *Group) (_ *Result, err error) {
 		defer try.Catch(&err)
-		frames := try.Get(g.ammunition(kind))
-		return g.flood(kind, frames, 1000, length)
+		return g.flood(kind, try.Get(g.ammunition(kind)), 1000, length)
 	}
 }
 

@@ -13,8 +13,7 @@ import (
 // high-availability guide, its check script included.
 func RunGuideKeepalived(n *lab.Node, routers ...Router) (_ *lab.Process, err error) {
 	defer try.Catch(&err)
-	conf := try.Get(WriteGuideFile(n, routers[0]))
-	return RunKeepalivedFile(n, conf)
+	return RunKeepalivedFile(n, try.Get(WriteGuideFile(n, routers[0])))
 }
 
 // RunConverted runs keepvip with the file that was made of the node's
@@ -94,13 +93,11 @@ const crossing = "  interval 1\n  weight -70\n  fall 2\n  rise 2\n"
 // RunCrossingKeepalived runs Debian's keepalived in the group of [CrossingWeights].
 func RunCrossingKeepalived(n *lab.Node, routers ...Router) (_ *lab.Process, err error) {
 	defer try.Catch(&err)
-	conf := try.Get(WriteScriptFile(n, routers[0], crossing))
-	return RunKeepalivedFile(n, conf)
+	return RunKeepalivedFile(n, try.Get(WriteScriptFile(n, routers[0], crossing)))
 }
 
 // RunCrossingKeepvip runs keepvip with the same file as it is.
 func RunCrossingKeepvip(n *lab.Node, routers ...Router) (_ *lab.Process, err error) {
 	defer try.Catch(&err)
-	conf := try.Get(WriteScriptFile(n, routers[0], crossing))
-	return KeepvipWith(n, conf)
+	return KeepvipWith(n, try.Get(WriteScriptFile(n, routers[0], crossing)))
 }

@@ -132,8 +132,7 @@ func without(addresses []netip.Addr, nodes ...*lab.Node) (_ []netip.Addr, err er
 	defer try.Catch(&err)
 	held := map[netip.Addr]bool{}
 	for _, n := range nodes {
-		byLink := try.Get(n.Addresses())
-		for _, a := range slices.Concat(slices.Collect(maps.Values(byLink))...) {
+		for _, a := range slices.Concat(slices.Collect(maps.Values(try.Get(n.Addresses())))...) {
 			held[a] = true
 		}
 	}

@@ -54,8 +54,7 @@ func (r *raftReloaded) once(host *lab.Host, heartbeat time.Duration) (err error)
 	try.Do(r.kill(g, Filed{Heartbeat: heartbeat * 3 / 2, NoLines: true}))
 	try.Do(errors.Join(g.reloadAll(Filed{NoLines: true}), r.watch(g, g.Settings[0].Interval)))
 	for _, n := range g.Lab.Nodes {
-		listening := try.Get(n.Run("ss", "-Hltn", "sport", "=", ":9646"))
-		r.left += count(listening != "")
+		r.left += count(try.Get(n.Run("ss", "-Hltn", "sport", "=", ":9646")) != "")
 	}
 	return nil
 }

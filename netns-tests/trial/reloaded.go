@@ -23,8 +23,7 @@ type Filed struct {
 // Start implements [Product].
 func (p Filed) Start(n *lab.Node, s Settings) (_ *lab.Process, err error) {
 	defer try.Catch(&err)
-	path := try.Get(p.write(n, s))
-	return p.Run(n, "--config", path)
+	return p.Run(n, "--config", try.Get(p.write(n, s)))
 }
 
 // Reload makes the node's keepvip one with other settings.

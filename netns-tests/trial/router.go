@@ -87,16 +87,14 @@ func RunKeepvip(n *lab.Node, routers ...Router) (_ *lab.Process, err error) {
 		fmt.Fprintf(&b, "- name: %s\n  addresses: [%s]\n  interface: %s\n  priority: %d\n  check: none\n", r.Name, quoted(r.Addresses), n.NICs[0].Name, r.Priority)
 		fmt.Fprintf(&b, "  vrrp: {id: %d, version: %d, advertisementInterval: %v, preempt: %v, peers: [%s]", r.VRID, r.version(), r.Interval, !r.NoPreempt, quoted(r.Peers))
 		if r.Password != "" {
-			path := try.Get(n.WriteFile("password."+r.Name, r.Password+"\n", 0o600))
-			fmt.Fprintf(&b, ", passwordFile: %q", path)
+			fmt.Fprintf(&b, ", passwordFile: %q", try.Get(n.WriteFile("password."+r.Name, r.Password+"\n", 0o600)))
 		}
 		if r.VMAC {
 			fmt.Fprintf(&b, ", virtualMAC: auto, advertiseFromInterface: %v", r.XmitBase)
 		}
 		b.WriteString("}\n")
 	}
-	path := try.Get(n.WriteFile("keepvip.yaml", b.String(), 0o644))
-	return Keepvip{}.Run(n, "--config", path)
+	return Keepvip{}.Run(n, "--config", try.Get(n.WriteFile("keepvip.yaml", b.String(), 0o644)))
 }
 
 // quoted lists addresses for YAML, where a bare IPv6 address means something else.
@@ -111,8 +109,7 @@ func quoted(addrs []netip.Addr) string {
 // RunKeepalivedConf runs the built keepvip from the keepalived.conf that RunKeepalived writes.
 func RunKeepalivedConf(n *lab.Node, routers ...Router) (_ *lab.Process, err error) {
 	defer try.Catch(&err)
-	conf := try.Get(WriteKeepalivedConf(n, routers...))
-	return Keepvip{}.Run(n, "--keepalived-conf", conf)
+	return Keepvip{}.Run(n, "--keepalived-conf", try.Get(WriteKeepalivedConf(n, routers...)))
 }
 
 // WriteKeepalivedConf writes a node's keepalived.conf, and returns its path.
@@ -128,8 +125,7 @@ func WriteKeepalivedConf(n *lab.Node, routers ...Router) (string, error) {
 // RunKeepalived runs Debian's keepalived.
 func RunKeepalived(n *lab.Node, routers ...Router) (_ *lab.Process, err error) {
 	defer try.Catch(&err)
-	conf := try.Get(WriteKeepalivedConf(n, routers...))
-	return RunKeepalivedFile(n, conf)
+	return RunKeepalivedFile(n, try.Get(WriteKeepalivedConf(n, routers...)))
 }
 
 // RunKeepalivedFile runs Debian's keepalived with a file.

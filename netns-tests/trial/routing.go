@@ -59,8 +59,7 @@ func runBIRD(n *lab.Node, router *lab.Peer, within, beside string) (_ *lab.Proce
 	conf += fmt.Sprintf("protocol bgp uplink { local %s as %d; neighbor %s as %d; connect delay time 1; connect retry time 1; error wait time 1, 2;\n%s"+
 		"  ipv4 { import none; export where krt_source = 248; next hop self; };\n  ipv6 { import none; export where krt_source = 248; next hop self; };\n}\n%s",
 		n.Address, nodesAS, router.Address, routerAS, within, beside)
-	path := try.Get(n.WriteFile("bird.conf", conf, 0o644))
-	return n.Start("bird", "bird", "-f", "-c", path, "-s", n.Path("bird.ctl"))
+	return n.Start("bird", "bird", "-f", "-c", try.Get(n.WriteFile("bird.conf", conf, 0o644)), "-s", n.Path("bird.ctl"))
 }
 
 // RunFRRBGP runs FRR on a node as docs/routes.md has it: it tells the lab's router of the routes in the main table that hang on keepvip's device.
@@ -89,8 +88,7 @@ filter to_routersV { if proto = "lb_vV" then accept; reject; }
 `)
 		bgp += strings.ReplaceAll("  ipvV { import none; export filter to_routersV; next hop self; };\n", "V", v)
 	}
-	path := try.Get(n.WriteFile("bird.conf", conf+bgp+"}\n", 0o644))
-	return n.Start("bird", "bird", "-f", "-c", path, "-s", n.Path("bird.ctl"))
+	return n.Start("bird", "bird", "-f", "-c", try.Get(n.WriteFile("bird.conf", conf+bgp+"}\n", 0o644)), "-s", n.Path("bird.ctl"))
 }
 
 // RunFRROfKubeVIP runs FRR on a node in the way that is published for kube-vip's routing table (OpenShift), where bgpd takes what is in lists of prefixes, but

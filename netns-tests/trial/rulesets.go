@@ -30,8 +30,7 @@ func changeRuleSets(g *Group) (err error) {
 	}
 	set := "table inet others\ndelete table inet others\ntable inet others { set s { type ipv4_addr; elements = { " + strings.Join(elements, ", ") + " } } }\n"
 	for _, n := range g.Lab.Nodes {
-		path := try.Get(n.WriteFile("others.nft", set, 0o644))
-		try.Get(n.Start("others", "sh", "-c", "while :; do nft -f "+path+"; done"))
+		try.Get(n.Start("others", "sh", "-c", "while :; do nft -f "+try.Get(n.WriteFile("others.nft", set, 0o644))+"; done"))
 	}
 	return nil
 }

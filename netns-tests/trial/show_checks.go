@@ -43,8 +43,7 @@ func runChecks(n *lab.Node, checks int, timeout time.Duration) (_ *lab.Process, 
 	for i := range checks {
 		fmt.Fprintf(&b, "  - {kind: https, name: c%d, url: \"https://127.0.0.1:6443/readyz\", insecure: true, interval: 100ms, timeout: %v}\n", i, timeout)
 	}
-	path := try.Get(n.WriteFile("keepvip.yaml", b.String(), 0o644))
-	return Keepvip{}.Run(n, "--config", path)
+	return Keepvip{}.Run(n, "--config", try.Get(n.WriteFile("keepvip.yaml", b.String(), 0o644)))
 }
 
 // files counts the open files of the daemon.

@@ -159,8 +159,7 @@ func destroyed(g *Group, n *lab.Node, do func(string) error, ask bool) (_ time.D
 // fenceTable is the name of keepvip's table on the node, "" if there is none.
 func fenceTable(n *lab.Node) (_ string, err error) {
 	defer try.Catch(&err)
-	out := try.Get(n.Run("nft", "list", "tables", "netdev"))
-	for line := range strings.Lines(out) {
+	for line := range strings.Lines(try.Get(n.Run("nft", "list", "tables", "netdev"))) {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "table netdev keepvip-"); ok {
 			return "keepvip-" + name, nil
 		}

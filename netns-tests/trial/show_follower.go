@@ -103,8 +103,7 @@ func followerServerDeath(host *lab.Host, times int) (out Findings, err error) {
 		try.Do(follow(host, true, func(f *Follower) (err error) {
 			defer try.Catch(&err)
 			for _, n := range f.Members() {
-				d := try.Get(f.EndServer(n))
-				with.add(d)
+				with.add(try.Get(f.EndServer(n)))
 				try.Do(sequence(func() error { return f.ServeAgain(n) }, func() error { return f.Follows(len(f.Members())) }))
 			}
 			return nil

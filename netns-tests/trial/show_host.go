@@ -101,8 +101,7 @@ func noTrace(host *lab.Host, _ bool) (out Findings, err error) {
 		if err := sequence(e.steps...); err != nil {
 			return out, fmt.Errorf("%s: %w", e.name, err)
 		}
-		after := try.Get(n.State())
-		out = append(out, none(e.name+" left something", count(before != after)))
+		out = append(out, none(e.name+" left something", count(before != try.Get(n.State()))))
 	}
 	return out, nil
 }
@@ -127,8 +126,7 @@ func identity(host *lab.Host, _ bool) (_ Findings, err error) {
 		list := try.Get(n.Run("ip", family, "-o", "addr", "show", "dev", n.NICs[0].Name, "scope", "global", "-deprecated"))
 		out = append(out, none("an address to use, by ip "+family, count(strings.Contains(list, lab.VIP4.String()+"/") || strings.Contains(list, lab.VIP6.String()+"/"))))
 	}
-	picked := try.Get(firstGlobal(n))
-	return append(out, none("first IPv4 address of the interface", count(picked == lab.VIP4))), nil
+	return append(out, none("first IPv4 address of the interface", count(try.Get(firstGlobal(n)) == lab.VIP4))), nil
 }
 
 func isOne(text string, addrs []netip.Addr) bool {
@@ -162,8 +160,7 @@ func firstGlobal(n *lab.Node) (netip.Addr, error) {
 	err := n.Do(func() (err error) {
 		defer try.Catch(&err)
 		link := try.Get(net.InterfaceByName(n.NICs[0].Name))
-		addrs := try.Get(link.Addrs())
-		for _, a := range addrs {
+		for _, a := range try.Get(link.Addrs()) {
 			p, err := netip.ParsePrefix(a.String())
 			if err == nil && p.Addr().Is4() && p.Addr().IsGlobalUnicast() {
 				found = p.Addr()

@@ -12,8 +12,7 @@ func masqueraded(host *lab.Host, _ bool) (out Findings, err error) {
 	defer s.end(&err)
 	for i, target := range s.Targets() {
 		const count = 1000
-		got := try.Get(s.Share(s.clients()[i%2], target, count))
-		out = append(out, got.Findings(len(s.Lab.Nodes), 16)...)
+		out = append(out, try.Get(s.Share(s.clients()[i%2], target, count)).Findings(len(s.Lab.Nodes), 16)...)
 	}
 	for _, e := range SpreadEvents() {
 		if e.Name != "a member drains and returns" && e.Name != "a member's node dies" {

@@ -174,8 +174,7 @@ func raftStart(host *lab.Host, order []int) (took time.Duration, alone bool, err
 			took = time.Since(began)
 		}
 	}
-	holder := try.Get(g.Settle())
-	st, err := Keepvip{}.Status(holder)
+	st, err := Keepvip{}.Status(try.Get(g.Settle()))
 	if err == nil && !st.VIPs[0].Fence.Standing {
 		err = fmt.Errorf("no fence: %s", st.VIPs[0].Fence.Reason)
 	}
@@ -188,8 +187,7 @@ func raftIdle(host *lab.Host) (_ Findings, err error) {
 	g := try.Get(Open(host, RaftConfig(Raft{})))
 	defer g.Close()
 	try.Do(g.Voters(agreeLimit, g.Lab.Nodes...))
-	res := try.Get(Idle(2 * time.Minute)(g))
-	return idleFindings(res, 0.6), nil
+	return idleFindings(try.Get(Idle(2*time.Minute)(g)), 0.6), nil
 }
 
 // idleFindings are what a group cost that had nothing to do, of which the worst node may take so many per cent of a processor.

@@ -148,8 +148,7 @@ func withdrawals(host *lab.Host, d routeDaemon, times int, limit time.Duration, 
 	var took []time.Duration
 	for range times {
 		try.Do(s.ready(n))
-		at := try.Get(s.withdrawn(func() error { return fault(s, n) }))
-		took = append(took, at)
+		took = append(took, try.Get(s.withdrawn(func() error { return fault(s, n) })))
 		if p := s.run[n]; p.Alive() { // a check that has failed is slow to believe in health again
 			try.Get(p.Terminate(10 * time.Second))
 		}

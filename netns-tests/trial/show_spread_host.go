@@ -115,8 +115,7 @@ func spreadOn(host *lab.Host, before func(*lab.Node) error) (out Findings, err e
 			}
 		}
 	}
-	after := try.Get(s.foreignRules())
-	return append(out, none("foreign tables changed", count(foreign != after))), nil
+	return append(out, none("foreign tables changed", count(foreign != try.Get(s.foreignRules())))), nil
 }
 
 // foreignRules are all tables of the nodes that keepvip has not made.
@@ -124,13 +123,11 @@ func (s *Spreading) foreignRules() (_ string, err error) {
 	defer try.Catch(&err)
 	var all strings.Builder
 	for _, n := range s.Lab.Nodes {
-		tables := try.Get(n.Run("nft", "list", "tables"))
-		for line := range strings.Lines(tables) {
+		for line := range strings.Lines(try.Get(n.Run("nft", "list", "tables"))) {
 			if strings.Contains(line, " keepvip") {
 				continue
 			}
-			text := try.Get(n.Run("nft", append([]string{"-s", "list"}, strings.Fields(line)...)...))
-			all.WriteString(text)
+			all.WriteString(try.Get(n.Run("nft", append([]string{"-s", "list"}, strings.Fields(line)...)...)))
 		}
 	}
 	return all.String(), nil

@@ -37,8 +37,7 @@ func spreadIdleOnce(host *lab.Host, product WithSpread, count int) (_ Findings, 
 	try.Do(err)
 	var ends lab.IdleReport
 	for _, h := range held {
-		some := try.Get(h.Stop())
-		ends = append(ends, some...)
+		ends = append(ends, try.Get(h.Stop())...)
 	}
 	if product.Masquerade {
 		return Findings{
@@ -58,8 +57,7 @@ func (s *Spreading) holdIdle(count int) (held []*lab.IdleConns, err error) {
 	clients := s.clients()
 	for _, from := range clients {
 		try.Do(from.Sysctl("net/ipv4/ip_local_port_range", "1024 65535"))
-		h := try.Get(s.Lab.HoldIdle(from, netip.AddrPortFrom(s.Addresses[0], DownloadPort), count/len(clients), 0))
-		held = append(held, h)
+		held = append(held, try.Get(s.Lab.HoldIdle(from, netip.AddrPortFrom(s.Addresses[0], DownloadPort), count/len(clients), 0)))
 	}
 	return held, nil
 }

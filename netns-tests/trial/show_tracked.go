@@ -106,8 +106,7 @@ func (t *Tracking) Lost() (lost int, err error) {
 // none any more, and what the daemon takes meanwhile, in per cent of a processor.
 func (t *Tracking) DrainEnds(counts time.Duration) (after time.Duration, percent float64, err error) {
 	defer try.Catch(&err)
-	holder := try.Get(t.SettleAny())
-	n := t.Lab.Nodes[holder.ID%len(t.Lab.Nodes)]
+	n := t.Lab.Nodes[try.Get(t.SettleAny()).ID%len(t.Lab.Nodes)]
 	p := try.Get(t.product.BeginCommand(n, "drain", "--wait", "--timeout", "60s", "--socket", Socket(n)))
 	percent = t.busiest(counts)
 	if !p.Alive() {
@@ -145,15 +144,12 @@ func trackedConnections(host *lab.Host, full bool) (out Findings, err error) {
 	defer t.end(&err)
 	counted, asked := try.Two(t.Counted())
 	out = append(out, told(fmt.Sprintf("%d counted after", t.count), counted), took("keepvip spread takes", asked, askedLimit))
-	idle := try.Get(Idle(sized(full, trackedIdle, trackedIdle/4))(t.Group))
-	out = append(out, idleFindings(idle, countingLimit).of("nothing happens")...)
+	out = append(out, idleFindings(try.Get(Idle(sized(full, trackedIdle, trackedIdle/4))(t.Group)), countingLimit).of("nothing happens")...)
 	for _, e := range SpreadEvents() {
 		if e.Name != "handover" {
 			continue
 		}
-		k := try.Get(t.Keep(e, spreadConnected))
-		lost := try.Get(t.Lost())
-		out = append(out, append(k.Findings(e), none("tracked no more", lost)).of(e.Name)...)
+		out = append(out, append(try.Get(t.Keep(e, spreadConnected)).Findings(e), none("tracked no more", try.Get(t.Lost()))).of(e.Name)...)
 	}
 	ends, percent := try.Two(t.DrainEnds(sized(full, 10*time.Second, 3*time.Second)))
 	out = append(out, Measured{What: "drain --wait: CPU", Got: percent, Limit: drainingLimit, Unit: "%"}, took("the last one's end is known after", ends, 5*time.Second))

@@ -116,8 +116,7 @@ func (s *Spreading) serve(n *lab.Node) (err error) {
 	if s.product.Off {
 		at = lab.GreeterConfig{Port: SpreadPort, Everywhere: true}
 	}
-	g := try.Get(n.StartGreeter(at))
-	s.greeters[n.ID-1] = g
+	s.greeters[n.ID-1] = try.Get(n.StartGreeter(at))
 	if s.both {
 		at = lab.GreeterConfig{Port: spreadTarget + SpreadPort - at.Port, Everywhere: at.Port == spreadTarget}
 		_, err = n.StartGreeter(at)

@@ -49,8 +49,7 @@ func backed(host *lab.Host, _ bool) (out Findings, err error) {
 	s := try.Get(OpenSpread(host, Backends()))
 	defer s.end(&err)
 	for i, target := range s.Targets() {
-		got := try.Get(s.Share(s.clients()[i%2], target, 1000))
-		out = append(out, got.Findings(len(s.backends()), 16)...)
+		out = append(out, try.Get(s.Share(s.clients()[i%2], target, 1000)).Findings(len(s.backends()), 16)...)
 	}
 	for _, e := range BackendEvents() {
 		k := try.Get(s.Keep(e, spreadConnected))

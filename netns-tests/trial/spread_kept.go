@@ -109,8 +109,7 @@ func (s *Spreading) Keep(e SpreadEvent, count int) (_ Kept, err error) {
 
 func (s *Spreading) move(e SpreadEvent) (_ *SpreadMove, err error) {
 	defer try.Catch(&err)
-	holder := try.Get(s.SettleAny())
-	x := &SpreadMove{Spreading: s, Holder: holder}
+	x := &SpreadMove{Spreading: s, Holder: try.Get(s.SettleAny())}
 	for _, n := range s.Running() {
 		if n != x.Holder {
 			x.Member = n

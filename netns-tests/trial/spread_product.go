@@ -48,8 +48,7 @@ func (s WithSpread) Name() string {
 // Start implements [Product].
 func (s WithSpread) Start(n *lab.Node, set Settings) (_ *lab.Process, err error) {
 	defer try.Catch(&err)
-	path := try.Get(s.configure(n, set))
-	return s.Run(n, "--config", path)
+	return s.Run(n, "--config", try.Get(s.configure(n, set)))
 }
 
 // configure writes the configuration of a node, and returns where.

@@ -37,8 +37,7 @@ func (s *Spreading) KeepWatches(e SpreadEvent, connections, each int) (_ KeptWat
 		}
 	}()
 	for _, n := range s.Lab.Nodes {
-		server := try.Get(n.StartWatchServer(downloadTarget))
-		servers = append(servers, server)
+		servers = append(servers, try.Get(n.StartWatchServer(downloadTarget)))
 	}
 	x := try.Get(s.move(e))
 	all, err := s.watchAll(connections, each)

@@ -184,8 +184,7 @@ func (c *cluster) verb(n *lab.Node, args ...string) error {
 func (c *cluster) auditLines() (lines [][]byte, err error) {
 	defer try.Catch(&err)
 	for _, n := range c.Lab.Nodes {
-		text := try.Get(os.ReadFile(n.Path("audit.log")))
-		lines = append(lines, bytes.Split(bytes.TrimSpace(text), []byte("\n"))...)
+		lines = append(lines, bytes.Split(bytes.TrimSpace(try.Get(os.ReadFile(n.Path("audit.log")))), []byte("\n"))...)
 	}
 	return lines, nil
 }
