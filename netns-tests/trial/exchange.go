@@ -131,10 +131,9 @@ func (e Exchange) course(l *lab.Lab, m *lab.Measurement) ([]Step, error) {
 
 // held waits until each router's addresses are where they belong after a step.
 func (e Exchange) held(l *lab.Lab, s Step) error {
-	_, err := until(SettleLimit, s.Name+": each address is where it belongs", func() bool {
+	return within(SettleLimit, s.Name+": each address is where it belongs", func() bool {
 		return !slices.ContainsFunc(e.Routers, func(r Router) bool { return !l.Nodes[s.Holder(r)-1].Holds(r.Addresses[0]) })
 	})
-	return err
 }
 
 // backup waits until a daemon says that it has begun: each router is a Backup.

@@ -38,11 +38,10 @@ func flushed(n *lab.Node) error {
 	if err := Flush(n); err != nil {
 		return err
 	}
-	_, err := until(10*time.Second, "the fence is there again", func() bool {
+	return within(10*time.Second, "the fence is there again", func() bool {
 		tables, err := n.Run("nft", "list", "tables", "netdev")
 		return err == nil && strings.Contains(tables, "keepvip")
 	})
-	return err
 }
 
 // FlushedAnd empties the rule set of the holder, and its daemon is killed for good: immediately, or when the fence is there.

@@ -208,9 +208,8 @@ func (f *Follower) HoldFrom(count int) (*lab.Held, error) {
 
 // FallenThrough waits until nothing on the worker sends connections to members any more.
 func (f *Follower) FallenThrough() error {
-	_, err := until(SettleLimit, "nothing intercepts any more", func() bool {
+	return within(SettleLimit, "nothing intercepts any more", func() bool {
 		out, err := f.Worker.Run("nft", "list", "ruleset")
 		return err == nil && !strings.Contains(out, "expires")
 	})
-	return err
 }

@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,12 +73,8 @@ func isOpen(path string) bool {
 	})
 }
 
-// within looks often, because what is waited for takes milliseconds.
+// within is [until] where nobody asks how long it took.
 func within(limit time.Duration, what string, done func() bool) error {
-	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(3 * time.Millisecond) {
-		if done() {
-			return nil
-		}
-	}
-	return fmt.Errorf("trial: %s: not within %v", what, limit)
+	_, err := until(limit, what, done)
+	return err
 }

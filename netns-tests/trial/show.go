@@ -149,7 +149,7 @@ func until(limit time.Duration, what string, ok func() bool) (time.Duration, err
 		if time.Since(began) > limit {
 			return 0, fmt.Errorf("trial: not within %v: %s", limit, what)
 		}
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(3 * time.Millisecond)
 	}
 	return time.Since(began), nil
 }

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,9 +46,9 @@ type reloading struct {
 func reloadEnds() []Case {
 	var list []Case
 	for _, s := range reloadStates() {
-		list = append(list, Case{Name: s.name, Brief: s.brief, Run: s.run})
+		list = append(list, Case{Name: s.name, Brief: s.brief, Run: ended(s.once)})
 	}
-	return append(list, Case{Name: "it takes an entry away that is drained", Brief: true, Run: drainedAway})
+	return append(list, Case{Name: "it takes an entry away that is drained", Brief: true, Run: ended(drainedAway)})
 }
 
 func reloadStates() []reloadState {
@@ -58,13 +59,10 @@ func reloadStates() []reloadState {
 			return sequence(r.hangs, r.asks("reload"), r.asks("reload"), r.asks("config", "show", "--running"))
 		}},
 		{name: "it was left alone, and the next one waits for its end", begin: func(r *reloading) error {
-			return sequence(r.hangs, func() error {
-				_, err := until(hangLimit, "the reload is left alone", func() bool { return strings.Contains(r.process.Log(), "cannot be read within") })
-				return err
-			}, r.hangup)
+			return sequence(r.hangs, r.says("cannot be read within"), r.hangup)
 		}},
 		{name: "the file is a pipe", brief: true, begin: func(r *reloading) error {
-			return sequence(func() error { return r.replace(r.path) }, r.hangup, r.refused)
+			return sequence(func() error { return r.replace(r.path) }, r.hangup, r.says("configuration not reloaded"))
 		}},
 		{name: "it computes", brief: true, begin: func(r *reloading) error {
 			long := r.configured() + "hooks: [" + strings.Repeat("{}, ", 200_000) + "]\n"
@@ -90,25 +88,27 @@ func reloadStates() []reloadState {
 			return sequence(func() error { return r.write(r.hooked()) }, r.reloaded, func() error { return r.write(r.configured()) }, r.reloaded, r.hooking)
 		}},
 		{name: "another program has locked the store of Raft", brief: true, begin: func(r *reloading) error {
-			return sequence(r.lockStore, func() error { return r.write(r.byRaft(1)) }, r.hangup, r.done)
+			return sequence(r.lockStore, func() error { return r.write(r.byRaft(1)) }, r.hangup, r.says("configuration reloaded", "configuration not reloaded"))
 		}},
 	}
 }
 
-// run is one state with SIGTERM in the middle of it, so many times.
-func (s reloadState) run(host *lab.Host, times int) (Findings, error) {
-	var longest time.Duration
-	endless := 0
-	for range times {
-		took, err := s.once(host)
-		if errors.Is(err, errEndless) {
-			endless++
-		} else if err != nil {
-			return nil, err
+// ended is one state with SIGTERM in the middle of it, so many times.
+func ended(once func(*lab.Host) (time.Duration, error)) func(*lab.Host, int) (Findings, error) {
+	return func(host *lab.Host, times int) (Findings, error) {
+		var longest time.Duration
+		endless := 0
+		for range times {
+			took, err := once(host)
+			if errors.Is(err, errEndless) {
+				endless++
+			} else if err != nil {
+				return nil, err
+			}
+			longest = max(longest, took)
 		}
-		longest = max(longest, took)
+		return Findings{none("no end", endless), took("SIGTERM to the end", longest, endLimit)}, nil
 	}
-	return Findings{none("no end", endless), took("SIGTERM to the end", longest, endLimit)}, nil
 }
 
 // errEndless is about a process that SIGTERM does not end.
@@ -164,8 +164,7 @@ func (r *reloading) hooked() string {
 
 // hooking waits until the hook hangs.
 func (r *reloading) hooking() error {
-	_, err := until(SettleLimit, "the hook runs", func() bool { _, err := os.Stat(r.Path("hooked")); return err == nil })
-	return err
+	return within(SettleLimit, "the hook runs", func() bool { _, err := os.Stat(r.Path("hooked")); return err == nil })
 }
 
 // included is the file that the keepalived.conf includes.
@@ -181,9 +180,8 @@ func (r *reloading) lockStore() (err error) {
 	defer try.Catch(&err)
 	dir := r.Path("state/raft")
 	try.Do(os.MkdirAll(dir, 0o700))
-	f := try.Get(os.OpenFile(filepath.Join(dir, "store.db"), os.O_CREATE|os.O_RDWR, 0o600))
-	r.locked = f
-	return unix.Flock(int(f.Fd()), unix.LOCK_EX)
+	r.locked = try.Get(os.OpenFile(filepath.Join(dir, "store.db"), os.O_CREATE|os.O_RDWR, 0o600))
+	return unix.Flock(int(r.locked.Fd()), unix.LOCK_EX)
 }
 
 // replace puts a pipe where a file was.
@@ -201,22 +199,15 @@ func (r *reloading) start(s reloadState) (err error) {
 	try.Do(r.write(r.configured()))
 	k, begun := Keepvip{}, `msg=started`
 	if s.conf {
-		var path string
-		if path, err = r.WriteFile("keepalived.conf", r.confOf(), 0o600); err == nil {
-			r.process, err = k.Run(r.Node, "--keepalived-conf", path)
-		}
+		r.process = try.Get(k.Run(r.Node, "--keepalived-conf", try.Get(r.WriteFile("keepalived.conf", r.confOf(), 0o600))))
 	} else if s.follow {
 		argv := append([]string{try.Get(k.binary()), "follow", "--config", r.path}, k.Paths(r.Node)...)
-		r.process, err = r.StartCommand(lab.Command{Name: "keepvip", Args: argv})
+		r.process = try.Get(r.StartCommand(lab.Command{Name: "keepvip", Args: argv}))
 		begun = `msg=following`
 	} else {
-		r.process, err = k.Run(r.Node, "--config", r.path)
+		r.process = try.Get(k.Run(r.Node, "--config", r.path))
 	}
-	if err != nil {
-		return err
-	}
-	_, err = until(SettleLimit, "it runs", func() bool { return strings.Contains(r.process.Log(), begun) })
-	return err
+	return r.says(begun)()
 }
 
 func (r *reloading) hangup() error { return r.process.Signal(unix.SIGHUP) }
@@ -228,8 +219,7 @@ func (r *reloading) hangsAt(path string) (err error) {
 	defer try.Catch(&err)
 	r.hang = try.Get(lab.HangOpens(path))
 	try.Do(r.hangup())
-	_, err = until(SettleLimit, "the reload waits for "+path, r.hang.Waits)
-	return err
+	return within(SettleLimit, "the reload waits for "+path, r.hang.Waits)
 }
 
 func (r *reloading) letGo() {
@@ -250,18 +240,13 @@ func (r *reloading) asks(args ...string) func() error {
 
 func (r *reloading) reloaded() error { return Keepvip{}.reload(r.Node) }
 
-// done waits until the reload is over, whatever has become of it.
-func (r *reloading) done() error {
-	_, err := until(SettleLimit, "the reload is over", func() bool {
-		log := r.process.Log()
-		return strings.Contains(log, "configuration reloaded") || strings.Contains(log, "configuration not reloaded")
-	})
-	return err
-}
-
-func (r *reloading) refused() error {
-	_, err := until(SettleLimit, "the reload is refused", func() bool { return strings.Contains(r.process.Log(), "configuration not reloaded") })
-	return err
+// says waits until the log has one of these.
+func (r *reloading) says(any ...string) func() error {
+	return func() error {
+		return within(SettleLimit, "the log says "+strings.Join(any, " or "), func() bool {
+			return slices.ContainsFunc(any, func(text string) bool { return strings.Contains(r.process.Log(), text) })
+		})
+	}
 }
 
 // computes begins a reload, and waits until it has cost a tenth of a second of a processor.
@@ -269,30 +254,14 @@ func (r *reloading) computes() (err error) {
 	defer try.Catch(&err)
 	before := try.Get(r.process.CPU())
 	try.Do(r.hangup())
-	_, err = until(SettleLimit, "it computes", func() bool {
+	return within(SettleLimit, "it computes", func() bool {
 		now, err := r.process.CPU()
 		return err == nil && now-before > 100*time.Millisecond || strings.Contains(r.process.Log(), "configuration not reloaded")
 	})
-	return err
 }
 
 // drainedAway has a reload wait for the end of a drain, which waits for a client, when the process is told to end.
-func drainedAway(host *lab.Host, times int) (Findings, error) {
-	var longest time.Duration
-	endless := 0
-	for range times {
-		took, err := drainedAwayOnce(host)
-		if errors.Is(err, errEndless) {
-			endless++
-		} else if err != nil {
-			return nil, err
-		}
-		longest = max(longest, took)
-	}
-	return Findings{none("no end", endless), took("SIGTERM to the end", longest, endLimit)}, nil
-}
-
-func drainedAwayOnce(host *lab.Host) (_ time.Duration, err error) {
+func drainedAway(host *lab.Host) (_ time.Duration, err error) {
 	defer try.Catch(&err)
 	g := try.Get(Open(host, Config{Product: Filed{}, Lab: lab.Config{Nodes: 2}}))
 	defer g.Close()

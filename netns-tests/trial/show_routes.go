@@ -223,23 +223,14 @@ func lostRequests(host *lab.Host, d routeDaemon, times int, leave func(*routeSho
 	requests := try.Get(s.lab.Request(s.lab.OffLink, 10*time.Millisecond, func() netip.AddrPort { return at }))
 	for i := range times {
 		n := s.lab.Nodes[i%2]
-		try.Do(sequence(
-			func() error { return leave(s, n) },
-			func() error {
-				return within(20*time.Second, "no route by "+n.Name, func() bool { return !s.goesTo(n) })
-			},
-			func() error { // until what was under way is over
-				before := requests.Sum().Made
-				return within(20*time.Second, "requests go on", func() bool { return requests.Sum().Made >= before+100 })
-			},
-			func() error {
-				if p := s.run[n]; p.Alive() {
-					return Keepvip{}.order(n, "resume")
-				}
-				return nil
-			},
-			func() error { return s.ready(n) },
-		))
+		try.Do(leave(s, n))
+		try.Do(within(20*time.Second, "no route by "+n.Name, func() bool { return !s.goesTo(n) }))
+		before := requests.Sum().Made // until what was under way is over
+		try.Do(within(20*time.Second, "requests go on", func() bool { return requests.Sum().Made >= before+100 }))
+		if p := s.run[n]; p.Alive() {
+			try.Do(Keepvip{}.order(n, "resume"))
+		}
+		try.Do(s.ready(n))
 	}
 	return promise(requests.Stop()), nil
 }
