@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -75,11 +76,5 @@ func TestHolderWithAnotherMACIsNoStranger(t *testing.T) {
 
 // activeBut tells whether another node than that holds the address.
 func activeBut(g *trial.Group, not *lab.Node) bool {
-	for _, n := range g.Lab.Nodes {
-		s, err := trial.Keepvip{}.Status(n)
-		if n != not && err == nil && s.VIPs[0].State == "active" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.Lab.Nodes, func(n *lab.Node) bool { return n != not && isActive(n) })
 }

@@ -44,10 +44,7 @@ func TestFamilyThatIsSwitchedOffAtTheHolder(t *testing.T) {
 			assert.Equal(t, 1, strings.Count(g.Daemon(former).Log(), "KV343 reason"), g.Daemon(former).Log())
 			assert.NotContains(t, g.Daemon(former).Log(), "not corrected")
 			require.NoError(t, former.SwitchIPv6On())
-			require.True(t, eventually(t, 20*time.Second, "it is fit again", func() bool {
-				s, err := trial.Keepvip{}.Status(former)
-				return err == nil && s.VIPs[0].Lacking == "" && s.VIPs[0].Eligible
-			}), g.Logs())
+			require.True(t, eventually(t, 20*time.Second, "it is fit again", shows(former, func(v trial.VIPStatus) bool { return v.Lacking == "" && v.Eligible })), g.Logs())
 		})
 	}
 }
@@ -63,16 +60,12 @@ func TestLastNodeKeepsTheFamilyThatWorks(t *testing.T) {
 	require.NoError(t, n.SwitchIPv6Off())
 	settleFor(8 * time.Second) // longer than an address lives that is not renewed
 	assert.True(t, reaches(lab.VIP4), "IPv4 is served")
-	p, _ := mustTwo(trial.Keepvip{}.Command(n, "status", "--socket", trial.Socket(n)))(t)
-	assert.Contains(t, p.Stdout(), "MISSING   IPv6 is off on eth0, so fd77::100 is not bound on this node [KV343]")
+	assert.Contains(t, printed(t, n, "status"), "MISSING   IPv6 is off on eth0, so fd77::100 is not bound on this node [KV343]")
 	log := g.Daemon(n).Log()
 	assert.Equal(t, 1, strings.Count(log, "level=WARN"), log)
 	require.NoError(t, n.SwitchIPv6On())
 	require.True(t, eventually(t, 20*time.Second, "IPv6 is served again", func() bool { return reaches(lab.VIP6) }), g.Logs())
-	assert.True(t, eventually(t, 20*time.Second, "nothing is missing", func() bool {
-		s, err := trial.Keepvip{}.Status(n)
-		return err == nil && s.VIPs[0].Lacking == "" && s.VIPs[0].Eligible
-	}))
+	assert.True(t, eventually(t, 20*time.Second, "nothing is missing", shows(n, func(v trial.VIPStatus) bool { return v.Lacking == "" && v.Eligible })))
 	assert.Equal(t, 1, strings.Count(g.Daemon(n).Log(), "every family can be bound again"))
 	assert.NotContains(t, g.Daemon(n).Log(), "address restored")
 	assert.NotContains(t, g.Daemon(n).Log(), "to=backup reason=\"the address", "the address stayed")
@@ -93,10 +86,7 @@ func TestFamilyOfTheElectionThatIsSwitchedOff(t *testing.T) {
 	s := statusOf(t, former)
 	assert.Contains(t, s.VIPs[0].Reason, "IPv6 is off on eth0, and fd77::100 is elected with IPv6, and 10.77.0.100 with it: written first")
 	require.NoError(t, former.SwitchIPv6On())
-	require.True(t, eventually(t, 20*time.Second, "it takes part again", func() bool {
-		s, err := trial.Keepvip{}.Status(former)
-		return err == nil && s.VIPs[0].State == "backup" && s.VIPs[0].Eligible
-	}), g.Logs())
+	require.True(t, eventually(t, 20*time.Second, "it takes part again", shows(former, func(v trial.VIPStatus) bool { return v.State == "backup" && v.Eligible })), g.Logs())
 }
 
 // A node without IPv6 from the beginning takes the address only when nobody else is left.

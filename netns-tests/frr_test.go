@@ -26,10 +26,7 @@ func TestBackupOfFRRThatAnswersForTheAddressIsNamedWithWhatCuresIt(t *testing.T)
 	eventually(t, 20*time.Second, "FRR serves", func() bool { return g.Lab.Reaches(g.Lab.Client.Namespace, lab.VIP4, time.Second) })
 	g.Settings[1].VRID = router.VRID
 	require.NoError(t, g.Start(ours))
-	eventually(t, 20*time.Second, "keepvip takes over", func() bool {
-		s, err := trial.Keepvip{}.Status(ours)
-		return err == nil && s.VIPs[0].State == "active"
-	})
+	eventually(t, 20*time.Second, "keepvip takes over", shows(ours, func(v trial.VIPStatus) bool { return v.State == "active" }))
 
 	said := func() string { return printed(t, ours, "status") }
 	named := "that is the host of " + other.Address.String()

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -248,6 +249,26 @@ func printed(t *testing.T, n *lab.Node, args ...string) string {
 	t.Helper()
 	p, _ := mustTwo(trial.Keepvip{}.Command(n, append(args, "--socket", trial.Socket(n))...))(t)
 	return p.Stdout()
+}
+
+// shows asks whether the status of the node's first entry is like that.
+func shows(n *lab.Node, like func(v trial.VIPStatus) bool) func() bool {
+	return func() bool {
+		s, err := trial.Keepvip{}.Status(n)
+		return err == nil && len(s.VIPs) > 0 && like(s.VIPs[0])
+	}
+}
+
+func isActive(n *lab.Node) bool {
+	return shows(n, func(v trial.VIPStatus) bool { return v.State == "active" })()
+}
+
+// tells asks whether `keepvip status` says all of that.
+func tells(n *lab.Node, words ...string) func() bool {
+	return func() bool {
+		p, _, err := trial.Keepvip{}.Command(n, "status", "--socket", trial.Socket(n))
+		return err == nil && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(p.Stdout(), w) })
+	}
 }
 
 func statusOf(t *testing.T, n *lab.Node) trial.Status {

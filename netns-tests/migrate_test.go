@@ -56,10 +56,7 @@ func convertOnNode(t *testing.T, n *lab.Node, conf, password string) {
 func cleanStatus(t *testing.T, n *lab.Node, holds bool) {
 	t.Helper()
 	want := map[bool]string{true: "active", false: "standby"}[holds]
-	eventually(t, 10*time.Second, n.Label+": clean status", func() bool {
-		s, err := trial.Keepvip{}.Status(n)
-		return err == nil && s.VIPs[0].Observed == want && n.Holds(lab.VIP4) == holds
-	})
+	eventually(t, 10*time.Second, n.Label+": clean status", shows(n, func(v trial.VIPStatus) bool { return v.Observed == want && n.Holds(lab.VIP4) == holds }))
 	code, out, stderr := tool(t, n, "status", "--socket", trial.Socket(n))
 	assert.Zero(t, code, out+stderr)
 	for _, word := range []string{"REJECTED", "CONFLICT", "SPLIT"} {

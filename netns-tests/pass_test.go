@@ -99,10 +99,9 @@ func TestHoldLastsOverAReboot(t *testing.T) {
 	reboot(held...)
 	why := func() {
 		for _, n := range held {
-			eventually(t, 5*time.Second, "status says why", func() bool {
-				s, err := trial.Keepvip{}.Status(n)
-				return err == nil && s.VIPs[0].Desired == "held" && s.VIPs[0].Observed == "held" && s.VIPs[0].Unfit == "held by an operator: new kernel"
-			})
+			eventually(t, 5*time.Second, "status says why", shows(n, func(v trial.VIPStatus) bool {
+				return v.Desired == "held" && v.Observed == "held" && v.Unfit == "held by an operator: new kernel"
+			}))
 		}
 	}
 	why()

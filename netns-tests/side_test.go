@@ -112,10 +112,7 @@ func TestRaftNodeJoinsWhenItsPortIsFreeAgain(t *testing.T) {
 	must(g.Daemon(n).Wait(2 * time.Second))(t)
 	taker := must(n.StartCallers(lab.CallersConfig{User: nobody, Take: []string{"0.0.0.0:9646"}}))(t)
 	require.NoError(t, g.Start(n))
-	eventually(t, 10*time.Second, "it says why it takes no part", func() bool {
-		p, _, err := trial.Keepvip{}.Command(n, "status", "--socket", trial.Socket(n))
-		return err == nil && strings.Contains(p.Stdout(), "KV383")
-	})
+	eventually(t, 10*time.Second, "it says why it takes no part", tells(n, "KV383"))
 	taker.Stop()
 	require.NoError(t, g.Voters(20*time.Second, g.Lab.Nodes...))
 	assert.Equal(t, 1, strings.Count(g.Daemon(n).Log(), "code=KV383"), "%s", g.Daemon(n).Log())

@@ -41,10 +41,7 @@ func TestHolderWhoseAdvertisementsDoNotLeaveIsNotSaidToServe(t *testing.T) {
 			})
 
 			must(n.Run("nft", "delete", "table", strings.Fields(tt.table)[0], "kvtest"))(t)
-			eventually(t, 4*time.Second, "it serves again", func() bool {
-				s, err := trial.Keepvip{}.Status(n)
-				return err == nil && s.VIPs[0].Observed == "active" && answers()
-			})
+			eventually(t, 4*time.Second, "it serves again", shows(n, func(v trial.VIPStatus) bool { return v.Observed == "active" && answers() }))
 		})
 	}
 }

@@ -23,10 +23,7 @@ func TestTierOfBalancersKeepsConnections(t *testing.T) {
 		assert.Zero(t, k.Disguised, "servers see the client's own address")
 	}
 	for _, n := range members {
-		eventually(t, trial.SettleLimit, n.Label+" is a member", func() bool {
-			status, err := trial.Keepvip{}.Status(n)
-			return err == nil && status.VIPs[0].Observed == "member"
-		})
+		eventually(t, trial.SettleLimit, n.Label+" is a member", shows(n, func(v trial.VIPStatus) bool { return v.Observed == "member" }))
 	}
 	for _, n := range s.Lab.Nodes[:2] {
 		must(n.PowerOff())(t)

@@ -258,8 +258,7 @@ func TestVirtualMACInterfaceIsUpWithTheAddressAlone(t *testing.T) {
 	assert.Contains(t, ipLink(t, first, "vrrp.51"), "link/ether 00:00:5e:00:01:33")
 	assert.Equal(t, "2", strings.TrimSpace(must(first.Run("sysctl", "-n", "net.ipv4.conf.eth0.arp_announce"))(t)))
 
-	p, _ := mustTwo(trial.Keepvip{}.Command(first, "status", "--socket", trial.Socket(first)))(t)
-	assert.Contains(t, p.Stdout(), "on eth0, with the virtual MAC 00:00:5e:00:01:33 (vrrp.51)")
+	assert.Contains(t, printed(t, first, "status"), "on eth0, with the virtual MAC 00:00:5e:00:01:33 (vrrp.51)")
 
 	p, code := mustTwo(trial.Keepvip{}.Command(first, "drain", "--socket", trial.Socket(first)))(t)
 	require.Zero(t, code, p.Log())
@@ -299,10 +298,7 @@ func TestVirtualMACLeftovers(t *testing.T) {
 
 	must(n.Run("ip", "link", "add", "vrrp.51", "link", "eth0", "address", "00:00:5e:00:01:33", "up", "type", "macvlan", "mode", "private"))(t)
 	require.NoError(t, g.Start(n))
-	eventually(t, trial.SettleLimit, "it says whose interface that is not", func() bool {
-		p, _, err := trial.Keepvip{}.Command(n, "status", "--socket", trial.Socket(n))
-		return err == nil && strings.Contains(p.Stdout(), "vrrp.51 is a macvlan that keepvip has not made") && strings.Contains(p.Stdout(), "[KV244]")
-	})
+	eventually(t, trial.SettleLimit, "it says whose interface that is not", tells(n, "vrrp.51 is a macvlan that keepvip has not made", "[KV244]"))
 	assert.NotEmpty(t, ipLink(t, n, "vrrp.51"))
 	must(n.Run("ip", "link", "delete", "vrrp.51"))(t)
 	eventually(t, trial.SettleLimit, "it goes on when that is gone", func() bool { return active(n) })
@@ -316,10 +312,7 @@ func TestVirtualMACLeftovers(t *testing.T) {
 	assert.Empty(t, ipLink(t, n, "vrrp.51"))
 }
 
-func active(n *lab.Node) bool {
-	s, err := trial.Keepvip{}.Status(n)
-	return err == nil && len(s.VIPs) == 1 && s.VIPs[0].State == "active" && n.Holds(lab.VIP4)
-}
+func active(n *lab.Node) bool { return isActive(n) && n.Holds(lab.VIP4) }
 
 // A reload gives the address the virtual MAC, another name for the interface, and takes both away again.
 func TestVirtualMACByReload(t *testing.T) {
