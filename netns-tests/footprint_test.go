@@ -5,13 +5,11 @@ package netnstests
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
@@ -44,26 +42,4 @@ func TestTwoCapabilitiesSuffice(t *testing.T) {
 	}
 	measure(t, g, trial.NodeDeath)
 	measure(t, g, trial.Terminated)
-}
-
-func TestStatus(t *testing.T) {
-	t.Parallel()
-	g := open(t, trial.Config{})
-	var holder *lab.Node
-	eventually(t, trial.SettleLimit, "all say who holds the address", func() bool {
-		holder = settled(t, g)
-		return !slices.ContainsFunc(g.Lab.Nodes, func(n *lab.Node) bool {
-			s := statusOf(t, n)
-			require.Len(t, s.VIPs, 1)
-			v := s.VIPs[0]
-			assert.Equal(t, []string{lab.VIP4.String() + "/32"}, v.Addresses)
-			assert.Equal(t, n.NICs[0].Name, v.Interface)
-			assert.NotEmpty(t, v.Reason)
-			return v.State != map[bool]string{true: "active", false: "backup"}[n == holder] || v.Holder != holder.Address.String()
-		})
-	})
-	p, code := mustTwo(trial.Keepvip{}.Command(holder, "status", "--socket", trial.Socket(holder)))(t)
-	assert.Zero(t, code)
-	assert.Contains(t, p.Stdout(), "active")
-	assert.Equal(t, os.FileMode(0o660), must(os.Stat(trial.Socket(holder)))(t).Mode().Perm())
 }

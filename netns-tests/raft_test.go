@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
@@ -44,20 +43,6 @@ func TestRaftPartitionWithSteppedClocks(t *testing.T) {
 	t.Parallel()
 	res := counted(t, trial.RaftConfig(trial.RaftOwnClocks()), trial.ClocksStepped(time.Hour))
 	assert.Zero(t, res.Two, "two nodes answering")
-}
-
-func TestRaftRefusesCallersWithoutKey(t *testing.T) {
-	t.Parallel()
-	g := open(t, trial.RaftConfig(trial.Raft{}))
-	stays(t, g, func() *lab.Node {
-		holder := settled(t, g)
-		p := must(g.Lab.Nodes[0].Start("caller", "bash", "-c",
-			"for i in $(seq 20); do exec 3<>/dev/tcp/"+holder.Address.String()+"/9646 && echo junk >&3; exec 3>&-; done"))(t)
-		must(p.Wait(10 * time.Second))(t)
-		settleFor(time.Second)
-		return holder
-	})
-	assert.LessOrEqual(t, weighs(t, g, (*lab.Process).RSS), int64(35<<20))
 }
 
 // Two of three die: the third says everywhere that nobody can hold the address, until one of them is back.

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
@@ -17,19 +16,6 @@ import (
 func openMixed(t *testing.T, cfg trial.Config) *trial.Group {
 	t.Helper()
 	return opened(t, trial.OpenMixed, cfg)
-}
-
-func TestPartitionHeals(t *testing.T) {
-	t.Parallel()
-	g := open(t, trial.Config{Lab: lab.Config{OffLink: true}})
-	for _, id := range []int{1, 3} { // nodes that are cut off, one after the other
-		res := measure(t, g, trial.Heal(2*time.Second, id))
-		assert.Len(t, g.Holders(), 1)
-		adverts := res.Report.Adverts
-		for _, client := range []string{"c1", "c2"} {
-			assert.Equal(t, adverts[len(adverts)-1].Node, res.Report.Stream(client, lab.VIP4).Last, client)
-		}
-	}
 }
 
 func TestJunkMovesNothing(t *testing.T) {
