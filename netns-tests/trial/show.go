@@ -88,8 +88,8 @@ func (o Findings) String() string {
 func Shows() []Show {
 	return append(connectionShows(), []Show{
 		{Name: "address deleted by hand", Run: addressDeleted},
-		{Name: "a thousand IPv4 addresses", Run: thousand(false), Measured: true},
-		{Name: "a thousand IPv6 addresses", Run: thousand(true), Measured: true},
+		measured("1,000 addresses, IPv4", thousand(false, 150*time.Millisecond)),
+		measured("1,000 addresses, IPv6", thousand(true, 600*time.Millisecond)),
 		{Name: "foreign host that announces", Run: foreignHost(true)},
 		{Name: "foreign host that is silent", Run: foreignHost(false)},
 		{Name: "foreign host before the first bind", Run: foreignFirst},

@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"fmt"
 	"net/netip"
 	"time"
 
@@ -60,81 +59,50 @@ func manyAddresses(count int, v6 bool) []netip.Addr {
 	return addrs
 }
 
-// thousand lets the holder of a thousand addresses die, and measures from the
-// first bind on the taker to the last answering there; and what holding them
-// costs. In full keepalived does the same, in turn.
-func thousand(v6 bool) func(*lab.Host, bool) (Findings, error) {
-	return func(host *lab.Host, full bool) (_ Findings, err error) {
+// thousand lets the holder of a thousand addresses die, keepvip's and keepalived's in turn, and measures from the first bind on the taker to the last
+// that answers there; and what holding them costs.
+func thousand(v6 bool, limit time.Duration) func(*lab.Host) (Findings, error) {
+	return func(host *lab.Host) (_ Findings, err error) {
 		defer try.Catch(&err)
-		limit, watch, times := 150*time.Millisecond, 4*time.Second, 1
-		switch {
-		case full:
-			watch, times = 60*time.Second, 3
-		case v6:
-			limit = 500 * time.Millisecond // the kernel's own part of it, on a slow machine
-		}
 		var ours, bound, others []time.Duration
 		var cpu float64
-		for range times {
-			if full {
-				other, err := thousandOf(host, Keepalived{}, v6, 0)
-				if err != nil {
-					return nil, fmt.Errorf("keepalived: %w", err)
-				}
-				others = append(others, other.answering)
-			}
-			own := try.Get(thousandOf(host, Keepvip{}, v6, watch))
-			ours, bound, cpu, watch = append(ours, own.answering), append(bound, own.bound), max(cpu, own.cpu), 0
+		for i := range 3 {
+			other := try.Get(thousandOf(host, Keepalived{}, v6, 0))
+			own := try.Get(thousandOf(host, Keepvip{}, v6, []time.Duration{time.Minute, 0, 0}[i]))
+			others, ours, bound, cpu = append(others, other.answering), append(ours, own.answering), append(bound, own.bound), max(cpu, own.cpu)
 		}
-		out := Findings{
+		return Findings{
 			took("first bound to last answering", SpreadOf(ours).Median, limit), told("to last bound", SpreadOf(bound).Median),
 			{What: "holder's CPU at 1 s", Got: cpu, Limit: 1.5, Unit: "%"},
-		}
-		if full {
-			out = append(out, took("the same less keepalived's", SpreadOf(ours).Median-SpreadOf(others).Median, 0), told("keepalived's", SpreadOf(others).Median))
-		}
-		return out, nil
+			told("keepalived's first bound to last answering", SpreadOf(others).Median),
+		}, nil
 	}
 }
 
 // thousandCost is what a thousand addresses cost the taker.
 type thousandCost struct {
 	answering, bound time.Duration // from the first bound to the last
-	cpu              float64       // per cent of a core, afterwards
-	died             time.Duration // when the holder did, in the report
-	report           *lab.Report
+	cpu              float64       // per cent of a core, afterwards, while it is watched
 }
 
+// thousandOf has the holder of two die. They have the addresses in one election; the group's address is the first of them.
 func thousandOf(host *lab.Host, p Product, v6 bool, watch time.Duration) (cost thousandCost, err error) {
 	defer try.Catch(&err)
-	g := try.Get(OpenThousand(p, v6)(host))
-	defer g.Close()
-	addrs := g.Settings[0].Addresses
+	addrs := manyAddresses(1000, v6)
+	g := try.Get(openBy(host, Config{Lab: lab.Config{Nodes: 2}, Product: p, Addresses: addrs, Priorities: []int{200, 100}, Interval: time.Second}, func(g *Group) error {
+		err := g.StartAll()
+		g.Addresses = g.Addresses[:1]
+		return err
+	}))
+	defer g.end(&err)
 	holder := try.Get(g.Settle())
 	taker := g.Lab.Nodes[2-holder.ID]
-	if cost, err = takeAll(g, holder, taker, addrs); err != nil || watch == 0 {
-		return cost, err
-	}
-	time.Sleep(3 * time.Second) // past the burst of announcements
-	before := try.Get(g.Daemon(taker).CPU())
-	began := time.Now()
-	time.Sleep(watch)
-	after, err := g.Daemon(taker).CPU()
-	cost.cpu = float64(after-before) / float64(time.Since(began)) * 100
-	return cost, err
-}
-
-func takeAll(g *Group, holder, taker *lab.Node, addrs []netip.Addr) (cost thousandCost, err error) {
-	defer try.Catch(&err)
 	a := try.Get(g.Lab.StartAsker(taker, addrs))
 	m := try.Get(g.Lab.Measure(lab.MeasureConfig{Targets: addrs[:1], NoDirect: true}))
-	cost.died = try.Get(holder.PowerOff())
+	try.Get(holder.PowerOff())
 	last, err := a.Finish(20 * time.Second)
 	r := m.Stop()
-	cost.report = r
-	if err != nil {
-		return cost, fmt.Errorf("%w\n%s", err, g.Logs())
-	}
+	try.Do(err)
 	var first time.Duration
 	for _, b := range r.Binds {
 		if b.Node == taker.ID && b.Added {
@@ -145,5 +113,9 @@ func takeAll(g *Group, holder, taker *lab.Node, addrs []netip.Addr) (cost thousa
 		}
 	}
 	cost.answering = last - first
+	if watch > 0 {
+		time.Sleep(3 * time.Second) // past the burst of announcements
+		cost.cpu = g.busiest(watch)
+	}
 	return cost, nil
 }

@@ -74,7 +74,7 @@ func sharedVRID(cfg trial.Config) func(*lab.Host) (*trial.Group, error) {
 // vrrpCases is what the protocol promises: after a heal, under loss and junk,
 // with many instances, starved, and beside other routers.
 func vrrpCases() []benchCase {
-	return slices.Concat(healCases(), lossCases(), junkCases(), clockCases(), idleCases(), thousandCases(), manyCases(), mixedCases(), []benchCase{
+	return slices.Concat(healCases(), lossCases(), junkCases(), clockCases(), idleCases(), manyCases(), mixedCases(), []benchCase{
 		{
 			name: "equal backups, node death", runs: 50, fault: trial.NodeDeath,
 			limits: limits{outageWorst: 450 * ms, vrrpLimits: vrrpLimits{lastIsTaker: true}},
@@ -162,17 +162,6 @@ func idleCases() []benchCase {
 		idle("100 ms", trial.Config{}, vrrpLimits{cpu: 1, rss: 20 << 20}),
 		idle("a check", trial.Config{API: true}, vrrpLimits{cpu: 1.5, rss: 20 << 20}),
 		idle("raft", trial.RaftConfig(trial.Raft{}), vrrpLimits{cpu: 1, rss: 35 << 20}),
-	}
-}
-
-// thousandCases are of one election for many addresses: Answered is from the first that is bound to the last that answers.
-func thousandCases() []benchCase {
-	death := func(name string, v6 bool, l limits) benchCase {
-		return benchCase{name: "1,000 addresses, " + name, runs: 3, fault: trial.ThousandDie, open: trial.OpenThousand(trial.Keepvip{}, v6), limits: l}
-	}
-	return []benchCase{
-		death("IPv4", false, limits{vrrpLimits: vrrpLimits{answered: 300 * ms}}),
-		death("IPv6", true, limits{vrrpLimits: vrrpLimits{answered: 600 * ms}}),
 	}
 }
 
