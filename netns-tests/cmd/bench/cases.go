@@ -127,7 +127,7 @@ func cases() []benchCase {
 		return benchCase{name: "node death, " + name, runs: runs, config: cfg, fault: trial.NodeDeath, limits: l}
 	}
 	// An equal group may add a tie-break delay of an eighth of the interval.
-	equal := limits{outageMedian: 345 * ms, outageWorst: 450 * ms, excessMedian: 15*ms + 12500*time.Microsecond, announceMedian: 2 * ms, single: 96, vrrpLimits: vrrpLimits{turns: mostTurns}}
+	equal := limits{outageMedian: 345 * ms, outageWorst: 450 * ms, excessMedian: 15*ms + 12500*time.Microsecond, announceMedian: 2 * ms, single: 96, vrrpLimits: vrrpLimits{turns: mostTurns, lastIsTaker: true}}
 	dies := death("equal", 50, trial.Config{}, equal)
 	dies.mode = "the holder dies"
 	return append([]benchCase{

@@ -75,10 +75,6 @@ func sharedVRID(cfg trial.Config) func(*lab.Host) (*trial.Group, error) {
 // with many instances, starved, and beside other routers.
 func vrrpCases() []benchCase {
 	return slices.Concat(healCases(), lossCases(), junkCases(), clockCases(), idleCases(), manyCases(), mixedCases(), []benchCase{
-		{
-			name: "equal backups, node death", runs: 50, fault: trial.NodeDeath,
-			limits: limits{outageWorst: 450 * ms, vrrpLimits: vrrpLimits{lastIsTaker: true}},
-		},
 		{name: "10 ms, short tasks on both cores", runs: 1, fault: trial.Starved(4, 5*time.Minute), config: trial.Config{Interval: 10 * ms, Product: trial.Beside{}}},
 		{
 			name: "10 ms, short tasks on both cores, realtime", runs: 1, fault: trial.Starved(4, 5*time.Minute), limits: limits{takeovers: noTakeover},
