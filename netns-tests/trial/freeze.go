@@ -3,6 +3,7 @@ package trial
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -197,4 +198,51 @@ func (g *Group) judge(res *Result, holder *lab.Node, frames []lab.Carried, began
 		}
 	}
 	return nil
+}
+
+// OpenWithTwins is [Open] with a second NIC on the segment at each node.
+func OpenWithTwins(host *lab.Host, cfg Config) (*Group, error) {
+	return openBy(host, cfg, func(g *Group) error {
+		for _, n := range g.Lab.Nodes {
+			if err := n.AddTwin("eth9"); err != nil {
+				return err
+			}
+		}
+		return g.StartAll()
+	})
+}
+
+// frozenTwins freeze holders that have a second NIC on the segment.
+func frozenTwins() []Case {
+	twin := func(interval, length time.Duration, brief bool) Case {
+		return Case{Name: fmt.Sprintf("%v, for %v", interval, length), Brief: brief, Run: func(host *lab.Host, times int) (_ Findings, err error) {
+			defer try.Catch(&err)
+			g := try.Get(OpenWithTwins(host, Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}, Interval: interval}))
+			defer g.Close()
+			var r rivals
+			for range times {
+				res := try.Get(Frozen(length)(g))
+				r.add(res, res.FaultAt+length)
+			}
+			return r.findings(), nil
+		}}
+	}
+	const quick, slow = 10 * time.Millisecond, 100 * time.Millisecond
+	return []Case{twin(slow, time.Second, true), twin(slow, 5*time.Second, false), twin(quick, 5*time.Second, false)}
+}
+
+// rivals sums up several runs after each of which one node had to be silent. That others compete at the same time is told, but proves
+// nothing: on a machine that starves its processes they do so by the protocol.
+type rivals struct{ beside, two, outage time.Duration }
+
+// add takes in a run, in which the old holder had to be silent up to the instant of that name.
+func (r *rivals) add(res *Result, until time.Duration) {
+	r.beside = max(r.beside, res.Report.Beside(res.Victim, res.FaultAt, until))
+	r.two, r.outage = max(r.two, res.Two), max(r.outage, res.Outage)
+}
+
+func (r *rivals) findings() Findings {
+	return Findings{
+		took("the old holder beside another", r.beside, 0), told("any two nodes", r.two), told("longest outage", r.outage),
+	}
 }
