@@ -98,16 +98,11 @@ type Moved struct {
 }
 
 // Happened brings a cause about, and waits until another node has the address.
-func (c *Cause) Happened(g *Group) (Moved, error) {
-	m := Moved{Cause: c, daemons: slices.Clone(g.Daemons)}
-	var err error
-	if m.Before, err = g.Settle(); err != nil {
-		return m, err
-	}
+func (c *Cause) Happened(g *Group) (m Moved, err error) {
+	defer g.catch(&err)
+	m = Moved{Cause: c, daemons: slices.Clone(g.Daemons), Before: try.Get(g.Settle())}
 	// A node that has just started and has heard nobody yet cannot tell whom the address moves from.
-	if _, err := until(SettleLimit, c.Name+": every node names the holder", func() bool { return g.allName(m.Before) }); err != nil {
-		return m, fmt.Errorf("%w\n%s", err, g.Logs())
-	}
+	try.Do(within(SettleLimit, c.Name+": every node names the holder", func() bool { return g.allName(m.Before) }))
 	for _, d := range g.Daemons {
 		m.logged = append(m.logged, len(d.Log()))
 	}
@@ -120,16 +115,13 @@ func (c *Cause) Happened(g *Group) (Moved, error) {
 		m.Other = g.Lab.Nodes[(m.Before.ID+1)%len(g.Lab.Nodes)]
 		return m, nil
 	}
-	_, err = until(10*time.Second, c.Name+": another node has the address", func() bool {
+	try.Do(within(10*time.Second, c.Name+": another node has the address", func() bool {
 		i := slices.IndexFunc(g.Lab.Nodes, func(n *lab.Node) bool { return n != m.Before && n.Holds(g.Addresses[0]) })
 		if i >= 0 {
 			m.After = g.Lab.Nodes[i]
 		}
 		return i >= 0
-	})
-	if err != nil {
-		return m, fmt.Errorf("%w\n%s", err, g.Logs())
-	}
+	}))
 	m.Other = g.Lab.Nodes[slices.IndexFunc(g.Lab.Nodes, func(n *lab.Node) bool { return n != m.Before && n != m.After })]
 	return m, nil
 }

@@ -82,13 +82,19 @@ func openBy(host *lab.Host, cfg Config, start func(*Group) error) (_ *Group, err
 // Close removes the lab.
 func (g *Group) Close() { g.Lab.Close() }
 
-// end is deferred: it is [try.Catch] and Close, and an error has what the daemons have logged.
+// catch is deferred: it is [try.Catch], and an error has what the daemons have logged.
+func (g *Group) catch(err *error) { g.explain(recover(), err) }
+
+// end is deferred: it is catch and Close.
 func (g *Group) end(err *error) {
-	try.Caught(recover(), err)
-	if *err != nil {
+	g.explain(recover(), err)
+	g.Close()
+}
+
+func (g *Group) explain(recovered any, err *error) {
+	if try.Caught(recovered, err); *err != nil {
 		*err = fmt.Errorf("%w\n%s", *err, g.Logs())
 	}
-	g.Close()
 }
 
 // Start starts the product on a node.

@@ -129,7 +129,7 @@ func fenceDestroyed(host *lab.Host, full bool) (out Findings, err error) {
 // destroyed does it once. To ask for the status makes keepvip look at once, so it
 // is asked only every other time.
 func destroyed(g *Group, n *lab.Node, do func(string) error, ask bool) (_ time.Duration, _ bool, err error) {
-	defer try.Catch(&err)
+	defer g.catch(&err)
 	before, err := fenceTable(n)
 	if err != nil || before == "" {
 		return 0, false, fmt.Errorf("no fence before: %w", err)
@@ -141,17 +141,12 @@ func destroyed(g *Group, n *lab.Node, do func(string) error, ask bool) (_ time.D
 		s := try.Get(fenceStatus(n))
 		said = !s.Standing || s.Repairs > repairs.Repairs
 	}
-	_, err = until(5*time.Second, "the fence is there again", func() bool {
+	try.Do(within(5*time.Second, "the fence is there again", func() bool {
 		t, err := fenceTable(n)
 		return err == nil && t != ""
-	})
-	if err != nil {
-		return 0, said, fmt.Errorf("%w\n%s", err, g.Logs())
-	}
+	}))
 	span := time.Since(began)
-	if _, err := until(5*time.Second, "the fence stands", func() bool { s, err := fenceStatus(n); return err == nil && s.Standing }); err != nil {
-		return span, said, err
-	}
+	try.Do(within(5*time.Second, "the fence stands", func() bool { s, err := fenceStatus(n); return err == nil && s.Standing }))
 	_, err = g.Settle()
 	return span, said, err
 }
