@@ -7,5 +7,6 @@
 // running group to a [Result]. Faults leave the group running and whole again,
 // so that they can be repeated.
 //
-// It starts no goroutine of its own.
+// A step that must not fail is taken with package try. It starts no goroutine
+// of its own.
 package trial
