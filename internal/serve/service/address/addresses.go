@@ -129,7 +129,8 @@ func (a *addresses) startDraining(d election.Decision) bool {
 		return false
 	}
 	await(a.reset(a.drain.start(now), nil).over, patience)
-	a.log.Info("address passed on; its connections are drained", "to", d.Holder.String())
+	said, to := passedTo(d)
+	a.log.Info(said+"; its connections are drained", to...)
 	a.drainDue(now)
 	return true
 }

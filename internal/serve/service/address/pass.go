@@ -62,8 +62,18 @@ func (s *server) passed(d election.Decision) error {
 	s.drain.cancel()
 	s.setPassing(false)
 	err := s.letGo()
-	s.log.Info("address passed on", "to", d.Holder.String(), "reason", d.Reason)
+	said, to := passedTo(d)
+	s.log.Info(said, append(to, "reason", d.Reason)...)
 	return err
+}
+
+// passedTo is what a log says of addresses that are not here any more, and who has them. A node that stood still in the midst of a handover gives
+// them up before it has heard anybody.
+func passedTo(d election.Decision) (said string, to []any) {
+	if !d.Holder.IsValid() {
+		return "address given up before another node was heard to have it", nil
+	}
+	return "address passed on", []any{"to", d.Holder.String()}
 }
 
 // takenBack answers again before anything is announced.

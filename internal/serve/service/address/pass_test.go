@@ -56,6 +56,16 @@ func TestPassKeepsTheAddressUntilTheNextNodeHasIt(t *testing.T) {
 	})
 }
 
+// A holder that was late yields in the midst of a handover, and has heard nobody take the address.
+func TestPassThatNobodyHasTakenNamesNobody(t *testing.T) {
+	passing(t, &fakeFence{egress: true}, func(t *testing.T, b *bench, e *fakeElector) {
+		require.NoError(t, e.tell(election.Decision{Role: election.Standby, Reason: "own advertisement late"}))
+		synctest.Wait()
+		assert.Contains(t, b.log.String(), `msg="address given up before another node was heard to have it"`)
+		assert.NotContains(t, b.log.String(), "invalid IP")
+	})
+}
+
 func TestPassTakenBackReopensBeforeItAnnounces(t *testing.T) {
 	kernel := &fakeFence{egress: true}
 	passing(t, kernel, func(t *testing.T, b *bench, e *fakeElector) {
