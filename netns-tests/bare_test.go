@@ -46,17 +46,22 @@ func TestInstanceWithoutAddressBesideKeepalived(t *testing.T) {
 	before := addressesOn(t, own)
 
 	keepalived := must(trial.RunKeepalivedFile(other, conf(other, 100)))(t)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("keepalived has said:\n%s\nits scripts: %s\nthose of keepvip: %s", keepalived.Log(), calls(other), calls(own))
+		}
+	})
 	// enters waits until keepalived, by its own word, has gone from one state into the other last. Its scripts run beside each other, so on a late
 	// machine the one that began last need not be the last to write.
 	enters := func(from, to string) {
 		t.Helper()
 		eventually(t, 20*time.Second, "keepalived enters "+to, func() bool {
-			states := entered.FindAllStringSubmatch(keepalived.Stdout()+keepalived.Stderr(), -1)
+			states := entered.FindAllStringSubmatch(keepalived.Log(), -1)
 			return len(states) > 1 && states[len(states)-2][1] == from && states[len(states)-1][1] == to
 		})
 		eventually(t, 20*time.Second, "it tells of each change once", func() bool {
 			var states []string
-			for _, s := range entered.FindAllStringSubmatch(keepalived.Stdout()+keepalived.Stderr(), -1) {
+			for _, s := range entered.FindAllStringSubmatch(keepalived.Log(), -1) {
 				states = append(states, s[1])
 			}
 			said := strings.Fields(calls(other))
