@@ -1,9 +1,11 @@
 package virtualrouter
 
+import "slices"
+
 // agenda is what is still to be done of a machine's step, in order, and what the step asks for. What is done may put more before the
 // rest, so nothing is begun in the midst of something else; where the outcome of an action decides how to go on, the rest waits for it.
 type agenda struct {
-	todo    []func()
+	todo    []func()       // what comes next is at the end, so that the list is used again and again
 	answer  func(response) // goes on when the last action has been answered; nil: nothing waits
 	late    []func()       // what was put off meanwhile
 	actions []action       // of this step so far
@@ -13,10 +15,18 @@ type agenda struct {
 func (a *agenda) begin() { a.actions = nil }
 
 // first puts work before everything that is still to be done.
-func (a *agenda) first(work ...func()) { a.todo = append(work, a.todo...) }
+func (a *agenda) first(work ...func()) {
+	for _, do := range slices.Backward(work) {
+		a.todo = append(a.todo, do)
+	}
+}
 
 // last puts work after everything else.
-func (a *agenda) last(work ...func()) { a.todo = append(a.todo, work...) }
+func (a *agenda) last(work ...func()) {
+	for _, do := range work {
+		a.todo = slices.Insert(a.todo, 0, do)
+	}
+}
 
 // act asks for an action whose outcome does not matter to what follows.
 func (a *agenda) act(wanted action) { a.actions = append(a.actions, wanted) }
@@ -36,8 +46,10 @@ func (a *agenda) run() []action {
 }
 
 func (a *agenda) next() {
-	do := a.todo[0]
-	a.todo = a.todo[1:]
+	next := len(a.todo) - 1
+	do := a.todo[next]
+	a.todo[next] = nil
+	a.todo = a.todo[:next]
 	do()
 }
 
