@@ -129,8 +129,11 @@ func (a *addresses) startDraining(d election.Decision) bool {
 		return false
 	}
 	await(a.reset(a.drain.start(now), nil).over, patience)
-	said, to := passedTo(d)
-	a.log.Info(said+"; its connections are drained", to...)
+	if d.Holder.IsValid() {
+		a.log.Info("address passed on; its connections are drained", "to", d.Holder.String())
+	} else {
+		a.log.Info("address not answered for any more; its connections are drained")
+	}
 	a.drainDue(now)
 	return true
 }

@@ -193,6 +193,17 @@ func TestDrainWaitEndsWhenTheAddressComesBack(t *testing.T) {
 	})
 }
 
+// The log has said who has the address when the drain began, so its early end says nothing else.
+func TestDrainThatIsCutShortIsNotCalledAnAddressGivenUp(t *testing.T) {
+	whileDraining(t, func(t *testing.T, b *bench, e *drainingElector, _ *fakeFence, _ <-chan error) {
+		require.NoError(t, e.tell(election.Decision{Role: election.Off, Reason: "stopped"}))
+		synctest.Wait()
+		assert.Contains(t, b.log.String(), "address passed on; its connections are drained\" to=10.77.0.12")
+		assert.Contains(t, b.log.String(), `msg="draining of connections ended before its time" reason=stopped`)
+		assert.NotContains(t, b.log.String(), "given up")
+	})
+}
+
 func TestTakerForwardsWhatTheFormerHolderDrains(t *testing.T) {
 	run(t, nil, nil, func(t *testing.T, b *bench) {
 		e := <-b.electors

@@ -59,21 +59,19 @@ func (s *server) passed(d election.Decision) error {
 	if !s.passing || s.startDraining(d) {
 		return nil
 	}
+	draining := !s.drain.next.IsZero()
 	s.drain.cancel()
 	s.setPassing(false)
 	err := s.letGo()
-	said, to := passedTo(d)
-	s.log.Info(said, append(to, "reason", d.Reason)...)
-	return err
-}
-
-// passedTo is what a log says of addresses that are not here any more, and who has them. A node that stood still in the midst of a handover gives
-// them up before it has heard anybody.
-func passedTo(d election.Decision) (said string, to []any) {
-	if !d.Holder.IsValid() {
-		return "address given up before another node was heard to have it", nil
+	switch {
+	case draining: // whom the address was passed on to was said when that began
+		s.log.Info("draining of connections ended before its time", "reason", d.Reason)
+	case d.Holder.IsValid():
+		s.log.Info("address passed on", "to", d.Holder.String(), "reason", d.Reason)
+	default: // as of a node that stood still in the midst of a handover, or whose election ended there
+		s.log.Info("address given up before another node was heard to have it", "reason", d.Reason)
 	}
-	return "address passed on", []any{"to", d.Holder.String()}
+	return err
 }
 
 // takenBack answers again before anything is announced.
