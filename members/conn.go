@@ -74,8 +74,8 @@ func (c *Conn) open() (err error) {
 	return nil
 }
 
-// group is that of the advertisements: switches that watch IGMP and MLD pass on what is for it. So members hear each
-// other wherever VRRP works, with no address configured.
+// group is that of RFC 9568, whatever group the advertisements go to: switches that watch IGMP and MLD pass on what is for
+// it. So members hear each other wherever VRRP works, with no address configured.
 func (c *Conn) group() netip.Addr { return vrrp.MulticastGroup(c.cfg.Source.Is4()) }
 
 // bind makes a UDP socket on the interface. Package net would bind to the wildcard address instead of a group, and so

@@ -43,7 +43,7 @@ var (
 	group6 = netip.AddrFrom16([16]byte{0: 0xff, 1: 0x02, 15: 0x12})
 )
 
-// MulticastGroup is the multicast group of an address family.
+// MulticastGroup is the group of an address family: 224.0.0.18 or ff02::12 (RFC 9568, sections 5.1.1.2 and 5.1.2.2). A Conn may have another.
 func MulticastGroup(v4 bool) netip.Addr {
 	if v4 {
 		return group4

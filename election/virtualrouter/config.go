@@ -22,7 +22,8 @@ type Config struct {
 	// Framed says that advertisements leave in frames of the socket's own making. How the kernel sees such a frame on
 	// its way out depends on the kind of the link: what renews the lease is one for nobody that follows, as with Peers.
 	Framed bool
-	Form   vrrp.ChecksumForm
+	// Form is the checksum of what is sent.
+	Form vrrp.ChecksumForm
 	// Members lets the node know the others, and pass the address on; nil: plain VRRP alone. The caller closes it after
 	// Run has returned.
 	Members MembersWire

@@ -42,7 +42,7 @@ func New(cfg Config, wire Wire, log *slog.Logger) (*Elector, error) {
 	if err != nil {
 		return nil, fmt.Errorf("election: %w", err)
 	}
-	if cfg.Pulse != nil && cfg.Answers == nil {
+	if cfg.Pulse != nil && (cfg.Answers == nil || cfg.Members == nil) {
 		return nil, errUnasked
 	}
 	return &Elector{
@@ -53,7 +53,7 @@ func New(cfg Config, wire Wire, log *slog.Logger) (*Elector, error) {
 }
 
 // errUnasked: who finds that a node is gone asks for the address before it takes over.
-var errUnasked = errors.New("election: a Pulse without a Lifeline, by which the address is asked for")
+var errUnasked = errors.New("election: a Pulse without Members to agree with, or without Answers, by which the address is asked for")
 
 // takePosted takes in what was posted, after the newest fitness.
 func (e *Elector) takePosted(probes *probes) {

@@ -77,11 +77,21 @@ type fall struct {
 	how  string // "no beat for 41 ms, 10 echoes unanswered, n3 agreed"
 }
 
-// fell notes how a sender was found to be dead. That its process has ended is certain, and what is found of its node follows from that.
+// fell notes how a sender was found to be dead. That its process has ended is certain, and what is found of its node follows from that. An
+// advertisement takes the note back where it is from after all that was found.
 func (m *senders) fell(source netip.Addr, f fall) {
-	if h := m.findPlain(source); h != nil && (h.fall.code != code.ProcessEnded || f.code == code.ProcessEnded) {
-		h.fall = f
+	h := m.findPlain(source)
+	if h == nil {
+		return
 	}
+	if h.fall.at.After(f.at) {
+		f.at = h.fall.at
+	}
+	if h.fall.code == code.ProcessEnded && f.code != code.ProcessEnded {
+		h.fall.at = f.at
+		return
+	}
+	h.fall = f
 }
 
 // disclaim notes what a member has said at a time: that it does not hold the address. That counts if another node has advertised since its own

@@ -47,7 +47,7 @@ func TestSendersBelieveWhoSaysThatItDoesNotHoldTheAddress(t *testing.T) {
 // What was found of a node is told until it advertises again, and the end of its process before anything else.
 func TestSendersKeepHowANodeWasFoundToBeDead(t *testing.T) {
 	now := time.Unix(1_700_000_000, 0)
-	gone, ended := fall{now, code.NodeGone, "no beat"}, fall{now, code.ProcessEnded, "its process ended"}
+	gone, ended := fall{now, code.NodeGone, "no beat"}, fall{now.Add(-5 * time.Millisecond), code.ProcessEnded, "its process ended"}
 	for _, order := range [][]fall{{gone, ended}, {ended, gone}} {
 		var m senders
 		m.hear(nodeA, 100, 3*interval, now.Add(-interval))
@@ -55,9 +55,10 @@ func TestSendersKeepHowANodeWasFoundToBeDead(t *testing.T) {
 			m.fell(nodeA, f)
 			m.fell(nodeB, f) // never heard
 		}
-		assert.Equal(t, ended, m.find(nodeA).fall)
+		want := fall{now, ended.code, ended.how}
+		assert.Equal(t, want, m.find(nodeA).fall)
 		m.hear(nodeA, 100, 3*interval, now)
-		assert.Equal(t, ended, m.find(nodeA).fall, "an advertisement from before")
+		assert.Equal(t, want, m.find(nodeA).fall, "an advertisement from before")
 		m.hear(nodeA, 100, 3*interval, now.Add(1))
 		assert.Zero(t, m.find(nodeA).fall)
 		assert.Nil(t, m.find(nodeB))

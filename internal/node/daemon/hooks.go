@@ -29,6 +29,9 @@ func hookEntries(cfg *config.Config) []hook.Entry {
 		e := hook.Entry{Name: v.Name, Told: v.KeepalivedName, Group: v.Group, GroupTold: v.KeepalivedGroupName}
 		for _, h := range v.Hooks {
 			h.User = "" // a new name of the same user makes no new program
+			if len(h.States) == 0 {
+				h.States = nil // an empty list says what none says
+			}
 			e.Programs = append(e.Programs, hook.Program{Hook: h})
 		}
 		out = append(out, e)

@@ -66,3 +66,10 @@ func TestHooksOverAReload(t *testing.T) {
 	assert.Equal(t, "keepvip_notify_fifo_lines_total", families[0].GetName())
 	assert.Len(t, families[0].GetMetric(), 2, "written, and dropped")
 }
+
+func TestHookWithAnEmptyListOfStatesIsOneWithoutAList(t *testing.T) {
+	with := func(states []config.HookState) []hook.Entry {
+		return hookEntries(&config.Config{VIPs: []config.VIP{{Hooks: []config.Hook{{States: states}}}}})
+	}
+	assert.Equal(t, with(nil), with([]config.HookState{}), "a reload that writes it otherwise runs nothing again")
+}

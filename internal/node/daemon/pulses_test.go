@@ -100,5 +100,5 @@ func TestNobodyGoesByBeatsWhoCannotAskForTheAddress(t *testing.T) {
 		Version: 3, VRID: 51, Priority: 100, Interval: time.Second, Addresses: []netip.Addr{netip.MustParseAddr("10.77.0.100")}, Source: netip.MustParseAddr("10.77.0.11"),
 	}
 	_, err := virtualrouter.New(*cfg, nil, log)
-	assert.ErrorContains(t, err, "a Pulse without a Lifeline")
+	assert.ErrorContains(t, err, "a Pulse without Members")
 }
