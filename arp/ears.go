@@ -164,7 +164,7 @@ func (e *Ears) mac() (net.HardwareAddr, bool) {
 
 // Heard calls fn for each host whose word has arrived since then, when its last one did, and when it has answered a question since, whoever asked; zero:
 // it has not. A word that waited in the socket is as old as it is: it says nothing of what arrives now.
-func (e *Ears) Heard(since time.Time, fn func(host netip.Addr, at, answered time.Time)) {
+func (e *Ears) Heard(since time.Time, fn func(c Claim, at, answered time.Time)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.read()
@@ -176,7 +176,7 @@ func (e *Ears) Heard(since time.Time, fn func(host netip.Addr, at, answered time
 		if !answered.After(since) {
 			answered = time.Time{}
 		}
-		fn(a, v.at, answered)
+		fn(Claim{Addr: a, MAC: v.mac}, v.at, answered)
 	}
 }
 

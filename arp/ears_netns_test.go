@@ -81,8 +81,8 @@ func TestEarsTellAnswersFromOtherWords(t *testing.T) {
 	t.Cleanup(func() { _ = e.Close() })
 	began := time.Now()
 	heard := func() (at, answered time.Time) {
-		e.Heard(began, func(a netip.Addr, when, told time.Time) {
-			if a == host {
+		e.Heard(began, func(c Claim, when, told time.Time) {
+			if c.Addr == host {
 				at, answered = when, told
 			}
 		})
@@ -127,8 +127,8 @@ func TestEarsHearWhenAWordArrivedAndNotWhenItWasRead(t *testing.T) {
 			asked := time.Now()
 			e.Ask([]netip.Addr{netip.MustParseAddr(a.nobody)}, true, 0)
 			var at time.Time
-			e.Heard(opened, func(host netip.Addr, when, _ time.Time) {
-				if host == speaker {
+			e.Heard(opened, func(c Claim, when, _ time.Time) {
+				if c.Addr == speaker {
 					at = when
 				}
 			})

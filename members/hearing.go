@@ -73,24 +73,28 @@ type Question struct {
 // None tells that nothing is to be asked.
 func (q Question) None() bool { return len(q.To) == 0 && !q.Named }
 
-// Hear takes in that something of a host has arrived: an advertisement, a message, or a word of ARP or neighbour discovery. The latter answers
-// a question, if the host was asked.
-func (h *Hearing) Hear(from netip.Addr, at time.Time, answer bool) {
+// Hear takes in that an advertisement or a message of a host has arrived.
+func (h *Hearing) Hear(from netip.Addr, at time.Time) {
 	h.Sound(at)
 	h.Know(from)
-	if w := h.hosts.find(from); w != nil && answer && !w.asked.IsZero() {
-		h.Answered(from, at)
-	}
 }
 
-// Answered takes in that a host has answered a question, of whichever Virtual Router of this node; zero: it has not.
-func (h *Hearing) Answered(a netip.Addr, at time.Time) {
-	w := h.hosts.find(a)
-	if w == nil || at.IsZero() {
+// Spoken takes in a word of ARP or neighbour discovery: of which address, from which MAC (zero: not known), and when. It answers a question, if the
+// host was asked. Answered is when the host answered a question of whichever Virtual Router of this node; zero: it has not.
+func (h *Hearing) Spoken(from netip.Addr, mac [6]byte, at, answered time.Time) {
+	h.Sound(at)
+	w := h.hosts.meetAt(from, mac)
+	if w == nil {
 		return
 	}
-	w.answered = later(w.answered, at)
-	if at.After(w.asked.Add(-QuestionGap)) {
+	if !w.asked.IsZero() {
+		answered = later(answered, at)
+	}
+	if answered.IsZero() {
+		return
+	}
+	w.answered = later(w.answered, answered)
+	if answered.After(w.asked.Add(-QuestionGap)) {
 		w.missed = 0
 	}
 }

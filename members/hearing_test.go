@@ -18,6 +18,7 @@ type hearingLink struct {
 	pace  Pace
 	asked int
 	loses func() bool // a question or its answer; nil: none
+	macs  map[netip.Addr][6]byte
 }
 
 // run steps each 10 ms; the hosts that are there answer within that.
@@ -28,7 +29,7 @@ func (l *hearingLink) run(d time.Duration) {
 		for _, a := range l.hosts {
 			for _, to := range q.To {
 				if a == to && (l.loses == nil || !l.loses()) {
-					l.h.Hear(a, l.now.Add(time.Millisecond), true)
+					l.h.Spoken(a, l.macs[a], l.now.Add(time.Millisecond), time.Time{})
 				}
 			}
 		}
@@ -128,16 +129,61 @@ func TestHearingNeverDeafWithoutWitnesses(t *testing.T) {
 	assert.False(t, l.h.Deaf(), "a first node")
 	assert.Zero(t, l.asked)
 
-	l.h.Hear(netip.MustParseAddr("10.77.0.12"), l.now, false)
-	l.h.Hear(netip.MustParseAddr("10.77.0.13"), l.now, false)
+	l.h.Hear(netip.MustParseAddr("10.77.0.12"), l.now)
+	l.h.Hear(netip.MustParseAddr("10.77.0.13"), l.now)
 	l.run(time.Minute)
 	assert.False(t, l.h.Deaf(), "hosts that never answer a question")
+}
+
+// A holder of several entries answers at each of its addresses, with one MAC. When it dies, this node hears no less than before.
+func TestHearingTakesOneHostForOneWitness(t *testing.T) {
+	a, b, vip := netip.MustParseAddr("10.77.0.12"), netip.MustParseAddr("10.77.0.13"), netip.MustParseAddr("10.77.0.100")
+	macA, macB := [6]byte{2, 0, 0, 0, 0, 0xa}, [6]byte{2, 0, 0, 0, 0, 0xb}
+	link := func(macs map[netip.Addr][6]byte) *hearingLink {
+		l := &hearingLink{now: time.Unix(1000, 0), pace: Pace{Quiet: 400 * time.Millisecond, Usual: true, Settle: 500 * time.Millisecond}, macs: macs}
+		for host := range macs {
+			l.hosts = append(l.hosts, host)
+		}
+		return l
+	}
+	for name, first := range map[string]netip.Addr{"its own address first": a, "a virtual address first": vip} {
+		t.Run(name, func(t *testing.T) {
+			l := link(map[netip.Addr][6]byte{a: macA, vip: macA})
+			if first == a {
+				l.h.Hear(a, l.now)
+				l.run(10 * time.Millisecond)
+			}
+			l.h.Spoken(vip, macA, l.now, time.Time{})
+			l.h.Hear(a, l.now)
+			l.run(20 * time.Second)
+			require.Equal(t, []netip.Addr{a}, l.h.hosts.trusted(l.h.heard), "messages come from its own address")
+
+			l.hosts = nil
+			l.run(20 * time.Second)
+			assert.False(t, l.h.Deaf())
+		})
+	}
+	t.Run("a virtual address moves to another host", func(t *testing.T) {
+		l := link(map[netip.Addr][6]byte{b: macB, vip: macA})
+		l.h.Spoken(vip, macA, l.now, time.Time{})
+		l.h.Hear(b, l.now)
+		l.run(20 * time.Second)
+		require.Len(t, l.h.hosts.trusted(l.h.heard), 2)
+
+		l.macs[vip] = macB
+		l.h.Spoken(vip, macB, l.now, time.Time{})
+		l.run(time.Second)
+		assert.Equal(t, []netip.Addr{b}, l.h.hosts.trusted(l.h.heard))
+		l.hosts = nil
+		l.run(20 * time.Second)
+		assert.False(t, l.h.Deaf())
+	})
 }
 
 func TestHearingAsksSeldomWhileItHears(t *testing.T) {
 	l := newHearingLink("10.77.0.12", "10.77.0.13")
 	for range 600 { // a minute of advertisements
-		l.h.Hear(l.hosts[0], l.now, false)
+		l.h.Hear(l.hosts[0], l.now)
 		l.run(100 * time.Millisecond)
 	}
 	assert.LessOrEqual(t, l.asked, 14)
@@ -191,7 +237,7 @@ func TestHearingIsUnsureUntilItHearsAndComesLastALittleLonger(t *testing.T) {
 func TestHearingIsUnsureWhenTheFirstMomentsWereTheLast(t *testing.T) {
 	l := newHearingLink()
 	first := netip.MustParseAddr("10.77.0.12")
-	l.h.Hear(first, l.now, false)
+	l.h.Hear(first, l.now)
 	l.run(2 * time.Second)
 	assert.True(t, l.h.Unsure())
 	assert.False(t, l.h.Deaf())
@@ -199,7 +245,7 @@ func TestHearingIsUnsureWhenTheFirstMomentsWereTheLast(t *testing.T) {
 	l.run(30 * time.Second)
 	assert.LessOrEqual(t, l.asked-asked, 11, "it goes on asking, and seldom")
 
-	l.h.Hear(first, l.now, false)
+	l.h.Hear(first, l.now)
 	l.run(10 * time.Millisecond)
 	assert.False(t, l.h.Unsure())
 }
@@ -238,7 +284,7 @@ func TestHearingCountsTheAnswerToTheQuestionBefore(t *testing.T) {
 			l.run(10 * time.Millisecond)
 		}
 		for _, a := range hosts {
-			l.h.Answered(a, l.now.Add(-15*time.Millisecond))
+			l.h.Spoken(a, [6]byte{}, l.now.Add(-15*time.Millisecond), l.now.Add(-15*time.Millisecond))
 		}
 		l.h.Sound(l.now)
 		l.run(10 * time.Millisecond)
@@ -271,7 +317,7 @@ func TestHearingsOfOneLinkAskLittleMoreThanOne(t *testing.T) {
 		for i := range all {
 			for _, a := range hosts {
 				all[i].Know(a)
-				all[i].Hear(a, start, false)
+				all[i].Hear(a, start)
 			}
 		}
 		for now := start; now.Before(start.Add(time.Minute)); now = now.Add(10 * time.Millisecond) {
@@ -283,7 +329,7 @@ func TestHearingsOfOneLinkAskLittleMoreThanOne(t *testing.T) {
 				h.Share(sound)
 				if h.Due(now) || now.Sub(h.Asked()) < 2*time.Second {
 					for a, at := range answered {
-						h.Hear(a, at, true)
+						h.Spoken(a, [6]byte{}, at, time.Time{})
 					}
 				}
 				q := h.Step(now, pace)

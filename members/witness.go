@@ -25,6 +25,7 @@ const (
 // witness is a host of the link that may be asked whether it is there.
 type witness struct {
 	address  netip.Addr
+	mac      [6]byte   // which the address had last; zero: not known
 	answered time.Time // when it answered last; zero: not, or not any more
 	asked    time.Time // when it was asked last
 	missed   int       // questions since it answered
@@ -51,6 +52,32 @@ func (h *hosts) know(a netip.Addr) {
 	if i := slices.IndexFunc(h.list, func(w witness) bool { return w.answered.IsZero() && w.missed >= dropAfter }); i >= 0 {
 		h.list[i] = witness{address: a}
 	}
+}
+
+// meetAt takes in that an address was heard from a MAC, and returns its witness; nil: it is none. A host is one witness, however many addresses it
+// has: a dead holder is silent at all of its virtual addresses.
+func (h *hosts) meetAt(a netip.Addr, mac [6]byte) *witness {
+	w, known := h.find(a), mac != [6]byte{}
+	if w != nil && (w.mac == mac || !known) {
+		return w
+	}
+	if i := slices.IndexFunc(h.list, func(o witness) bool { return known && o.mac == mac }); i >= 0 {
+		if w == nil || w.mac != [6]byte{} { // one more address of that host, or one that has moved to it
+			h.forget(a)
+			return nil
+		}
+		h.forget(h.list[i].address) // a is the host's own: it sends messages from there
+	}
+	h.know(a)
+	if w = h.find(a); w != nil {
+		w.mac = mac
+	}
+	return w
+}
+
+func (h *hosts) forget(a netip.Addr) {
+	a = a.WithZone("")
+	h.list = slices.DeleteFunc(h.list, func(w witness) bool { return w.address == a })
 }
 
 func (h *hosts) find(a netip.Addr) *witness {

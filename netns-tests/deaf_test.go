@@ -4,6 +4,8 @@ package netnstests
 
 import (
 	"net/netip"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -90,4 +92,44 @@ func namesDeaf(on *lab.Node, self bool) bool {
 		}
 	}
 	return false
+}
+
+// A holder of several entries answers at each of their addresses, and a host answers at more than one by IPv6. With its death all of them are silent, and
+// the other node of two hears no less than before: it takes over on a link where nobody else speaks.
+func TestSecondOfTwoNodesTakesOverWhereNobodyElseSpeaks(t *testing.T) {
+	t.Parallel() // seconds of waiting for timers
+	for name, addresses := range map[string][]string{
+		"IPv4": {"10.77.0.100", "10.77.0.101", "10.77.0.102"},
+		"IPv6": {"fd77::100", "fd77::101", "fd77::102"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}})
+			must(g.Lab.Client.Run("ip", "link", "set", "eth0", "down"))(t)
+			for i, n := range g.Lab.Nodes {
+				var routers []trial.Router
+				for k, a := range addresses {
+					s := g.Settings[i]
+					s.VRID, s.Addresses = 51+k, []netip.Addr{netip.MustParseAddr(a)}
+					routers = append(routers, trial.Router{Name: "entry" + strconv.Itoa(k), Settings: s})
+				}
+				g.Daemons[i] = must(trial.RunKeepvip(n, routers...))(t)
+			}
+			holds := func(n *lab.Node) bool {
+				return !slices.ContainsFunc(addresses, func(a string) bool { return !n.Holds(netip.MustParseAddr(a)) })
+			}
+			var holder, other *lab.Node
+			eventually(t, 20*time.Second, "one node holds all", func() bool {
+				holder, other = g.Lab.Nodes[0], g.Lab.Nodes[1]
+				if holds(other) {
+					holder, other = other, holder
+				}
+				return holds(holder)
+			})
+			settleFor(15 * time.Second) // the nodes get to know each other by ARP or neighbour discovery
+			must(holder.PowerOff())(t)
+			eventually(t, 20*time.Second, "the other holds all", func() bool { return holds(other) })
+			assert.NotContains(t, g.Daemon(other).Log(), "DEAF")
+		})
+	}
 }

@@ -28,6 +28,7 @@ type Ears interface {
 // Voice is a host that was heard by ARP or neighbour discovery.
 type Voice struct {
 	From netip.Addr
+	MAC  [6]byte // zero: not known
 	At   time.Time
 	// Answered is when it answered a question of this node; zero: it has not. Ears that several Virtual Routers share ask a host once for all of them.
 	Answered time.Time
@@ -73,8 +74,7 @@ func (h *hearing) pace() members.Pace {
 func (h *hearing) listen(list []Voice) {
 	for _, v := range list {
 		if !h.m.own(v.From) {
-			h.Hear(v.From, v.At, true)
-			h.Answered(v.From, v.Answered)
+			h.Spoken(v.From, v.MAC, v.At, v.Answered)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func (h *hearing) message(r members.Received) {
 		h.Sound(at)
 		return
 	}
-	h.Hear(r.Source, at, false)
+	h.Hear(r.Source, at)
 }
 
 // own tells whether the address is this node's, or a virtual one: who answers for that is nobody in particular.

@@ -145,7 +145,7 @@ func (s *standing) giveUp(err error) {
 // hear takes an advertisement into account.
 func (m *machine) hear(a Arrival) {
 	adv, before := a.Advertisement, len(m.heard.list)
-	m.hearing.Hear(a.Source, a.At, false)
+	m.hearing.Hear(a.Source, a.At)
 	m.x.hear(a)
 	m.heard.hear(a.Source, adv.Priority, silence(m.cfg.Router, m.router.Snapshot(), a), a.At)
 	if note := odd(m.cfg.Router, adv); m.heard.remark(a.Source, note, a.At) {

@@ -37,6 +37,10 @@ func wire() []Mutation {
 			Old: `leastTTL: cmp.Or(int(minTTL), envelope.HopLimit)`, New: `leastTTL: cmp.Or(0, 1)`,
 		},
 		{
+			Name: "each address of a host is a witness", File: "members/witness.go", Test: "TestHearingTakesOneHostForOneWitness",
+			Old: `return known && o.mac == mac`, New: `return !known && o.mac == mac`,
+		},
+		{
 			Name: "a HELLO is read without a look at the length of its rank", File: "members/fields.go", Test: "TestParseRefuses",
 			Old: `if len(b) < rankLen || vrrp.State(b[0]) > vrrp.Active {`, New: `if vrrp.State(b[0]) > vrrp.Active {`,
 		},

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -108,10 +109,23 @@ func (e *ears) look(q members.Question) {
 
 // Heard implements virtualrouter.Ears.
 func (e *ears) Heard(dst []virtualrouter.Voice, since time.Time) []virtualrouter.Voice {
-	e.arp.Heard(since, func(host netip.Addr, at, answered time.Time) {
-		dst = append(dst, virtualrouter.Voice{From: host, At: at, Answered: answered})
+	e.mu.Lock()
+	routers := e.routers
+	e.mu.Unlock()
+	e.arp.Heard(since, func(c arp.Claim, at, answered time.Time) {
+		if v := (virtualrouter.Voice{From: c.Addr, At: at, Answered: answered}); isHost(c, routers) {
+			copy(v.MAC[:], c.MAC)
+			dst = append(dst, v)
+		}
 	})
 	return dst
+}
+
+// isHost tells whether a claimant is a host by itself. The address of a Virtual Router with its virtual MAC is not: it is on whichever node is the Active,
+// and silent together with that. A router of this link is no member, and counts.
+func isHost(c arp.Claim, routers []netip.Addr) bool {
+	_, virtual := c.VRID()
+	return !virtual || slices.Contains(routers, c.Addr)
 }
 
 // Sound implements virtualrouter.Ears.
