@@ -89,7 +89,7 @@ func spreadsPorts(k *kubeadm.InitConfig, cfg *config.Config) {
 // apiserverPorts are the ports of the first entry at which what listens on a TCP port of the nodes is spread.
 func apiserverPorts(cfg *config.Config, target uint16) (ports []uint16) {
 	for _, p := range cfg.VIPs[0].SpreadPorts() {
-		if p.Protocol == config.ProtocolTCP && p.Target == target {
+		if p.TCP() && p.Target == target {
 			ports = append(ports, p.Port)
 		}
 	}

@@ -100,7 +100,7 @@ func (v VIP) backendPort(b Backend) uint16 {
 		return b.Port
 	}
 	for _, p := range v.spreadPorts() {
-		if p.Protocol == ProtocolTCP {
+		if p.TCP() {
 			return p.Target
 		}
 	}

@@ -72,7 +72,7 @@ func (v VIP) clientPort() uint16 {
 	port, first := v.Port(), uint16(0)
 	for _, p := range v.Spread.Ports {
 		switch {
-		case v.Spread.Via == ViaOff || p.Protocol != ProtocolTCP:
+		case v.Spread.Via == ViaOff || !p.TCP():
 		case cmp.Or(p.Target, p.Port) == port:
 			return p.Port
 		case first == 0:

@@ -63,7 +63,7 @@ func (k *validator) checkFollowOnMembers() {
 	_, port, _ := net.SplitHostPort(k.Follow.Listen)
 	for _, v := range k.VIPs {
 		for _, p := range v.spreadPorts() {
-			if p.Protocol == ProtocolTCP && len(v.Spread.Backends) == 0 && port == strconv.Itoa(int(p.Target)) {
+			if p.TCP() && len(v.Spread.Backends) == 0 && port == strconv.Itoa(int(p.Target)) {
 				k.bad("follow.listen",
 					"%s has the port at which the members serve %s, want another one with follow.onMembers, such as 127.0.0.1:9443: the service could not listen there", k.Follow.Listen, v.Name)
 				return
@@ -100,7 +100,7 @@ func (c *Config) FollowTargets() (out []netip.AddrPort) {
 		if len(ports) == 0 {
 			continue
 		}
-		i := slices.IndexFunc(ports, func(p SpreadPort) bool { return p.Protocol == ProtocolTCP })
+		i := slices.IndexFunc(ports, SpreadPort.TCP)
 		for _, a := range v.Addresses {
 			if i >= 0 {
 				out = append(out, netip.AddrPortFrom(a.Addr(), ports[i].Port))

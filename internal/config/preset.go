@@ -64,7 +64,7 @@ func (v VIP) furtherPorts() (out []string) {
 		return nil
 	}
 	for _, port := range presets[i].further {
-		spread := func(p SpreadPort) bool { return p.Protocol == ProtocolTCP && cmp.Or(p.Target, p.Port) == port }
+		spread := func(p SpreadPort) bool { return p.TCP() && cmp.Or(p.Target, p.Port) == port }
 		if v.Spread.Via == ViaOff || !slices.ContainsFunc(v.Spread.Ports, spread) {
 			out = append(out, net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
 		}

@@ -42,6 +42,9 @@ type SpreadPort struct {
 	Check    string // the name of the check that says whether the port is healthy; "": what decides the election
 }
 
+// TCP tells whether what clients begin at the port are connections.
+func (p SpreadPort) TCP() bool { return p.Protocol != ProtocolUDP }
+
 // Protocol is that of a port.
 type Protocol string
 
@@ -174,7 +177,7 @@ func (k vipValidator) spreadPorts() {
 			k.fail(at("port"), "missing, want the port that clients connect to")
 			continue
 		}
-		if p.Port == k.Port && (p.Protocol == ProtocolUDP || len(k.ByRaft()) > 0) {
+		if p.Port == k.Port && (!p.TCP() || len(k.ByRaft()) > 0) {
 			k.fail(at("port"), "%d of %s is the port of the members themselves; want another one, or another port for them", p.Port, p.Protocol)
 		}
 		if j, taken := first[front{p.Protocol, p.Port}]; taken {
@@ -206,7 +209,7 @@ func (k vipValidator) spreadMembers() {
 // somebody else's. sure: clients connect there. Otherwise it may be a port for checks, which this host alone needs.
 func (v VIP) ListenPort() (port uint16, sure bool) {
 	port = v.Port()
-	if v.External() || port == 0 || slices.ContainsFunc(v.SpreadPorts(), func(p SpreadPort) bool { return p.Protocol == ProtocolTCP }) {
+	if v.External() || port == 0 || slices.ContainsFunc(v.SpreadPorts(), SpreadPort.TCP) {
 		return 0, false
 	}
 	preset := slices.ContainsFunc(presets, func(p preset) bool { return p.name == v.Check.URL })

@@ -72,7 +72,7 @@ func ownServices(ports []config.SpreadPort, p instance.Place, holder election.Me
 		well := slices.ContainsFunc(s.Ports, func(o members.SpreadPort) bool {
 			return o.Protocol == unix.IPPROTO_TCP && o.Port == port.Port && o.Healthy
 		})
-		if port.Protocol != config.ProtocolTCP || !well {
+		if !port.TCP() || !well {
 			continue
 		}
 		for _, a := range own {

@@ -38,10 +38,8 @@ type Entry struct {
 
 // firstTCP is the index of the first port of TCP, less than 0 if there is none.
 func (e Entry) firstTCP() int {
-	return slices.IndexFunc(e.Ports, isTCP)
+	return slices.IndexFunc(e.Ports, config.SpreadPort.TCP)
 }
-
-func isTCP(p config.SpreadPort) bool { return p.Protocol != config.ProtocolUDP }
 
 // New looks for what is followed.
 func New(c *config.Config) (Following, error) {

@@ -62,7 +62,7 @@ func (e *entry) services() (out []netip.AddrPort) {
 	add := func(addresses ...netip.Addr) {
 		for _, a := range own(e.Addresses, addresses...) {
 			for _, p := range e.Ports {
-				if to := netip.AddrPortFrom(a, p.Target); isTCP(p) && !slices.Contains(out, to) {
+				if to := netip.AddrPortFrom(a, p.Target); p.TCP() && !slices.Contains(out, to) {
 					out = append(out, to)
 				}
 			}

@@ -148,7 +148,7 @@ func (b *Backend) same(o *Backend) bool {
 
 // target is where the service of TCP is; 0: there is none.
 func (b *Backend) target(ports []config.SpreadPort) uint16 {
-	i := slices.IndexFunc(ports, isTCP)
+	i := slices.IndexFunc(ports, config.SpreadPort.TCP)
 	switch {
 	case i < 0:
 		return 0

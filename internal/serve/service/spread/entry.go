@@ -66,7 +66,7 @@ func (e *entry) translates(me self) bool { return !e.masquerades() || me.holder 
 // asking is how the host of a member is asked whether it is there. Where the network answers ARP for everybody, or
 // members are not on the link, their services are: a host that lives takes the connection, or refuses it.
 func (e *entry) asking(host Host) func(ctx context.Context, p instance.Place, member netip.Addr) error {
-	i := slices.IndexFunc(e.ports, isTCP)
+	i := slices.IndexFunc(e.ports, config.SpreadPort.TCP)
 	if !e.masquerades() || i < 0 {
 		return host.Ask
 	}
@@ -78,5 +78,3 @@ func (e *entry) asking(host Host) func(ctx context.Context, p instance.Place, me
 		return host.Reach(ctx, p, netip.AddrPortFrom(member, target))
 	}
 }
-
-func isTCP(p config.SpreadPort) bool { return p.Protocol != config.ProtocolUDP }

@@ -143,7 +143,7 @@ func (p portSet) services(m spreadtables.MemberAt, zone string) (out []netip.Add
 			if a.Is6() && a.IsLinkLocalUnicast() {
 				a = a.WithZone(zone)
 			}
-			if at := netip.AddrPortFrom(a, target); isTCP(port) && !slices.Contains(out, at) {
+			if at := netip.AddrPortFrom(a, target); port.TCP() && !slices.Contains(out, at) {
 				out = append(out, at)
 			}
 		}

@@ -25,7 +25,7 @@ type portSet struct {
 func (e *entry) portSets() []portSet {
 	var out []portSet
 	for _, p := range e.ports {
-		i := slices.IndexFunc(out, func(o portSet) bool { return o.check == p.Check && (!isTCP(p) || o.takes(p.Target)) })
+		i := slices.IndexFunc(out, func(o portSet) bool { return o.check == p.Check && (!p.TCP() || o.takes(p.Target)) })
 		if i < 0 {
 			name := e.Name
 			if p.Check != "" {
@@ -43,7 +43,7 @@ func (e *entry) portSets() []portSet {
 
 // takes tells whether a port of TCP with that target belongs to the set.
 func (p portSet) takes(target uint16) bool {
-	i := slices.IndexFunc(p.ports, isTCP)
+	i := slices.IndexFunc(p.ports, config.SpreadPort.TCP)
 	return i < 0 || p.ports[i].Target == target
 }
 
