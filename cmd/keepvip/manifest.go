@@ -95,15 +95,7 @@ func readInput(flag, path string) ([]byte, error) {
 }
 
 // addressesOf are the virtual addresses that stand for the apiservers: those of the first entry.
-func addressesOf(cfg *config.Config) []netip.Addr { return bare(cfg.VIPs[0].Addresses) }
-
-func bare(prefixes []netip.Prefix) []netip.Addr {
-	var out []netip.Addr
-	for _, p := range prefixes {
-		out = append(out, p.Addr())
-	}
-	return out
-}
+func addressesOf(cfg *config.Config) []netip.Addr { return cfg.VIPs[0].Bare() }
 
 // endpointPort is the apiserver's port: that of the check of the first entry, if it is one on this node.
 func endpointPort(cfg *config.Config) uint16 {

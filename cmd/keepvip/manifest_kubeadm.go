@@ -109,7 +109,7 @@ func fit(k *kubeadm.InitConfig, cfg *config.Config) (notes []string, err error) 
 	notes, err = k.Fit(addressesOf(cfg))
 	for _, v := range cfg.Internal() {
 		if v.Name != cfg.VIPs[0].Name {
-			err = errors.Join(err, k.Outside(bare(v.Addresses)))
+			err = errors.Join(err, k.Outside(v.Bare()))
 		}
 	}
 	return notes, err

@@ -67,6 +67,14 @@ type VIP struct {
 	ProbeBeforeBind bool
 }
 
+// Bare are the addresses without the lengths of their prefixes.
+func (v VIP) Bare() (out []netip.Addr) {
+	for _, p := range v.Addresses {
+		out = append(out, p.Addr())
+	}
+	return out
+}
+
 // Advertised lists the addresses of one family that an advertisement names, without those that are excluded: the first 255 for IPv4, the first 90 for IPv6.
 func (v VIP) Advertised(ipv4 bool) []netip.Addr {
 	most := advertisedIPv6
@@ -74,9 +82,9 @@ func (v VIP) Advertised(ipv4 bool) []netip.Addr {
 		most = advertisedIPv4
 	}
 	var out []netip.Addr
-	for _, p := range v.Addresses {
-		if p.Addr().Is4() == ipv4 && len(out) < most && !slices.Contains(v.VRRP.Excluded, p.Addr()) {
-			out = append(out, p.Addr())
+	for _, a := range v.Bare() {
+		if a.Is4() == ipv4 && len(out) < most && !slices.Contains(v.VRRP.Excluded, a) {
+			out = append(out, a)
 		}
 	}
 	return out

@@ -101,9 +101,9 @@ func (c *Config) FollowTargets() (out []netip.AddrPort) {
 			continue
 		}
 		i := slices.IndexFunc(ports, SpreadPort.TCP)
-		for _, a := range v.Addresses {
+		for _, a := range v.Bare() {
 			if i >= 0 {
-				out = append(out, netip.AddrPortFrom(a.Addr(), ports[i].Port))
+				out = append(out, netip.AddrPortFrom(a, ports[i].Port))
 			}
 		}
 		return out

@@ -40,16 +40,13 @@ func (b *builder) fence(part *address.Part, of func(p instance.Place, lease, val
 }
 
 // groupOf is the group of an entry's addresses at p, with the lease of its election.
-func groupOf(addresses []netip.Prefix, p instance.Place, kept kernelLease, lease, valid time.Duration) fence.Group {
-	g := fence.Group{Lease: lease, Guard: fence.GuardFor(lease, valid), Answers: p.Bearer.Index}
+func groupOf(addresses []netip.Addr, p instance.Place, kept kernelLease, lease, valid time.Duration) fence.Group {
+	g := fence.Group{Addresses: addresses, Lease: lease, Guard: fence.GuardFor(lease, valid), Answers: p.Bearer.Index}
 	if mac, err := net.ParseMAC(p.Bearer.MAC); err == nil { // none where there is no bearer
 		g.MAC = mac
 	}
 	if kept.advert != nil {
 		g.Advert = kept.advert(p)
-	}
-	for _, a := range addresses {
-		g.Addresses = append(g.Addresses, a.Addr())
 	}
 	return g
 }

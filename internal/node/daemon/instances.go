@@ -183,7 +183,7 @@ func (b *builder) addressPart(in *instance.Config, kept kernelLease, v config.VI
 		Reset:      resetConnections,
 		Spread:     spread,
 	}
-	addresses := v.Addresses
+	addresses := v.Bare()
 	b.fence(&part, func(p instance.Place, lease, valid time.Duration) fence.Group {
 		return groupOf(addresses, p, kept, lease, valid)
 	})
@@ -317,9 +317,7 @@ func virtualAddresses(c *config.Config) []netip.Addr {
 		if v.External() {
 			continue
 		}
-		for _, a := range v.Addresses {
-			out = append(out, a.Addr())
-		}
+		out = append(out, v.Bare()...)
 	}
 	return out
 }

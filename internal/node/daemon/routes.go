@@ -117,9 +117,7 @@ func (b *builder) removeRoutes(vips []config.VIP) error {
 			continue
 		}
 		tables[route.TableOf(v)] = true
-		for _, a := range v.Addresses {
-			keep = append(keep, a.Addr())
-		}
+		keep = append(keep, v.Bare()...)
 		if v.Local() && len(v.SpreadPorts()) == 0 {
 			names = append(names, v.Name)
 		}

@@ -49,10 +49,7 @@ func New(c *config.Config) (Following, error) {
 		return Following{}, fmt.Errorf("config: no entry under vips is spread over its members, want one with spread: direct: a follower follows those")
 	}
 	for _, v := range followed {
-		e := Entry{Name: v.Name, Members: c.FollowMembers(v), Servers: c.FollowServers(v)}
-		for _, a := range v.Addresses {
-			e.Addresses = append(e.Addresses, a.Addr())
-		}
+		e := Entry{Name: v.Name, Addresses: v.Bare(), Members: c.FollowMembers(v), Servers: c.FollowServers(v)}
 		for _, p := range v.SpreadPorts() {
 			p.Check = ""
 			e.Ports = append(e.Ports, p)

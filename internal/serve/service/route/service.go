@@ -77,11 +77,8 @@ var (
 // New makes a service of the addresses of v, and begins its goroutine. Close ends it.
 func New(v config.VIP, host Host, log *slog.Logger) *Service {
 	s := &Service{
-		name: v.Name, table: TableOf(v), spread: v.Local() && len(v.SpreadPorts()) > 0,
+		name: v.Name, table: TableOf(v), addresses: v.Bare(), spread: v.Local() && len(v.SpreadPorts()) > 0,
 		host: host, log: log, routes: connection{open: host.OpenRoutes}, wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
-	}
-	for _, a := range v.Addresses {
-		s.addresses = append(s.addresses, a.Addr())
 	}
 	if v.Local() && !s.spread {
 		s.ports = v.RoutedPorts()

@@ -20,11 +20,7 @@ type entry struct {
 }
 
 func entryOf(v config.VIP) *entry {
-	e := &entry{VIP: v, ports: v.SpreadPorts()}
-	for _, a := range v.Addresses {
-		e.addresses = append(e.addresses, a.Addr())
-	}
-	return e
+	return &entry{VIP: v, addresses: v.Bare(), ports: v.SpreadPorts()}
 }
 
 // ended is an entry that is not spread any more, and as it was otherwise.

@@ -17,11 +17,8 @@ const askAgain = 400 * time.Millisecond
 func askWho(ctx context.Context, ifi net.Interface, p place, n *notes) {
 	var addrs []netip.Addr
 	for _, v := range p.vips {
-		for _, a := range v.Addresses {
-			if v.HooksOnly {
-				break // whoever answers is as it should be
-			}
-			addrs = append(addrs, a.Addr())
+		if !v.HooksOnly { // whoever answers for those is as it should be
+			addrs = append(addrs, v.Bare()...)
 		}
 	}
 	addrs = addrs[:min(len(addrs), most)]

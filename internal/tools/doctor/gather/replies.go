@@ -14,9 +14,7 @@ import (
 func lostReplies(cfg *config.Config, links []link.Link, looker *replies.Looker) map[string]doctor.Replies {
 	var virtual []netip.Addr
 	for _, v := range cfg.VIPs {
-		for _, p := range v.Addresses {
-			virtual = append(virtual, p.Addr())
-		}
+		virtual = append(virtual, v.Bare()...)
 	}
 	own := link.Without(links, virtual)
 	bound := func(a netip.Addr) bool { return link.Have(links, a) }

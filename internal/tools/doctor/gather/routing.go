@@ -11,11 +11,9 @@ import (
 func routingDaemons(ctx context.Context, o Options) []routing.Daemon {
 	var routed []netip.Addr
 	for _, v := range o.Config.VIPs {
-		for _, a := range v.Addresses {
-			if v.Routed() && len(routed) < most {
-				routed = append(routed, a.Addr())
-			}
+		if v.Routed() {
+			routed = append(routed, v.Bare()...)
 		}
 	}
-	return routing.Find(ctx, o.Root, routed)
+	return routing.Find(ctx, o.Root, routed[:min(len(routed), most)])
 }
