@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/election/raft"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/printable"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
@@ -135,7 +135,7 @@ func (r *raftNode) open() (*raft.Node, error) {
 	c := r.cfg.Raft
 	self, ok := r.seen.now().own.among(c.Peers)
 	if !ok {
-		return nil, fmt.Errorf("none of raft.peers (%s) is an address of this node", list(c.Peers))
+		return nil, fmt.Errorf("none of raft.peers (%s) is an address of this node", printable.List(c.Peers))
 	}
 	name, _ := os.Hostname() // a node without a name is known by its address
 	n, err := raft.Open(raft.Config{
@@ -226,14 +226,6 @@ func namesOf(vips []config.VIP) []string {
 		out = append(out, v.Name)
 	}
 	return out
-}
-
-func list(addrs []netip.Addr) string {
-	out := make([]string, len(addrs))
-	for i, a := range addrs {
-		out[i] = a.String()
-	}
-	return strings.Join(out, ", ")
 }
 
 // byRaft is an elector of the cluster that follows the configuration.
