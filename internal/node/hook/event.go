@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/netip"
 	"slices"
@@ -95,14 +96,7 @@ type Entry struct {
 	Programs  []Program
 }
 
-func (e Entry) told() string { return or(e.Told, e.Name) }
-
-func or(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a
-}
+func (e Entry) told() string { return cmp.Or(e.Told, e.Name) }
 
 // Program is one program to run. Without states it is run for all of them.
 type Program struct {
