@@ -12,13 +12,12 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/members/envelope"
 )
 
-const (
-	hopLimit = 255
-	// unheardFor is after how long a sign of life that nobody has taken in ends a line. The FIN of a process that is gone is not repeated for longer.
-	unheardFor = 10_000 // milliseconds
-)
+// unheardFor is after how many milliseconds a sign of life that nobody has taken in ends a line. The FIN of a process that is gone is not repeated for longer.
+const unheardFor = 10_000
 
 // bind listens on the own address, on the interface alone.
 func (c *Config) bind() (s net.Listener, err error) {
@@ -99,9 +98,9 @@ func (c *Config) zoned(a netip.Addr) netip.Addr {
 
 // control prepares a socket: what comes from beyond the link is dropped by the kernel (RFC 5082).
 func (c *Config) control(more func(fd int) error) func(string, string, syscall.RawConn) error {
-	level, options := unix.IPPROTO_IP, [][2]int{{unix.IP_TTL, hopLimit}, {unix.IP_MINTTL, hopLimit}}
+	level, options := unix.IPPROTO_IP, [][2]int{{unix.IP_TTL, envelope.HopLimit}, {unix.IP_MINTTL, envelope.HopLimit}}
 	if c.Source.Is6() {
-		level, options = unix.IPPROTO_IPV6, [][2]int{{unix.IPV6_UNICAST_HOPS, hopLimit}, {unix.IPV6_MINHOPCOUNT, hopLimit}}
+		level, options = unix.IPPROTO_IPV6, [][2]int{{unix.IPV6_UNICAST_HOPS, envelope.HopLimit}, {unix.IPV6_MINHOPCOUNT, envelope.HopLimit}}
 	}
 	return func(_, _ string, raw syscall.RawConn) error {
 		return onSocket(raw, func(fd int) error {
