@@ -141,13 +141,32 @@ func readProof(r io.Reader) ([]byte, error) {
 	return proof, err
 }
 
+// prove shows by the key that signs, if there is one, which node has made the parts.
+func prove(by *auth.Keys, parts [][]byte) []byte {
+	cfg := by.Config()
+	if len(cfg.Keys) == 0 || cfg.Mode == auth.ReceiveOnly {
+		return nil
+	}
+	return cfg.Keys[0].AppendTrailer(nil, parts...)
+}
+
+// proven tells whether the parts are to be believed: by one of the keys, or as what is not signed is believed in this
+// mode.
+func proven(by *auth.Keys, proof []byte, parts [][]byte) bool {
+	cfg := by.Config()
+	if len(cfg.Keys) == 0 || cfg.Mode != auth.Enforce {
+		return true
+	}
+	return len(proof) == auth.TrailerLen && by.Genuine(proof[:auth.IDLen], proof[auth.IDLen:], parts...) == auth.Fresh
+}
+
 // greet is the dialling end's part, with these sessions of this node.
 func greet(rw io.ReadWriter, e ends, sessions []uint64, by *auth.Keys) (err error) {
 	n := nonces{dialled: newNonce()}
 	if n.accepted, err = readChallenge(rw); err != nil {
 		return err
 	}
-	g := greeting{nonce: n.dialled, sessions: sessions, proof: by.Prove(e.parts(byDialler, n, sessions)...)}
+	g := greeting{nonce: n.dialled, sessions: sessions, proof: prove(by, e.parts(byDialler, n, sessions))}
 	if _, err := rw.Write(g.bytes()); err != nil {
 		return err
 	}
@@ -155,7 +174,7 @@ func greet(rw io.ReadWriter, e ends, sessions []uint64, by *auth.Keys) (err erro
 		return err
 	}
 	proof, err := readProof(rw)
-	if err == nil && !by.Proven(proof, e.parts(byAcceptor, n, sessions)...) {
+	if err == nil && !proven(by, proof, e.parts(byAcceptor, n, sessions)) {
 		err = errProof
 	}
 	return err
@@ -173,11 +192,11 @@ func welcome(rw io.ReadWriter, e ends, known func(session uint64) bool, by *auth
 	}
 	n.dialled = g.nonce
 	switch {
-	case !by.Proven(g.proof, e.parts(byDialler, n, g.sessions)...):
+	case !proven(by, g.proof, e.parts(byDialler, n, g.sessions)):
 		return errProof
 	case !slices.ContainsFunc(g.sessions, known):
 		return errStrange
 	}
-	_, err = rw.Write(appendProof([]byte(magic), by.Prove(e.parts(byAcceptor, n, g.sessions)...)))
+	_, err = rw.Write(appendProof([]byte(magic), prove(by, e.parts(byAcceptor, n, g.sessions))))
 	return err
 }

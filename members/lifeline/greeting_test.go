@@ -74,15 +74,15 @@ func TestBothEndsGetToKnowEachOther(t *testing.T) {
 // TestProofIsForOneLine: what was recorded of a line is of no use on another, nor for the other end.
 func TestProofIsForOneLine(t *testing.T) {
 	n := nonces{dialled: [nonceLen]byte{1}, accepted: [nonceLen]byte{2}}
-	proof := keys(1).Prove(ends{nodeA, nodeB}.parts(byDialler, n, []uint64{7})...)
-	assert.True(t, keys(1).Proven(proof, ends{nodeA, nodeB}.parts(byDialler, n, []uint64{7})...))
+	proof := prove(keys(1), ends{nodeA, nodeB}.parts(byDialler, n, []uint64{7}))
+	assert.True(t, proven(keys(1), proof, ends{nodeA, nodeB}.parts(byDialler, n, []uint64{7})))
 	for name, parts := range map[string][][]byte{
 		"another challenge": ends{nodeA, nodeB}.parts(byDialler, nonces{dialled: n.dialled, accepted: [nonceLen]byte{3}}, []uint64{7}),
 		"another dialler":   ends{nodeB, nodeB}.parts(byDialler, n, []uint64{7}),
 		"the other end":     ends{nodeA, nodeB}.parts(byAcceptor, n, []uint64{7}),
 		"other sessions":    ends{nodeA, nodeB}.parts(byDialler, n, []uint64{8}),
 	} {
-		assert.False(t, keys(1).Proven(proof, parts...), name)
+		assert.False(t, proven(keys(1), proof, parts), name)
 	}
 }
 

@@ -130,25 +130,6 @@ func (k *Keys) Genuine(id, code []byte, parts ...[]byte) Judgement {
 	return verdict
 }
 
-// Prove shows by the key that signs, if there is one, who has made the parts. These have to begin as no packet does.
-func (k *Keys) Prove(parts ...[]byte) []byte {
-	cfg := k.Config()
-	if len(cfg.Keys) == 0 || cfg.Mode == ReceiveOnly {
-		return nil
-	}
-	return cfg.Keys[0].AppendTrailer(nil, parts...)
-}
-
-// Proven tells whether the parts are to be believed: by one of the keys, or as what is not signed is believed in this
-// mode.
-func (k *Keys) Proven(proof []byte, parts ...[]byte) bool {
-	cfg := k.Config()
-	if len(cfg.Keys) == 0 || cfg.Mode != Enforce {
-		return true
-	}
-	return len(proof) == TrailerLen && k.Genuine(proof[:IDLen], proof[IDLen:], parts...) == Fresh
-}
-
 // Keyring signs and judges the packets of one protocol for a whole process, and remembers each sender's last sequence; S tells
 // senders apart. Safe for concurrent use; whoever judges does not hold up whoever signs.
 type Keyring[S comparable] struct {
