@@ -197,8 +197,8 @@ func TestMessageSaysWhatArrives(t *testing.T) {
 		{Self: Self{HearsNobody: true}},
 		{},
 		{Unreached: 9},
-		{Self: Self{NeverReached: true}, Unreached: 9},
-		{Self: Self{Deaf: true, NeverReached: true}, Unanswered: 7, Unreached: 1<<64 - 1},
+		{Unreached: 9, NeverReached: true},
+		{Self: Self{Deaf: true}, Unanswered: 7, Unreached: 1<<64 - 1, NeverReached: true},
 	} {
 		give.Group = netip.MustParseAddr("10.77.0.100")
 		b, err := Message{Type: Hello, Session: 1, Peer: give}.Append(nil, 1)

@@ -74,9 +74,6 @@ type Self struct {
 	// HearsNobody tells that nothing has arrived at the node since its start, or only in its first moments: it is alone, or deaf, and cannot know which.
 	// Members that hear each other do. A holder says so for one and a half intervals more: until then it advertises priority 1.
 	HearsNobody bool
-	// NeverReached tells that no connection of the node has come to any holder since the node's start: it may be one
-	// that has no business there. It is said with Unreached alone.
-	NeverReached bool
 	// Spread is its part in spreading the load of the address; nil: none. One that no message can carry counts as nil. A
 	// change of its Connections alone is said with the next message, and not immediately.
 	Spread *Spread
@@ -99,6 +96,9 @@ type PeerState struct {
 	Unanswered uint64
 	// Unreached is the session of the holder, as the node knows it, to which its connections to the address do not come though it hears it; 0 for none.
 	Unreached uint64
+	// NeverReached tells that no connection of the node has come to any holder since the node's start: it may be one
+	// that has no business there. Without Unreached it is false, which then says nothing.
+	NeverReached bool
 	// Clients are some of those that the node serves, whose load is spread: those whose turn it is in this HELLO. A message has as many of them as
 	// there is room for.
 	Clients []Client

@@ -58,7 +58,6 @@ func (o *own) meant(d Transfer) bool { return d.To == o.cfg.Address && d.Session
 
 func (o *own) peerState() PeerState {
 	s := o.self.Self
-	s.NeverReached = false // message says it, where the holder is known
 	if s.Router != (Router{}) {
 		s.Router.Addresses, s.Router.MTU = o.cfg.Addresses, o.cfg.MTU
 	}

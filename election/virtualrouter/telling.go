@@ -59,8 +59,7 @@ func (t *telling) tellSelf() {
 		Draining: t.draining, For: t.x.leaving.handover.wanted(), NoCandidate: own.noCandidate,
 		Claims: s.State == vrrp.Active && m.now.Before(m.leaseEnd), Router: routerOf(m.cfg.Router),
 		Spread: t.spread.say(own.takes(base, m.stop != nil)), Deaf: own.deaf != "", HearsNobody: m.hearing.hearsNobody(),
-		NeverReached: m.outside.Never,
-	}, Unanswered: t.unanswered, Unreached: m.outside.unreached()})
+	}, Unanswered: t.unanswered, Unreached: m.outside.unreached(), NeverReached: m.outside.Never})
 }
 
 func (t *telling) setSelf(s members.SetSelf) {
