@@ -244,7 +244,7 @@ func newHTTPChecker(cfg config.ListedCheck, log *slog.Logger) (*Checker, error) 
 	return newChecker(p, cfg, log)
 }
 
-func TestNewCheckerRefuses(t *testing.T) {
+func TestHTTPCheckThatIsRefused(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	tests := []struct {
 		name string
