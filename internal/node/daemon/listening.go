@@ -158,9 +158,7 @@ func (l *listening) end() {
 	if l.proxy == nil {
 		return
 	}
-	over, cancel := context.WithCancel(context.Background())
-	cancel()
-	if err := l.proxy.Close(over); err != nil {
+	if err := localproxy.Cut(l.proxy); err != nil {
 		l.log.Warn("the listener of follow.listen has not ended as it should", "error", err)
 	}
 	l.proxy, l.is = nil, listeningFor{}

@@ -158,11 +158,9 @@ func fallback(e Entry) (out []netip.AddrPort) {
 	return out
 }
 
-// shut ends the listener, and its connections with it: its process ends.
+// shut ends a listener, and its connections with it: the process ends, or the configuration wants no listener any more.
 func (f *follower) shut(p localproxy.Listener) {
-	over, cancel := context.WithCancel(context.Background())
-	cancel()
-	if err := p.Close(over); err != nil {
+	if err := localproxy.Cut(p); err != nil {
 		f.log.Warn("the listener has not ended as it should", "error", err)
 	}
 }

@@ -24,6 +24,13 @@ type Listener interface {
 	Close(context.Context) error
 }
 
+// Cut ends a listener, and its connections with it.
+func Cut(l Listener) error {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	return l.Close(over)
+}
+
 // dialTimeout is how long one server may take, before the next is tried.
 const dialTimeout = time.Second
 
