@@ -68,8 +68,9 @@ type Publisher struct {
 
 // Report is what this member knows of all of them.
 type Report struct {
-	Every   time.Duration // the time between two words of a member
-	Members []Member      // this node is one of them; their Age is that at the time of Tell
+	Every time.Duration // the time between two words of a member
+	// Members are all of them, with this node. Each Age is as of the call of Tell: the Publisher adds the time since then.
+	Members []Member
 }
 
 // NewPublisher makes one that nobody has subscribed to. random need not be repeatable.
@@ -215,7 +216,7 @@ func (p *Publisher) leaseOf() time.Duration {
 	return max(lease, min(time.Duration(p.total())*leaseEach, mostLease))
 }
 
-// Tell takes in what this member knows now; nil: nothing, and subscribers are told nothing more. They are told of a change at once, so many in a
+// Tell takes in what this member knows now; nil: nothing, and subscribers are told nothing more. They are told of a change immediately, so many in a
 // burst; Expire has the others. It is called once in an interval, and may be left out while nobody is Wanted.
 func (p *Publisher) Tell(now time.Time, group netip.Addr, r *Report) []Outgoing {
 	g := p.find(group)
