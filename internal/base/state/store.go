@@ -15,8 +15,8 @@ type Hold struct {
 	Reason string    `json:"reason,omitempty"`
 }
 
-// store is the file. It is safe from any goroutine.
-type store struct {
+// Store keeps holds over restarts, in a file. It is safe from any goroutine.
+type Store struct {
 	path string
 
 	mu   sync.Mutex // guards held
@@ -27,8 +27,8 @@ type store struct {
 const fileName = "holds.json"
 
 // Open reads the file in dir. Neither has to be there. The error names the file, and what to do about it.
-func Open(dir string) (*store, error) {
-	s := &store{path: filepath.Join(dir, fileName)}
+func Open(dir string) (*Store, error) {
+	s := &Store{path: filepath.Join(dir, fileName)}
 	b, err := Load(s.path, most)
 	if err != nil {
 		return nil, fmt.Errorf("state: %w; it says whether this node may hold the addresses", err)
@@ -40,7 +40,7 @@ func Open(dir string) (*store, error) {
 }
 
 // Held returns the hold of the virtual address of that name.
-func (s *store) Held(name string) (Hold, bool) {
+func (s *Store) Held(name string) (Hold, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h, ok := s.held[name]
@@ -50,7 +50,7 @@ func (s *store) Held(name string) (Hold, bool) {
 // Prepare writes what is to be kept of h for these names beside the file, and takes all the room on the disk that it needs. keep makes it the
 // file, which takes no more room; it has lasted when keep returns. With an error nothing has changed. drop gives the change up; after keep
 // it does nothing.
-func (s *store) Prepare(names []string, h Hold) (keep func() error, drop func(), _ error) {
+func (s *Store) Prepare(names []string, h Hold) (keep func() error, drop func(), _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	edit := func(held map[string]Hold) {
@@ -88,7 +88,7 @@ func unwritable(err error) error {
 }
 
 // Resume ends the holds of these names. The last of them ends also on a disk that is full: without the file nothing is held.
-func (s *store) Resume(names []string) error {
+func (s *Store) Resume(names []string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.replace(func(held map[string]Hold) {
@@ -99,7 +99,7 @@ func (s *store) Resume(names []string) error {
 }
 
 // replace is all or nothing: with an error nothing has changed. A change that changes nothing needs no disk. The caller holds the lock.
-func (s *store) replace(edit func(map[string]Hold)) error {
+func (s *Store) replace(edit func(map[string]Hold)) error {
 	next := maps.Clone(s.held)
 	edit(next)
 	if maps.Equal(next, s.held) {

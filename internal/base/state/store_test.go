@@ -14,7 +14,7 @@ import (
 var hold = Hold{Since: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), Reason: "new kernel"}
 
 // keep holds these names.
-func keep(t *testing.T, s *store, names ...string) error {
+func keep(t *testing.T, s *Store, names ...string) error {
 	t.Helper()
 	keep, drop, err := s.Prepare(names, hold)
 	if err != nil {
@@ -74,7 +74,7 @@ func TestStoreSurvives(t *testing.T) {
 func TestStoreThatCannotBeWrittenChangesNothing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	s := &store{path: filepath.Join(file, fileName), held: map[string]Hold{}}
+	s := &Store{path: filepath.Join(file, fileName), held: map[string]Hold{}}
 	require.ErrorContains(t, keep(t, s, "apiserver"), "--state-dir")
 	_, held := s.Held("apiserver")
 	assert.False(t, held)

@@ -128,7 +128,7 @@ func Open(ctx context.Context, cfg *config.Config, opts Options) (*Daemon, error
 }
 
 // assemble joins the parts of a daemon, and looks at the host for the first time.
-func assemble(cfg *config.Config, holds instance.Store, opts Options) (*Daemon, error) {
+func assemble(cfg *config.Config, holds *state.Store, opts Options) (*Daemon, error) {
 	log := opts.Log
 	links, err := link.Open(log)
 	if err != nil {

@@ -15,12 +15,16 @@ import (
 // handingElector answers a Handover as the test says.
 type handingElector struct {
 	*fakeElector
-	answer error
-	to     chan string
+	answer  error
+	to      chan string
+	handing func() // nil: nothing else happens meanwhile
 }
 
 func (e *handingElector) Handover(_ context.Context, to string) error {
 	e.to <- to
+	if e.handing != nil {
+		e.handing()
+	}
 	return e.answer
 }
 

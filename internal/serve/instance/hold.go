@@ -10,17 +10,8 @@ import (
 	"github.com/keepvip/keepvip/internal/base/state"
 )
 
-// Store keeps holds over restarts, by the names of instances. Its methods are called from several goroutines.
-type Store interface {
-	Held(name string) (state.Hold, bool)
-	// Prepare writes h down as far as the disk can refuse it. With keep it counts, and has lasted when that returns; drop gives it up.
-	Prepare(names []string, h state.Hold) (keep func() error, drop func(), err error)
-	// Resume has lasted when it returns. With an error nothing has changed.
-	Resume(names []string) error
-}
-
-// Keep makes holds survive this process. Call it before the first Apply.
-func (a *Set) Keep(s Store) { a.store = s }
+// Keep makes holds survive this process, by the names of instances. Call it before the first Apply.
+func (a *Set) Keep(s *state.Store) { a.store = s }
 
 // turn waits for the turn of a command about these instances, or all if none is named, and finds them. The caller calls done.
 func (a *Set) turn(ctx context.Context, names []string) (_ context.Context, list []*instance, done func(), _ error) {

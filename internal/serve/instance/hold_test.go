@@ -3,7 +3,8 @@ package instance
 import (
 	"context"
 	"errors"
-	"sync"
+	"os"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,62 +17,58 @@ import (
 	"github.com/keepvip/keepvip/internal/base/state"
 )
 
-// fakeStore is a disk.
-type fakeStore struct {
-	fail error // whatever is asked of it
-	late error // only of what makes a hold count
-
-	mu   sync.Mutex // guards held
-	held map[string]state.Hold
+// disk is the store of a test, in a directory of its own.
+type disk struct {
+	*state.Store
+	dir string
 }
 
-func (s *fakeStore) Held(name string) (state.Hold, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	h, ok := s.held[name]
-	return h, ok
+func newDisk(t *testing.T) *disk {
+	t.Helper()
+	d := &disk{dir: filepath.Join(t.TempDir(), "state")}
+	var err error
+	d.Store, err = state.Open(d.dir)
+	require.NoError(t, err)
+	return d
 }
 
-func (s *fakeStore) Prepare(names []string, h state.Hold) (keep func() error, drop func(), _ error) {
-	return func() error { return s.hold(names, h) }, func() {}, s.fail
-}
-
-func (s *fakeStore) hold(names []string, h state.Hold) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	err := errors.Join(s.fail, s.late)
-	for _, n := range names {
-		if err == nil {
-			s.held[n] = h
+// held is what a restart would find.
+func (d *disk) held(t *testing.T) map[string]state.Hold {
+	again, err := state.Open(d.dir)
+	require.NoError(t, err)
+	out := map[string]state.Hold{}
+	for _, name := range []string{"apiserver", "ingress"} {
+		h, held := again.Held(name)
+		if had, now := d.Held(name); held {
+			assert.Equal(t, h, had, name)
+			out[name] = h
+		} else {
+			assert.False(t, now, name)
 		}
 	}
-	return err
+	return out
 }
 
-func (s *fakeStore) Resume(names []string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, n := range names {
-		if s.fail == nil {
-			delete(s.held, n)
-		}
-	}
-	return s.fail
+// breakDown has it take nothing from now on.
+func (d *disk) breakDown() error {
+	return errors.Join(os.RemoveAll(d.dir), os.WriteFile(d.dir, nil, 0o600))
 }
+
+const unwritable = "is --state-dir on a disk that can be written?"
 
 // onHold runs an instance whose elector answers a Handover as the test says.
-func onHold(t *testing.T, test func(b *bench, e *handingElector, disk *fakeStore)) {
+func onHold(t *testing.T, test func(b *bench, e *handingElector, d *disk)) {
 	t.Helper()
 	e := &handingElector{to: make(chan string, 10), answer: election.ErrNotActive}
-	disk := &fakeStore{held: map[string]state.Hold{}}
+	d := newDisk(t)
 	synctestHanding(t, e, func(b *bench) {
-		b.Keep(disk)
-		test(b, e, disk)
+		b.Keep(d.Store)
+		test(b, e, d)
 	})
 }
 
 func TestHoldKeepsTheNodeOutUntilResume(t *testing.T) {
-	onHold(t, func(b *bench, e *handingElector, disk *fakeStore) {
+	onHold(t, func(b *bench, e *handingElector, d *disk) {
 		require.NoError(t, b.Hold(context.Background(), nil, "new kernel", false))
 		synctest.Wait()
 		assert.Equal(t, election.Fitness{Out: true, Less: lastPlace, Reason: "held by an operator: new kernel", Code: code.Held}, e.fitness())
@@ -80,7 +77,7 @@ func TestHoldKeepsTheNodeOutUntilResume(t *testing.T) {
 		assert.Equal(t, ObservedHeld, s.Observed)
 		assert.Equal(t, &state.Hold{Since: time.Now().UTC(), Reason: "new kernel"}, s.Held)
 		require.NoError(t, b.Ready(), "it is as wanted")
-		assert.Equal(t, disk.held["apiserver"], *s.Held)
+		assert.Equal(t, d.held(t)["apiserver"], *s.Held)
 
 		require.NoError(t, b.Drain(context.Background(), nil))
 		require.NoError(t, b.Hold(context.Background(), nil, "again", false))
@@ -95,14 +92,18 @@ func TestHoldKeepsTheNodeOutUntilResume(t *testing.T) {
 		assert.Equal(t, election.Fitness{}, e.fitness())
 		assert.Equal(t, Available, b.Status()[0].Desired)
 		assert.Nil(t, b.Status()[0].Held)
-		assert.Empty(t, disk.held)
+		assert.Empty(t, d.held(t))
 	})
 }
 
 func TestHoldOfAnEarlierRunLasts(t *testing.T) {
 	e := &handingElector{to: make(chan string, 10)}
 	synctestHanding(t, e, func(b *bench) {
-		b.Keep(&fakeStore{held: map[string]state.Hold{"apiserver": {Reason: "new kernel"}}})
+		d := newDisk(t)
+		keep, _, err := d.Prepare([]string{"apiserver"}, state.Hold{Reason: "new kernel"})
+		require.NoError(t, err)
+		require.NoError(t, keep())
+		b.Keep(d.Store)
 		b.Apply(Delta{Remove: []string{"apiserver"}})
 		b.Apply(Delta{Add: []Config{b.instance(handing(e))}})
 		synctest.Wait()
@@ -112,23 +113,23 @@ func TestHoldOfAnEarlierRunLasts(t *testing.T) {
 }
 
 func TestHoldThatNobodyCouldTakeChangesNothing(t *testing.T) {
-	onHold(t, func(b *bench, e *handingElector, disk *fakeStore) {
+	onHold(t, func(b *bench, e *handingElector, d *disk) {
 		e.answer = election.ErrNoTaker
 		require.ErrorIs(t, b.Hold(context.Background(), nil, "", false), election.ErrNoTaker)
 		synctest.Wait()
 		assert.Equal(t, election.Fitness{}, e.fitness())
-		assert.Empty(t, disk.held)
+		assert.Empty(t, d.held(t))
 		require.NoError(t, b.Hold(context.Background(), nil, "", true), "by force")
 		synctest.Wait()
 		assert.True(t, e.fitness().Out)
-		assert.Contains(t, disk.held, "apiserver")
+		assert.Contains(t, d.held(t), "apiserver")
 	})
 }
 
 func TestHoldThatCannotBeKeptChangesNothing(t *testing.T) {
-	onHold(t, func(b *bench, e *handingElector, disk *fakeStore) {
-		disk.fail = errors.New("no space left")
-		require.ErrorIs(t, b.Hold(context.Background(), nil, "", false), disk.fail)
+	onHold(t, func(b *bench, e *handingElector, d *disk) {
+		require.NoError(t, d.breakDown())
+		require.ErrorContains(t, b.Hold(context.Background(), nil, "", false), unwritable)
 		synctest.Wait()
 		assert.Equal(t, election.Fitness{}, e.fitness())
 		assert.Empty(t, e.to, "the address was not passed on")
@@ -195,7 +196,7 @@ func TestDrainWaitOfABackupDrainsNothing(t *testing.T) {
 
 // A node that is held keeps the connections that are spread to it, and can be waited for, too.
 func TestDrainWaitOfAHeldNodeWaitsForItsConnections(t *testing.T) {
-	onHold(t, func(b *bench, _ *handingElector, _ *fakeStore) {
+	onHold(t, func(b *bench, _ *handingElector, _ *disk) {
 		require.NoError(t, b.Hold(context.Background(), nil, "", false))
 		service := <-b.services
 		var asked time.Time

@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/state"
 )
 
 // Set is the instances of a process.
 type Set struct {
 	log   *slog.Logger
-	store Store // nil: holds end with the process
-	turns turns // of what changes desired states
+	store *state.Store // nil: holds end with the process
+	turns turns        // of what changes desired states
 
 	drills atomic.Bool // one goes on
 	instances

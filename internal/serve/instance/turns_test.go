@@ -2,7 +2,6 @@ package instance
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -13,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
-	"github.com/keepvip/keepvip/internal/base/state"
 )
 
 // slowElector takes a while to pass the address on, and does not always succeed.
@@ -49,8 +47,8 @@ func slow(name string, seed uint64) func(*Config) {
 func TestCommandsLeaveMemoryAndStoreAlike(t *testing.T) {
 	for seed := range uint64(30) {
 		run(t, nil, slow("apiserver", seed), func(t *testing.T, b *bench) {
-			disk := &fakeStore{held: map[string]state.Hold{}}
-			b.Keep(disk)
+			d := newDisk(t)
+			b.Keep(d.Store)
 			b.Apply(Delta{Add: []Config{b.instance(slow("ingress", seed+1))}})
 			var wg sync.WaitGroup
 			for worker := range uint64(5) {
@@ -59,14 +57,14 @@ func TestCommandsLeaveMemoryAndStoreAlike(t *testing.T) {
 			wg.Wait()
 			synctest.Wait()
 			for _, s := range b.Status() {
-				h, held := disk.Held(s.Name)
+				h, held := d.Held(s.Name)
 				require.Equal(t, held, s.Desired == Held, "seed %d, %s", seed, s.Name)
 				if held {
 					require.Equal(t, &h, s.Held, "seed %d, %s", seed, s.Name)
 				}
 			}
 			require.NoError(t, b.Resume(nil))
-			assert.Empty(t, disk.held)
+			assert.Empty(t, d.held(t))
 		})
 	}
 }
@@ -99,8 +97,8 @@ func TestLaterCommandEndsOneThatWaits(t *testing.T) {
 	run(t, nil, func(in *Config) {
 		partsOf(in).elect = func(Place) (election.Elector, func(), error) { return stuckElector{newFakeElector()}, func() {}, nil }
 	}, func(t *testing.T, b *bench) {
-		disk := &fakeStore{held: map[string]state.Hold{}}
-		b.Keep(disk)
+		d := newDisk(t)
+		b.Keep(d.Store)
 		ended := make(chan error, 1)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
@@ -118,7 +116,7 @@ func TestLaterCommandEndsOneThatWaits(t *testing.T) {
 			require.ErrorIs(t, <-ended, errSuperseded, name)
 			assert.Zero(t, time.Since(began), name)
 			assert.Equal(t, Available, b.Status()[0].Desired, name)
-			assert.Empty(t, disk.held, name)
+			assert.Empty(t, d.held(t), name)
 			if name == "resume" {
 				continue
 			}
@@ -143,15 +141,15 @@ func TestHoldByForceThatIsAbandonedChangesNothing(t *testing.T) {
 		run(t, nil, func(in *Config) {
 			partsOf(in).elect = func(Place) (election.Elector, func(), error) { return stuckElector{newFakeElector()}, func() {}, nil }
 		}, func(t *testing.T, b *bench) {
-			disk := &fakeStore{held: map[string]state.Hold{}}
-			b.Keep(disk)
+			d := newDisk(t)
+			b.Keep(d.Store)
 			ctx, cancel := context.WithTimeout(t.Context(), tt.end)
 			defer cancel()
 			time.AfterFunc(2*time.Minute, cancel)
 			err := b.Hold(ctx, nil, "new kernel", true)
 			assert.Equal(t, tt.want == Available, err != nil, name)
 			assert.Equal(t, tt.want, b.Status()[0].Desired, name)
-			_, held := disk.Held("apiserver")
+			_, held := d.Held("apiserver")
 			assert.Equal(t, tt.want == Held, held, name)
 		})
 	}
@@ -167,12 +165,13 @@ func (stuckElector) Handover(ctx context.Context, _ string) error {
 
 // What cannot be kept is as it was, also when that shows only after the address has been passed on.
 func TestHoldThatCannotBeKeptInTheEnd(t *testing.T) {
-	onHold(t, func(b *bench, e *handingElector, disk *fakeStore) {
-		disk.late = errors.New("no space left")
-		require.ErrorIs(t, b.Hold(context.Background(), nil, "", true), disk.late)
+	onHold(t, func(b *bench, e *handingElector, d *disk) {
+		e.handing = func() { assert.NoError(t, d.breakDown()) }
+		require.ErrorContains(t, b.Hold(context.Background(), nil, "", true), unwritable)
 		synctest.Wait()
 		assert.Equal(t, election.Fitness{}, e.fitness())
-		assert.Empty(t, disk.held)
+		_, held := d.Held("apiserver")
+		assert.False(t, held)
 	})
 }
 
