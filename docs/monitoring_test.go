@@ -541,9 +541,9 @@ func TestMonitorsFindThePods(t *testing.T) {
 		} `json:"spec"`
 	}
 	podOf := func(follower bool) (pod printed) {
-		text, err := kubeadm.Pod(kubeadm.Config{
-			Image: "keepvip:v1", Args: []string{"--vip=10.0.0.100"}, Socket: "/run/keepvip/keepvip.sock", StateDir: "/var/lib/keepvip",
-			Metrics: "127.0.0.1:9645", MetricsPort: 9645, Follower: follower,
+		text, err := kubeadm.Pod(kubeadm.PodConfig{
+			Node:  kubeadm.Node{Args: []string{"--vip=10.0.0.100"}, Socket: "/run/keepvip/keepvip.sock", StateDir: "/var/lib/keepvip", Follower: follower},
+			Image: "keepvip:v1", Metrics: "127.0.0.1:9645", MetricsPort: 9645,
 		})
 		require.NoError(t, err)
 		require.NoError(t, yaml.Unmarshal(text, &pod))

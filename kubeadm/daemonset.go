@@ -19,7 +19,7 @@ const daemonSetHeadFollower = `# keepvip follow as a DaemonSet, one pod on every
 
 // DaemonSet renders a DaemonSet for clusters whose control-plane nodes are not made by kubeadm, as with k3s and RKE2. With an
 // error nothing is rendered.
-func DaemonSet(cfg Config) ([]byte, error) {
+func DaemonSet(cfg PodConfig) ([]byte, error) {
 	spec, err := cfg.spec()
 	if err != nil {
 		return nil, err

@@ -8,9 +8,9 @@ import (
 )
 
 func ExamplePod() {
-	manifest, err := kubeadm.Pod(kubeadm.Config{
-		Image: "ghcr.io/keepvip/keepvip:v0.1.0", Args: []string{"--vip=10.77.0.100"},
-		Socket: "/run/keepvip/keepvip.sock", StateDir: "/var/lib/keepvip", Metrics: "127.0.0.1:9645",
+	manifest, err := kubeadm.Pod(kubeadm.PodConfig{
+		Node:  kubeadm.Node{Args: []string{"--vip=10.77.0.100"}, Socket: "/run/keepvip/keepvip.sock", StateDir: "/var/lib/keepvip"},
+		Image: "ghcr.io/keepvip/keepvip:v0.1.0", Metrics: "127.0.0.1:9645",
 	})
 	if err != nil {
 		fmt.Println(err)

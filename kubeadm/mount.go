@@ -13,7 +13,7 @@ type mounts struct {
 	mounts  []volumeMount
 }
 
-func (cfg Config) mounts() (mounts, error) {
+func (cfg PodConfig) mounts() (mounts, error) {
 	var m mounts
 	// What keepvip writes is always mounted: a hold must survive a reboot, and status needs the socket.
 	if err := m.directory("run", "socket", cfg.Socket, path.Dir(cfg.Socket), false); err != nil {

@@ -14,9 +14,8 @@ const ManifestPath = "/etc/kubernetes/manifests/keepvip.yaml"
 // inlineVariable carries a configuration file's text into the pod.
 const inlineVariable = "KEEPVIP_CONFIG_YAML"
 
-// Config is what keepvip needs of a node, whether a pod or a unit of systemd runs it. Paths are absolute and on the
-// node.
-type Config struct {
+// Node is how keepvip runs on a node, whether by a pod or by a unit of systemd. Paths are absolute and on the node.
+type Node struct {
 	Args       []string // flags for `keepvip run`, as "--vip=10.77.0.100"
 	ConfigFile string   // a configuration file on the node; "": none
 	Socket     string   // a pod sees its directory; a unit makes that, and may write it
@@ -29,8 +28,12 @@ type Config struct {
 
 	Realtime bool // adds the capability SYS_NICE
 	Tun      bool // sees /dev/net/tun: a route ends with the process that has a device open
+}
 
-	// Of a pod alone.
+// PodConfig is what a pod needs.
+type PodConfig struct {
+	Node
+
 	Image      string // with a tag or a digest
 	ConfigYAML []byte // a configuration file's text, carried in the manifest in place of ConfigFile
 	// What the configuration names, because it has to be mounted. A file whose directory is called keepvip, such as
@@ -44,8 +47,12 @@ type Config struct {
 	Metrics     string   // host:port for the kubelet's probes; "": none
 	// MetricsPort is where other hosts are told the metrics: a PodMonitor finds it by the name "metrics". 0: nowhere.
 	MetricsPort int
+}
 
-	// Of a unit alone.
+// UnitConfig is what a unit of systemd needs.
+type UnitConfig struct {
+	Node
+
 	Binary     string // "/usr/bin/keepvip"
 	Keepalived bool   // ConfigFile is a keepalived.conf
 	Writable   string // a directory that may be written, too, as others see it; "" for none
@@ -63,7 +70,7 @@ const podHeadFollower = `# keepvip follow as a static pod. The same file fits ev
 `
 
 // Pod renders a static pod. With an error nothing is rendered.
-func Pod(cfg Config) ([]byte, error) {
+func Pod(cfg PodConfig) ([]byte, error) {
 	spec, err := cfg.spec()
 	if err != nil {
 		return nil, err
@@ -87,7 +94,7 @@ func Pod(cfg Config) ([]byte, error) {
 }
 
 // name is that of the pod, or of the DaemonSet.
-func (cfg Config) name() string {
+func (cfg PodConfig) name() string {
 	if cfg.Follower {
 		return "keepvip-follower"
 	}
@@ -98,7 +105,7 @@ func (cfg Config) name() string {
 const nameLabel = "app.kubernetes.io/name"
 
 // spec is the part that a static pod and a DaemonSet share.
-func (cfg Config) spec() (podSpec, error) {
+func (cfg PodConfig) spec() (podSpec, error) {
 	if err := cfg.validate(); err != nil {
 		return podSpec{}, err
 	}
@@ -150,7 +157,7 @@ func confined(realtime, lowPort bool) securityContext {
 	}
 }
 
-func (cfg Config) validate() error {
+func (cfg PodConfig) validate() error {
 	if err := checkImage(cfg.Image); err != nil {
 		return err
 	}
@@ -163,7 +170,7 @@ func (cfg Config) validate() error {
 	return nil
 }
 
-func (cfg Config) args() []string {
+func (cfg PodConfig) args() []string {
 	args := []string{"run"}
 	if cfg.Follower {
 		args = []string{"follow"}
@@ -177,14 +184,14 @@ func (cfg Config) args() []string {
 	return args
 }
 
-func (cfg Config) env() []envVar {
+func (cfg PodConfig) env() []envVar {
 	if len(cfg.ConfigYAML) == 0 {
 		return nil
 	}
 	return []envVar{{Name: inlineVariable, Value: literal(string(cfg.ConfigYAML))}}
 }
 
-func (cfg Config) ports() []port {
+func (cfg PodConfig) ports() []port {
 	if cfg.MetricsPort == 0 {
 		return nil
 	}

@@ -11,14 +11,14 @@ import (
 )
 
 // flags is the simple case: one address, no file.
-func flags() Config {
-	return Config{
-		Image: "ghcr.io/keepvip/keepvip:v0.1.0", Args: []string{"--vip=10.77.0.100", "--interface=eth0"},
-		Socket: "/run/keepvip/keepvip.sock", StateDir: "/var/lib/keepvip", Metrics: "127.0.0.1:9645",
+func flags() PodConfig {
+	return PodConfig{
+		Node:  Node{Args: []string{"--vip=10.77.0.100", "--interface=eth0"}, Socket: "/run/keepvip/keepvip.sock", StateDir: "/var/lib/keepvip"},
+		Image: "ghcr.io/keepvip/keepvip:v0.1.0", Metrics: "127.0.0.1:9645",
 	}
 }
 
-func inline() Config {
+func inline() PodConfig {
 	cfg := flags()
 	cfg.Image = "registry.example:5000/infra/keepvip@sha256:" + strings.Repeat("0123456789abcdef", 4)
 	cfg.Args = nil
@@ -27,7 +27,7 @@ func inline() Config {
 	return cfg
 }
 
-func file() Config {
+func file() PodConfig {
 	cfg := flags()
 	cfg.Args = []string{"--priority=50"}
 	cfg.ConfigFile = "/etc/keepvip/keepvip.yaml"
@@ -46,7 +46,7 @@ func TestPodNamesThePortOfTheMetrics(t *testing.T) {
 }
 
 func TestPodGolden(t *testing.T) {
-	for name, cfg := range map[string]Config{"pod-flags.yaml": flags(), "pod-inline.yaml": inline(), "pod-file.yaml": file()} {
+	for name, cfg := range map[string]PodConfig{"pod-flags.yaml": flags(), "pod-inline.yaml": inline(), "pod-file.yaml": file()} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Pod(cfg)
 			require.NoError(t, err)
@@ -58,7 +58,7 @@ func TestPodGolden(t *testing.T) {
 	}
 }
 
-func parse(t *testing.T, cfg Config) pod {
+func parse(t *testing.T, cfg PodConfig) pod {
 	t.Helper()
 	out, err := Pod(cfg)
 	require.NoError(t, err)
@@ -69,7 +69,7 @@ func parse(t *testing.T, cfg Config) pod {
 }
 
 func TestPodIsConfined(t *testing.T) {
-	for _, cfg := range []Config{flags(), inline(), file()} {
+	for _, cfg := range []PodConfig{flags(), inline(), file()} {
 		p := parse(t, cfg)
 		assert.True(t, p.Spec.HostNetwork)
 		assert.False(t, p.Spec.AutomountServiceAccountToken)
@@ -100,21 +100,21 @@ func TestPodMounts(t *testing.T) {
 	}
 	tests := []struct {
 		name string
-		edit func(*Config)
+		edit func(*PodConfig)
 		want []mount // after socket and state directory
 	}{
-		{"nothing configured", func(*Config) {}, nil},
-		{"key in a directory of our own", func(c *Config) { c.KeyFile = "/etc/keepvip/key" }, []mount{{"/etc/keepvip", "Directory", true}}},
-		{"key elsewhere", func(c *Config) { c.KeyFile = "/etc/secrets/keepvip.key" }, []mount{{"/etc/secrets/keepvip.key", "File", true}}},
-		{"all in one directory of our own", func(c *Config) {
+		{"nothing configured", func(*PodConfig) {}, nil},
+		{"key in a directory of our own", func(c *PodConfig) { c.KeyFile = "/etc/keepvip/key" }, []mount{{"/etc/keepvip", "Directory", true}}},
+		{"key elsewhere", func(c *PodConfig) { c.KeyFile = "/etc/secrets/keepvip.key" }, []mount{{"/etc/secrets/keepvip.key", "File", true}}},
+		{"all in one directory of our own", func(c *PodConfig) {
 			c.ConfigFile, c.KeyFile, c.CAFiles = "/etc/keepvip/c.yaml", "/etc/keepvip/key", []string{"/etc/keepvip/ca.crt"}
 		}, []mount{{"/etc/keepvip", "Directory", true}}},
-		{"two directories of our own", func(c *Config) { c.ConfigFile, c.KeyFile = "/etc/keepvip/c.yaml", "/opt/keepvip/key" }, []mount{{"/etc/keepvip", "Directory", true}, {"/opt/keepvip", "Directory", true}}},
-		{"kubeadm's CA, not the keys beside it", func(c *Config) { c.CAFiles = []string{"/etc/kubernetes/pki/ca.crt"} }, []mount{{"/etc/kubernetes/pki/ca.crt", "File", true}}},
-		{"further secrets", func(c *Config) {
+		{"two directories of our own", func(c *PodConfig) { c.ConfigFile, c.KeyFile = "/etc/keepvip/c.yaml", "/opt/keepvip/key" }, []mount{{"/etc/keepvip", "Directory", true}, {"/opt/keepvip", "Directory", true}}},
+		{"kubeadm's CA, not the keys beside it", func(c *PodConfig) { c.CAFiles = []string{"/etc/kubernetes/pki/ca.crt"} }, []mount{{"/etc/kubernetes/pki/ca.crt", "File", true}}},
+		{"further secrets", func(c *PodConfig) {
 			c.KeyFile, c.SecretFiles = "/etc/keepvip/key", []string{"/etc/keepvip/key.2", "/etc/pw", "/etc/a", "/etc/pw"}
 		}, []mount{{"/etc/keepvip", "Directory", true}, {"/etc/a", "File", true}, {"/etc/pw", "File", true}}},
-		{"key in the state directory", func(c *Config) { c.KeyFile = "/var/lib/keepvip/key" }, nil},
+		{"key in the state directory", func(c *PodConfig) { c.KeyFile = "/var/lib/keepvip/key" }, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -173,25 +173,25 @@ func TestPodProbes(t *testing.T) {
 func TestPodRefuses(t *testing.T) {
 	tests := []struct {
 		name string
-		edit func(*Config)
+		edit func(*PodConfig)
 		want string
 	}{
-		{"no image", func(c *Config) { c.Image = "" }, `kubeadm: image "", want a reference such as registry.example/keepvip:v1.0.0`},
-		{"image without tag", func(c *Config) { c.Image = "ghcr.io/keepvip/keepvip" }, `kubeadm: image "ghcr.io/keepvip/keepvip" without tag or digest, want one: a restart must not change the version`},
-		{"registry port is no tag", func(c *Config) { c.Image = "registry:5000/keepvip" }, `kubeadm: image "registry:5000/keepvip" without tag or digest, want one: a restart must not change the version`},
-		{"image with a space", func(c *Config) { c.Image = "keepvip:v1 x" }, `kubeadm: image "keepvip:v1 x", want a reference such as registry.example/keepvip:v1.0.0`},
-		{"short digest", func(c *Config) { c.Image = "keepvip@sha256:abc" }, `kubeadm: image "keepvip@sha256:abc", want a reference such as registry.example/keepvip:v1.0.0`},
-		{"nothing to run", func(c *Config) { c.Args = nil }, "kubeadm: neither arguments nor a configuration, want one of them"},
-		{"two configurations", func(c *Config) { c.ConfigYAML, c.ConfigFile = []byte("a"), "/etc/keepvip/c" }, "kubeadm: a configuration both inline and as a file, want one of them"},
-		{"relative config", func(c *Config) { c.ConfigFile = "keepvip.yaml" }, `kubeadm: config file "keepvip.yaml", want an absolute, clean path on the node`},
-		{"relative key", func(c *Config) { c.KeyFile = "./key" }, `kubeadm: key file "./key", want an absolute, clean path on the node`},
-		{"path that climbs", func(c *Config) { c.StateDir = "/var/lib/keepvip/../x" }, `kubeadm: state directory "/var/lib/keepvip/../x", want an absolute, clean path on the node`},
-		{"no socket", func(c *Config) { c.Socket = "" }, `kubeadm: socket "", want an absolute, clean path on the node`},
-		{"all of /run", func(c *Config) { c.Socket = "/run/keepvip.sock" }, "kubeadm: socket /run/keepvip.sock, want a directory of its own such as /run/keepvip: the pod would see all of /run"},
-		{"all of /", func(c *Config) { c.StateDir = "/" }, "kubeadm: state directory /, want a directory of its own such as /run/keepvip: the pod would see all of /"},
-		{"port 0", func(c *Config) { c.Metrics = "127.0.0.1:0" }, `kubeadm: metrics "127.0.0.1:0", want host:port with a fixed port, which the kubelet's probes need`},
-		{"no port", func(c *Config) { c.Metrics = "127.0.0.1" }, `kubeadm: metrics "127.0.0.1", want host:port with a fixed port, which the kubelet's probes need`},
-		{"CA with a colon", func(c *Config) { c.CAFiles = []string{"/a:b/ca"} }, `kubeadm: ca file "/a:b/ca", want an absolute, clean path on the node`},
+		{"no image", func(c *PodConfig) { c.Image = "" }, `kubeadm: image "", want a reference such as registry.example/keepvip:v1.0.0`},
+		{"image without tag", func(c *PodConfig) { c.Image = "ghcr.io/keepvip/keepvip" }, `kubeadm: image "ghcr.io/keepvip/keepvip" without tag or digest, want one: a restart must not change the version`},
+		{"registry port is no tag", func(c *PodConfig) { c.Image = "registry:5000/keepvip" }, `kubeadm: image "registry:5000/keepvip" without tag or digest, want one: a restart must not change the version`},
+		{"image with a space", func(c *PodConfig) { c.Image = "keepvip:v1 x" }, `kubeadm: image "keepvip:v1 x", want a reference such as registry.example/keepvip:v1.0.0`},
+		{"short digest", func(c *PodConfig) { c.Image = "keepvip@sha256:abc" }, `kubeadm: image "keepvip@sha256:abc", want a reference such as registry.example/keepvip:v1.0.0`},
+		{"nothing to run", func(c *PodConfig) { c.Args = nil }, "kubeadm: neither arguments nor a configuration, want one of them"},
+		{"two configurations", func(c *PodConfig) { c.ConfigYAML, c.ConfigFile = []byte("a"), "/etc/keepvip/c" }, "kubeadm: a configuration both inline and as a file, want one of them"},
+		{"relative config", func(c *PodConfig) { c.ConfigFile = "keepvip.yaml" }, `kubeadm: config file "keepvip.yaml", want an absolute, clean path on the node`},
+		{"relative key", func(c *PodConfig) { c.KeyFile = "./key" }, `kubeadm: key file "./key", want an absolute, clean path on the node`},
+		{"path that climbs", func(c *PodConfig) { c.StateDir = "/var/lib/keepvip/../x" }, `kubeadm: state directory "/var/lib/keepvip/../x", want an absolute, clean path on the node`},
+		{"no socket", func(c *PodConfig) { c.Socket = "" }, `kubeadm: socket "", want an absolute, clean path on the node`},
+		{"all of /run", func(c *PodConfig) { c.Socket = "/run/keepvip.sock" }, "kubeadm: socket /run/keepvip.sock, want a directory of its own such as /run/keepvip: the pod would see all of /run"},
+		{"all of /", func(c *PodConfig) { c.StateDir = "/" }, "kubeadm: state directory /, want a directory of its own such as /run/keepvip: the pod would see all of /"},
+		{"port 0", func(c *PodConfig) { c.Metrics = "127.0.0.1:0" }, `kubeadm: metrics "127.0.0.1:0", want host:port with a fixed port, which the kubelet's probes need`},
+		{"no port", func(c *PodConfig) { c.Metrics = "127.0.0.1" }, `kubeadm: metrics "127.0.0.1", want host:port with a fixed port, which the kubelet's probes need`},
+		{"CA with a colon", func(c *PodConfig) { c.CAFiles = []string{"/a:b/ca"} }, `kubeadm: ca file "/a:b/ca", want an absolute, clean path on the node`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -216,7 +216,7 @@ func TestPodImages(t *testing.T) {
 
 // TestUnitSeesTheTunDevice, which PrivateDevices hides.
 func TestUnitSeesTheTunDevice(t *testing.T) {
-	cfg := Config{Binary: "/usr/bin/keepvip", Args: []string{"--vip=10.99.0.100"}, Socket: "/run/keepvip/s", StateDir: "/var/lib/keepvip"}
+	cfg := UnitConfig{Binary: "/usr/bin/keepvip", Node: Node{Args: []string{"--vip=10.99.0.100"}, Socket: "/run/keepvip/s", StateDir: "/var/lib/keepvip"}}
 	out, err := Systemd(cfg)
 	require.NoError(t, err)
 	assert.Contains(t, string(out), "\nPrivateDevices=yes\n")
@@ -229,8 +229,8 @@ func TestUnitSeesTheTunDevice(t *testing.T) {
 
 func TestRealtimeAddsOneCapability(t *testing.T) {
 	assert.Equal(t, []string{"NET_ADMIN", "NET_RAW", "SYS_NICE"}, confined(true, false).Capabilities.Add)
-	unit, err := Systemd(Config{
-		Binary: "/usr/bin/keepvip", Args: []string{"--realtime"}, Socket: "/run/keepvip/s", StateDir: "/var/lib/keepvip", Realtime: true,
+	unit, err := Systemd(UnitConfig{
+		Binary: "/usr/bin/keepvip", Node: Node{Args: []string{"--realtime"}, Socket: "/run/keepvip/s", StateDir: "/var/lib/keepvip", Realtime: true},
 	})
 	require.NoError(t, err)
 	assert.Contains(t, string(unit), "CapabilityBoundingSet=CAP_NET_ADMIN CAP_NET_RAW CAP_SYS_NICE\n")

@@ -133,12 +133,12 @@ var (
 	k8sQuantity = regexp.MustCompile(`^[0-9]+(m|Mi)?$`)
 )
 
-func shapes() map[string]Config {
+func shapes() map[string]PodConfig {
 	all := flags()
 	all.Processes, all.Realtime, all.Tun = true, true, true
 	all.Watched = []string{"/run/keepvip/maintenance", "/var/lib/infra/drain", "/srv/flags/b"}
 	all.CAFiles = []string{"/etc/kubernetes/pki/ca.crt", "/etc/ssl/b.pem"}
-	return map[string]Config{"flags": flags(), "inline": inline(), "file": file(), "all": all}
+	return map[string]PodConfig{"flags": flags(), "inline": inline(), "file": file(), "all": all}
 }
 
 func TestPodHasTheShapeOfCoreV1(t *testing.T) {
@@ -217,7 +217,7 @@ func TestDaemonSetGolden(t *testing.T) {
 	got, err := DaemonSet(cfg)
 	require.NoError(t, err)
 	golden(t, "daemonset.yaml", got)
-	out, err := DaemonSet(Config{})
+	out, err := DaemonSet(PodConfig{})
 	assert.Error(t, err)
 	assert.Nil(t, out)
 }

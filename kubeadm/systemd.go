@@ -13,7 +13,7 @@ const UnitPath = "/etc/systemd/system/keepvip.service"
 // Systemd renders a unit for systemd 247 or later, with the same confinement as the static pod. It counts as started when
 // the election has begun, it is started anew when a loop of keepvip is stuck, and its reload fails with a configuration that
 // has an error. With an error nothing is rendered.
-func Systemd(cfg Config) ([]byte, error) {
+func Systemd(cfg UnitConfig) ([]byte, error) {
 	args := cfg.Args
 	if cfg.ConfigFile != "" {
 		if err := checkPath("config file", cfg.ConfigFile); err != nil {

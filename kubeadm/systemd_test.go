@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func unit() Config {
-	return Config{
-		Binary: "/usr/bin/keepvip", ConfigFile: "/etc/keepvip/keepvip.yaml",
-		Socket: "/run/keepvip/keepvip.sock", StateDir: "/var/lib/keepvip",
+func unit() UnitConfig {
+	return UnitConfig{
+		Node:   Node{ConfigFile: "/etc/keepvip/keepvip.yaml", Socket: "/run/keepvip/keepvip.sock", StateDir: "/var/lib/keepvip"},
+		Binary: "/usr/bin/keepvip",
 	}
 }
 
@@ -66,15 +66,15 @@ func TestSystemdLetsAFurtherDirectoryBeWritten(t *testing.T) {
 func TestSystemdRefuses(t *testing.T) {
 	tests := []struct {
 		name string
-		edit func(*Config)
+		edit func(*UnitConfig)
 		want string
 	}{
-		{"no arguments", func(c *Config) { c.ConfigFile = "" }, "kubeadm: no arguments, want those of keepvip run"},
-		{"two lines", func(c *Config) { c.Args = []string{"--name=a\nExecStart=/bin/sh"} }, `kubeadm: argument "--name=a\nExecStart=/bin/sh", want one line`},
-		{"relative config", func(c *Config) { c.ConfigFile = "keepvip.yaml" }, `kubeadm: config file "keepvip.yaml", want an absolute, clean path on the node`},
-		{"relative binary", func(c *Config) { c.Binary = "keepvip" }, `kubeadm: binary "keepvip", want an absolute, clean path on the node`},
-		{"directory with a blank", func(c *Config) { c.StateDir = "/var/lib/keep vip" }, `kubeadm: state directory "/var/lib/keep vip", want a path without blanks, quotes, % and $ in a unit`},
-		{"relative socket", func(c *Config) { c.Socket = "s" }, `kubeadm: socket "s", want an absolute, clean path on the node`},
+		{"no arguments", func(c *UnitConfig) { c.ConfigFile = "" }, "kubeadm: no arguments, want those of keepvip run"},
+		{"two lines", func(c *UnitConfig) { c.Args = []string{"--name=a\nExecStart=/bin/sh"} }, `kubeadm: argument "--name=a\nExecStart=/bin/sh", want one line`},
+		{"relative config", func(c *UnitConfig) { c.ConfigFile = "keepvip.yaml" }, `kubeadm: config file "keepvip.yaml", want an absolute, clean path on the node`},
+		{"relative binary", func(c *UnitConfig) { c.Binary = "keepvip" }, `kubeadm: binary "keepvip", want an absolute, clean path on the node`},
+		{"directory with a blank", func(c *UnitConfig) { c.StateDir = "/var/lib/keep vip" }, `kubeadm: state directory "/var/lib/keep vip", want a path without blanks, quotes, % and $ in a unit`},
+		{"relative socket", func(c *UnitConfig) { c.Socket = "s" }, `kubeadm: socket "s", want an absolute, clean path on the node`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

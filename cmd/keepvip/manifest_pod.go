@@ -35,7 +35,7 @@ func newManifestDaemonSet() *cobra.Command {
 	}, kubeadm.DaemonSet)
 }
 
-func manifestOfPod(cmd *cobra.Command, render func(kubeadm.Config) ([]byte, error)) *cobra.Command {
+func manifestOfPod(cmd *cobra.Command, render func(kubeadm.PodConfig) ([]byte, error)) *cobra.Command {
 	cmd.Args = noArguments
 	image := bindImage(cmd)
 	follower := bindFollower(cmd)
@@ -75,13 +75,13 @@ func bindFollower(cmd *cobra.Command) *bool {
 }
 
 // followerPodOf is podOf for a host that is no member: of what the configuration names it needs its own key, and what its metrics are served with.
-func followerPodOf(cfg *config.Config, image string) (kubeadm.Config, error) {
+func followerPodOf(cfg *config.Config, image string) (kubeadm.PodConfig, error) {
 	if err := followable(cfg); err != nil {
-		return kubeadm.Config{}, err
+		return kubeadm.PodConfig{}, err
 	}
-	return kubeadm.Config{
-		Image: image, Args: cfg.Args(), KeyFile: cfg.Follow.KeyFile, Socket: cfg.Socket, StateDir: cfg.StateDir,
-		Follower: true, Unsigned: cfg.Follow.KeyFile == "", Metrics: cfg.Metrics.Local(), MetricsPort: cfg.Metrics.ExposedPort(),
+	return kubeadm.PodConfig{
+		Node:  kubeadm.Node{Args: cfg.Args(), Socket: cfg.Socket, StateDir: cfg.StateDir, Follower: true, Unsigned: cfg.Follow.KeyFile == ""},
+		Image: image, KeyFile: cfg.Follow.KeyFile, Metrics: cfg.Metrics.Local(), MetricsPort: cfg.Metrics.ExposedPort(),
 		SecretFiles: metricsSecrets(cfg.Metrics), CAFiles: metricsCertificate(cfg.Metrics),
 	}, nil
 }
@@ -170,16 +170,17 @@ func metricsCertificate(m config.Metrics) []string {
 }
 
 // nodeOf is what a pod and a unit need alike.
-func nodeOf(cfg *config.Config) kubeadm.Config {
-	return kubeadm.Config{
+func nodeOf(cfg *config.Config) kubeadm.Node {
+	return kubeadm.Node{
 		Args: cfg.Args(), Socket: cfg.Socket, StateDir: cfg.StateDir, Realtime: cfg.Realtime, Tun: slices.ContainsFunc(cfg.VIPs, config.VIP.Routed),
 	}
 }
 
 // podOf is what the manifest needs of the configuration, but for the configuration itself.
-func podOf(cfg *config.Config, image string) (kubeadm.Config, error) {
-	pod := nodeOf(cfg)
-	pod.Image, pod.KeyFile, pod.Metrics, pod.MetricsPort = image, cfg.Key.File, cfg.Metrics.Local(), cfg.Metrics.ExposedPort()
+func podOf(cfg *config.Config, image string) (kubeadm.PodConfig, error) {
+	pod := kubeadm.PodConfig{
+		Node: nodeOf(cfg), Image: image, KeyFile: cfg.Key.File, Metrics: cfg.Metrics.Local(), MetricsPort: cfg.Metrics.ExposedPort(),
+	}
 	for _, f := range secretFiles(cfg) {
 		if f != cfg.Key.File {
 			pod.SecretFiles = append(pod.SecretFiles, f)

@@ -74,9 +74,9 @@ func unitBinary(self string) string {
 	return self
 }
 
-func unitOf(cfg *config.Config, binary, file string) kubeadm.Config {
-	unit := nodeOf(cfg)
-	unit.Binary, unit.ConfigFile, unit.Writable, unit.Chown = binary, file, cfg.KeepalivedFiles, cfg.FIFO.User != ""
+func unitOf(cfg *config.Config, binary, file string) kubeadm.UnitConfig {
+	unit := kubeadm.UnitConfig{Node: nodeOf(cfg), Binary: binary, Writable: cfg.KeepalivedFiles, Chown: cfg.FIFO.User != ""}
+	unit.ConfigFile = file
 	unit.SwitchUser = slices.ContainsFunc(cfg.Programs(), func(p config.Program) bool { return !p.AsRoot() })
 	return unit
 }

@@ -62,8 +62,8 @@ func (r *Release) extras(ctx context.Context, all []built, licences map[string]s
 
 // Unit is the unit of the packages.
 func Unit() ([]byte, error) {
-	return kubeadm.Systemd(kubeadm.Config{
-		Binary: binaryPath, Args: []string{"--config=" + configPath}, Socket: socketPath, StateDir: statePath,
+	return kubeadm.Systemd(kubeadm.UnitConfig{
+		Binary: binaryPath, Node: kubeadm.Node{Args: []string{"--config=" + configPath}, Socket: socketPath, StateDir: statePath},
 	})
 }
 
