@@ -20,7 +20,8 @@ type SetSelf struct {
 	Unanswered netip.Addr
 	// Unreached is the holder to which this node's connections to the address do not come; the zero Addr for none.
 	Unreached netip.Addr
-	// NeverReached tells that no connection of this node has come to any holder since its start. It is said with Unreached alone.
+	// NeverReached tells that no connection of this node has come to any holder since its start. Only with Unreached is
+	// it said.
 	NeverReached bool
 }
 

@@ -16,7 +16,8 @@ import (
 	"github.com/keepvip/keepvip/members/envelope"
 )
 
-// unheardFor is after how many milliseconds a sign of life that nobody has taken in ends a line. The FIN of a process that is gone is not repeated for longer.
+// unheardFor is after how many milliseconds a sign of life that nobody has taken in ends a line. The FIN of a process
+// that is gone is not repeated for longer.
 const unheardFor = 10_000
 
 // bind listens on the own address, on the interface alone.

@@ -216,8 +216,9 @@ func (p *Publisher) leaseOf() time.Duration {
 	return max(lease, min(time.Duration(p.total())*leaseEach, mostLease))
 }
 
-// Tell takes in what this member knows now; nil: nothing, and subscribers are told nothing more. They are told of a change immediately, so many in a
-// burst; Expire has the others. It is called once in an interval, and may be left out while nobody is Wanted.
+// Tell takes in what this member knows now; nil: nothing, and subscribers are told nothing more. They are told of a
+// change immediately, so many in a burst; Expire has the others. Tell is called once in an interval, and may be left
+// out while nobody is Wanted.
 func (p *Publisher) Tell(now time.Time, group netip.Addr, r *Report) []Outgoing {
 	g := p.find(group)
 	if g == nil {
