@@ -2,7 +2,6 @@ package members
 
 import (
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
@@ -99,9 +98,12 @@ func (m *Machine) Deadline() (time.Time, bool) {
 }
 
 // Members lists the other nodes that are known, by address, as they say that they are. A deaf one that cannot know it is named here.
-func (m *Machine) Members(now time.Time) []Member {
+func (m *Machine) Members(now time.Time) []Member { return m.AppendMembers(nil, now) }
+
+// AppendMembers is Members into memory that the caller has, whose elements go.
+func (m *Machine) AppendMembers(dst []Member, now time.Time) []Member {
 	m.expire(now)
-	list := slices.Clone(m.known.table.list)
+	list := append(dst[:0], m.known.table.list...)
 	for i := range list {
 		if o := &list[i]; o.Peer.HearsNobody && now.Sub(o.nobody) >= namedAfter && m.known.vouched(o) {
 			o.Peer.Deaf, o.Peer.Code, o.Peer.Reason = true, code.Deaf, hearsNobody

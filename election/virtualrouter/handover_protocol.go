@@ -286,8 +286,7 @@ func (x *handoverProtocol) defers(source netip.Addr) bool {
 func (x *handoverProtocol) note() {
 	now := x.m.now
 	x.unnoted = false
-	list := x.members.Members(now)
-	n := x.m.roster.update(now, list)
+	n := x.m.roster.update(now, x.members.AppendMembers(x.m.roster.spare, now))
 	x.report(n)
 	work := x.claims.note(x)
 	if n.others {

@@ -49,5 +49,7 @@ func (m *machine) members(now time.Time) []election.Member {
 	if m.x != nil {
 		self = m.x.own.withStatus(self)
 	}
-	return append([]election.Member{self}, m.roster.merge(now, m.cfg.Router.DownTimerAdverts, m.heard.report(nil, now))...)
+	all := make([]election.Member, 0, 1+len(m.heard.list)+len(m.roster.list)+len(m.roster.silent))
+	all = append(all, self)
+	return append(all, m.roster.merge(now, m.cfg.Router.DownTimerAdverts, m.heard.report(all[1:], now))...)
 }

@@ -14,6 +14,7 @@ const rememberFor = 24 * time.Hour
 // roster is what the members have said of themselves, as far as it is remembered. In plain VRRP it stays empty.
 type roster struct {
 	list   []members.Member // that are heard, by address
+	spare  []members.Member // memory for the next list
 	silent []members.Member // that were heard, and have not said good-bye
 	gone   []members.Member // that have said good-bye lately, or that they are not fit, with their last word
 	known  []netip.Addr     // of those in list when it was updated last
@@ -37,16 +38,18 @@ func (r *roster) update(now time.Time, list []members.Member) news {
 			n.lost = append(n.lost, *o)
 		}
 	}
-	for _, o := range list {
+	for i := range list {
+		o := &list[i]
 		was := find(r.list, o.Address)
 		switch before := was != nil && was.Peer.Deaf; {
 		case o.Peer.Deaf && !before:
-			n.deaf = append(n.deaf, o)
+			n.deaf = append(n.deaf, *o)
 		case before && !o.Peer.Deaf:
-			n.hears = append(n.hears, o)
+			n.hears = append(n.hears, *o)
 		}
 	}
-	r.list, r.silent = list, append(r.silent, n.lost...)
+	r.list, r.spare = list, r.list
+	r.silent = append(r.silent, n.lost...)
 	r.silent = slices.DeleteFunc(r.silent, func(o members.Member) bool {
 		back := has(list, o.Address)
 		if back {
@@ -58,12 +61,12 @@ func (r *roster) update(now time.Time, list []members.Member) news {
 		i := members.Least(r.silent)
 		r.silent = slices.Delete(r.silent, i, i+1)
 	}
-	known := make([]netip.Addr, len(list))
-	for i, o := range list {
-		known[i] = o.Address
-	}
-	if n.others = !slices.Equal(known, r.known); n.others {
-		r.known = known
+	n.others = !slices.EqualFunc(r.known, list, func(a netip.Addr, o members.Member) bool { return a == o.Address })
+	if n.others {
+		r.known = nil
+		for i := range list {
+			r.known = append(r.known, list[i].Address)
+		}
 	}
 	return n
 }

@@ -102,6 +102,7 @@ func (k kernel) pipeline(requests []*nl.NetlinkRequest) ([]error, error) {
 	}
 	said := make([]error, len(requests))
 	all := answersOn(s)
+	defer all.end()
 	for missing := len(requests); missing > 0; {
 		msgs, err := all.next()
 		if err != nil {

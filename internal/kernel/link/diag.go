@@ -55,7 +55,9 @@ func (d *diag) pipeline(sockets []socket) ([]bool, error) {
 	}
 	done := make([]bool, len(sockets))
 	var failed error
-	for all := answersOn(s); len(at) > 0; {
+	all := answersOn(s)
+	defer all.end()
+	for len(at) > 0 {
 		msgs, err := all.next()
 		if err != nil {
 			return done, fmt.Errorf("receive from socket diagnostics: %w", err)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"sync"
 	"sync/atomic"
 
 	"github.com/google/nftables"
@@ -93,17 +94,17 @@ func table(kind netlink.HeaderType, id ID, flags uint32) netlink.Message {
 // by a socket of its own: tables that it makes are as those of [NewTable] here, but for one that is deleted by the next
 // message.
 func Encode(build func(*nftables.Conn) error) ([]netlink.Message, error) {
-	var said []netlink.Message
-	c, err := nftables.New(nftables.WithTestDial(func(batch []netlink.Message) ([]netlink.Message, error) {
-		said = append(said, batch...)
-		return nil, io.EOF // nobody answers
-	}))
+	s, err := idleScribe()
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(build(c), c.Flush()); err != nil || len(said) == 0 {
+	err = errors.Join(build(s.conn), s.conn.Flush())
+	said := s.said
+	if err != nil || len(said) == 0 {
 		return nil, err
 	}
+	s.said = nil
+	scribes.Put(s)
 	said = said[1 : len(said)-1] // between the begin and the end of the batch
 	for i, m := range said {
 		if m.Header.Type != newTable {
@@ -117,4 +118,26 @@ func Encode(build func(*nftables.Conn) error) ([]netlink.Message, error) {
 		}
 	}
 	return said, nil
+}
+
+// scribe is the library with a socket that keeps what is said. To open one costs several kilobytes, and leases are renewed all the time.
+type scribe struct {
+	conn *nftables.Conn
+	said []netlink.Message
+}
+
+// scribes are those that nobody uses now. The library keeps an error for good, so a scribe that had one is not used again.
+var scribes sync.Pool
+
+func idleScribe() (*scribe, error) {
+	if s, ok := scribes.Get().(*scribe); ok {
+		return s, nil
+	}
+	s := &scribe{}
+	var err error
+	s.conn, err = nftables.New(nftables.AsLasting(), nftables.WithTestDial(func(batch []netlink.Message) ([]netlink.Message, error) {
+		s.said = append(s.said, batch...)
+		return nil, io.EOF // nobody answers
+	}))
+	return s, err
 }
