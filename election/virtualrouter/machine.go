@@ -45,6 +45,8 @@ type machine struct {
 	contested bool // a rival was heard in this step
 	late      bool // this node took the address as nobody was heard since its start, and another one held it meanwhile
 	agenda    agenda
+	// What each step ends with, and what is judged when something has expired. Both are made once: hundreds of steps a second would make them garbage.
+	always, expiry []func()
 }
 
 // newMachine makes a machine that has not begun. The error is vrrp's.
@@ -65,6 +67,8 @@ func newMachine(cfg Config) (*machine, error) {
 	if cfg.Members != nil {
 		m.x = newHandoverProtocol(m, cfg.AsMember)
 	}
+	m.always = []func(){m.hearing.judge, m.fitness.judgeAnswers, m.fitness.consult, m.x.tell, m.end}
+	m.expiry = []func(){m.watch.judgeEnding, m.watch.judgeSilence, m.holder.look, m.x.expire}
 	return m, nil
 }
 
@@ -81,7 +85,8 @@ func (m *machine) Step(now time.Time, ev event) []action {
 		return m.agenda.actions
 	default:
 		m.contested = false
-		m.agenda.last(m.handle(ev), m.hearing.judge, m.fitness.judgeAnswers, m.fitness.consult, m.x.tell, m.end)
+		m.agenda.last(m.handle(ev))
+		m.agenda.last(m.always...)
 	}
 	return m.agenda.run()
 }

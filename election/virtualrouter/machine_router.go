@@ -170,11 +170,10 @@ func (m *machine) hear(a Arrival) {
 
 // expire comes after everything that has arrived: a starved process must not take its own lag for the other node's death.
 func (m *machine) expire() {
-	var work []func()
+	m.agenda.first(m.expiry...)
 	if m.fitness.backoff.Due(m.now) {
-		work = append(work, m.fitness.fit)
+		m.agenda.first(m.fitness.fit)
 	}
-	m.agenda.first(append(work, m.watch.judgeEnding, m.watch.judgeSilence, m.holder.look, m.x.expire)...)
 }
 
 // tieBreak tells the router how ties are broken, now that more is known about the others.
