@@ -30,9 +30,35 @@ type news struct {
 	others  bool             // there are others than before
 }
 
-// update takes over who is heard now, and keeps who was.
-func (r *roster) update(now time.Time, list []members.Member) news {
-	n := news{changed: !slices.EqualFunc(r.list, list, alike)}
+// update takes over who is heard now, and keeps who was. As a rule those are the same, and say the same: then it takes little of the stack, which each of
+// hundreds of entries has.
+func (r *roster) update(now time.Time, list []members.Member) (n news) {
+	n.others = len(r.known) != len(list)
+	for i := 0; !n.others && i < len(list); i++ {
+		n.others = r.known[i] != list[i].Address
+	}
+	same := len(r.list) == len(list) && len(r.silent) == 0
+	for i := 0; same && i < len(list); i++ {
+		was, is := &r.list[i], &list[i]
+		same = was.Address == is.Address && was.Peer.Deaf == is.Peer.Deaf
+		n.changed = n.changed || same && !alike(was, is)
+	}
+	if !same {
+		r.compare(now, list, &n)
+	}
+	r.list, r.spare = list, r.list
+	if n.others {
+		r.known = nil
+		for i := range list {
+			r.known = append(r.known, list[i].Address)
+		}
+	}
+	return n
+}
+
+// compare finds out who has come, gone, become deaf, or hears again.
+func (r *roster) compare(now time.Time, list []members.Member, n *news) {
+	n.changed = !slices.EqualFunc(r.list, list, func(a, b members.Member) bool { return alike(&a, &b) })
 	for i := range r.list {
 		if o := &r.list[i]; !has(list, o.Address) {
 			n.lost = append(n.lost, *o)
@@ -48,7 +74,6 @@ func (r *roster) update(now time.Time, list []members.Member) news {
 			n.hears = append(n.hears, *o)
 		}
 	}
-	r.list, r.spare = list, r.list
 	r.silent = append(r.silent, n.lost...)
 	r.silent = slices.DeleteFunc(r.silent, func(o members.Member) bool {
 		back := has(list, o.Address)
@@ -61,14 +86,6 @@ func (r *roster) update(now time.Time, list []members.Member) news {
 		i := members.Least(r.silent)
 		r.silent = slices.Delete(r.silent, i, i+1)
 	}
-	n.others = !slices.EqualFunc(r.known, list, func(a netip.Addr, o members.Member) bool { return a == o.Address })
-	if n.others {
-		r.known = nil
-		for i := range list {
-			r.known = append(r.known, list[i].Address)
-		}
-	}
-	return n
 }
 
 // forget drops a member that has said good-bye, and tells whether it was shown: nobody misses it.
@@ -83,13 +100,15 @@ func (r *roster) clear() { r.list, r.silent = nil, nil }
 
 // has tells whether that is a member that has not said good-bye.
 func (r *roster) has(a netip.Addr) bool {
-	return has(r.list, a.WithZone("")) || has(r.silent, a.WithZone(""))
+	return has(r.list, a) || has(r.silent, a)
 }
 
 // find is the member of that address; nil for none.
 func find(list []members.Member, a netip.Addr) *members.Member {
-	if i := slices.IndexFunc(list, func(o members.Member) bool { return o.Address == a.WithZone("") }); i >= 0 {
-		return &list[i]
+	for i := range list {
+		if list[i].Address == a.WithZone("") {
+			return &list[i]
+		}
 	}
 	return nil
 }
@@ -98,6 +117,4 @@ func without(list []members.Member, a netip.Addr) []members.Member {
 	return slices.DeleteFunc(slices.Clone(list), func(m members.Member) bool { return m.Address == a })
 }
 
-func has(list []members.Member, a netip.Addr) bool {
-	return slices.ContainsFunc(list, func(m members.Member) bool { return m.Address == a })
-}
+func has(list []members.Member, a netip.Addr) bool { return find(list, a) != nil }

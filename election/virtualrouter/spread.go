@@ -63,6 +63,6 @@ func (x *handoverProtocol) wake(another bool) {
 }
 
 // alike tells whether a member is the same to those that spread.
-func alike(a, b members.Member) bool {
+func alike(a, b *members.Member) bool {
 	return a.Address == b.Address && a.Peer.Fit == b.Peer.Fit && a.Peer.Draining == b.Peer.Draining && a.Peer.Spread.Alike(b.Peer.Spread)
 }
