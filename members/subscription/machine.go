@@ -112,9 +112,10 @@ func (m *Machine) meet(now time.Time, a netip.Addr) *peer {
 	return p
 }
 
-// Count takes in how many connections this host has to the members that are to get no new ones, by their own addresses of [State]. Those members
-// are told, at once when it has changed: an operator may wait for the end of these connections. So is one that is asked no more, for as long as this
-// host is among its subscribers: it waits for their word.
+// Count takes in how many connections this host has to the members that are to get no new ones, by their own addresses
+// in the Picture. Those members are told, immediately when it has changed: an operator may wait for the end of these
+// connections. A member that is asked no more is told as long as this host is among its subscribers: it waits for
+// their word.
 func (m *Machine) Count(now time.Time, counts map[netip.Addr]uint32) {
 	before := m.counts
 	m.counts = counts

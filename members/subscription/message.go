@@ -67,6 +67,8 @@ type Member struct {
 	// Lifetime is for how long such a word counts.
 	Lifetime time.Duration
 	Ports    []Port // at most MostPorts
+	// Silent, of a Picture, tells that its newest word is too old to count.
+	Silent bool
 }
 
 // Port is what can be expected of a member for one port of the address.

@@ -8,12 +8,6 @@ import (
 	"github.com/keepvip/keepvip/members/slots"
 )
 
-// State is what can be expected of a member, as far as members say.
-type State struct {
-	Member
-	Silent bool // its newest word is too old to count
-}
-
 // line is what one member says of one, itself perhaps.
 type line struct {
 	Member
@@ -40,7 +34,7 @@ func (p *peer) moments() (out []time.Time) {
 // Picture is what all that tell this host say together; told is false while nobody does, and then it is what was known last. The newest word of
 // a member counts, by whomever it comes. Of one whose words are all too old the others are believed when one of them says that its host is
 // dead; otherwise it keeps what it has.
-func (m *Machine) Picture(now time.Time) (all []State, told bool) {
+func (m *Machine) Picture(now time.Time) (all []Member, told bool) {
 	var lines []line
 	for _, p := range m.peers {
 		if p.heard.IsZero() {
@@ -66,7 +60,7 @@ func (m *Machine) Picture(now time.Time) (all []State, told bool) {
 }
 
 // state is one member, of what all say of it. A member of whom nobody speaks any more who tells this host is none.
-func (m *Machine) state(now time.Time, lines []line, told bool) (State, bool) {
+func (m *Machine) state(now time.Time, lines []line, told bool) (Member, bool) {
 	newest := func(a, b line) int { return cmp.Compare(a.age(now), b.age(now)) }
 	var fresh, current []line
 	for _, l := range lines {
@@ -79,13 +73,13 @@ func (m *Machine) state(now time.Time, lines []line, told bool) (State, bool) {
 	}
 	switch {
 	case len(fresh) > 0:
-		return stateOf(slices.MinFunc(fresh, newest), false), true
+		return expected(slices.MinFunc(fresh, newest), false), true
 	case !told:
-		return stateOf(slices.MinFunc(lines, newest), true), true
+		return expected(slices.MinFunc(lines, newest), true), true
 	case len(current) == 0:
-		return State{}, false
+		return Member{}, false
 	}
-	best := stateOf(slices.MinFunc(current, newest), true)
+	best := expected(slices.MinFunc(current, newest), true)
 	dead := slices.ContainsFunc(current, func(l line) bool { return l.Dead() })
 	for i := range best.Ports {
 		best.Ports[i].Condition = min(best.Ports[i].Condition, slots.Keeps)
@@ -96,7 +90,7 @@ func (m *Machine) state(now time.Time, lines []line, told bool) (State, bool) {
 	return best, true
 }
 
-func stateOf(l line, silent bool) State {
-	l.Ports = slices.Clone(l.Ports)
-	return State{l.Member, silent}
+func expected(l line, silent bool) Member {
+	l.Ports, l.Silent = slices.Clone(l.Ports), silent
+	return l.Member
 }

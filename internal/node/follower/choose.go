@@ -58,7 +58,7 @@ func (s *Share) use(e Entry, p config.SpreadPort, other netip.Addr, good func(ne
 
 // choose says which members get connections to a port. What members say decides; a probe that has failed keeps one from getting any. While no
 // member says anything those get connections that a probe has reached: those known last, and those in known.
-func (e Entry) choose(p config.SpreadPort, all []subscription.State, told bool, known []netip.Addr, probe func(netip.AddrPort) verdict) (out []Share) {
+func (e Entry) choose(p config.SpreadPort, all []subscription.Member, told bool, known []netip.Addr, probe func(netip.AddrPort) verdict) (out []Share) {
 	reachedOnly := func(at netip.AddrPort) bool { return probe(at) == reached }
 	notFailed := func(at netip.AddrPort) bool { return probe(at) != failed }
 	const unreached, alone = "it is not reached from here", "no member says anything, and it is not reached from here"
@@ -85,7 +85,7 @@ func (e Entry) choose(p config.SpreadPort, all []subscription.State, told bool, 
 	}
 	for _, a := range known {
 		listed := slices.ContainsFunc(out, func(s Share) bool { return s.Address == a })
-		if listed || slices.ContainsFunc(all, func(s subscription.State) bool { return s.Other == a }) {
+		if listed || slices.ContainsFunc(all, func(s subscription.Member) bool { return s.Other == a }) {
 			continue
 		}
 		c := Share{Address: a, Weight: 1}
@@ -96,7 +96,7 @@ func (e Entry) choose(p config.SpreadPort, all []subscription.State, told bool, 
 }
 
 // died are the own addresses of the members whose hosts are dead.
-func died(all []subscription.State, told bool) (out []netip.Addr) {
+func died(all []subscription.Member, told bool) (out []netip.Addr) {
 	if !told {
 		return nil
 	}

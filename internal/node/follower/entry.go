@@ -37,7 +37,7 @@ type entry struct {
 	plane   plane               // nil: none yet
 	proxy   localproxy.Listener // nil: none
 
-	states    []subscription.State
+	states    []subscription.Member
 	told      bool
 	said      bool // told, as the log has it
 	shares    [][]Share

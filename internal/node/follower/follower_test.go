@@ -674,9 +674,9 @@ func TestChooseSendsNothingToLinkLocalAddresses(t *testing.T) {
 	e.Addresses = []netip.Addr{netip.MustParseAddr("fd77::100")}
 	p := e.Ports[0]
 	on := []subscription.Port{{Protocol: p.Protocol.Number(), Port: p.Port, Condition: slots.Fit}}
-	all := []subscription.State{
-		{Member: subscription.Member{Address: netip.MustParseAddr("fd77::11"), Weight: 1, Ports: on}},
-		{Member: subscription.Member{Address: netip.MustParseAddr("fe80::12"), Weight: 1, Ports: on}},
+	all := []subscription.Member{
+		{Address: netip.MustParseAddr("fd77::11"), Weight: 1, Ports: on},
+		{Address: netip.MustParseAddr("fe80::12"), Weight: 1, Ports: on},
 	}
 	for _, told := range []bool{true, false} {
 		got := e.choose(p, all, told, []netip.Addr{netip.MustParseAddr("fe80::13")}, func(netip.AddrPort) verdict { return reached })
