@@ -67,28 +67,6 @@ type Extender interface {
 	Extended() <-chan struct{}
 }
 
-// State is this node's part in the election (RFC 9568, section 6.3; Raft's states are mapped to these).
-type State uint8
-
-// The states. Initialize also stands for a node that keeps out of the election.
-const (
-	Initialize State = iota
-	Backup
-	Active
-)
-
-// String returns "initialize", "backup" or "active".
-func (s State) String() string {
-	switch s {
-	case Backup:
-		return "backup"
-	case Active:
-		return "active"
-	default:
-		return "initialize"
-	}
-}
-
 // Role is the part that this node plays for the address.
 type Role uint8
 
@@ -215,34 +193,8 @@ type Split struct {
 	Code    code.Code  `json:"code,omitempty"`
 }
 
-// Member is one node of the group as this node sees it.
-type Member struct {
-	Address   netip.Addr
-	Self      bool
-	Priority  uint8     // as last advertised; 0 when it resigned
-	State     State     // Active while its advertisements arrive
-	LastHeard time.Time // zero for Self, and for one that was never heard
-	Note      string    // what is odd about it; empty for nothing
-	Silent    bool      // nothing is heard of it any more; State and what it said are what was heard last
-	Unheard   bool      // it speaks VRRP alone and does not advertise (any more): it is a Backup, or gone
-
-	// What a member says that speaks keepvip's own protocol.
-	Speaks   bool
-	Node     string // its name
-	Software string // its version
-	Fit      bool
-	Unfit    string // why it is not fit
-	Code     code.Code
-	Witness  bool // it votes and never holds the address
-	// NoCandidate tells that it never holds the address, however fit it is, and takes part in everything else.
-	NoCandidate bool
-	// Lifeline tells that the end of its process is heard here in the moment in which it comes.
-	Lifeline bool
-	Draining bool // it drains the connections that it had when it passed the address on
-	// Spread is how it takes part in spreading the load of the address; nil: it does not. One that is Silent keeps what it said
-	// last: its host, with the connections there, may live on. One that has said good-bye is no member any more.
-	Spread *Spread
-}
+// String is as that of its Node.
+func (s *Split) String() string { return Node{s.Address, s.Node}.String() }
 
 // Counters count since the elector was made.
 type Counters struct {

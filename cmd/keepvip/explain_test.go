@@ -29,10 +29,10 @@ func standbyStatus(now time.Time) daemon.Status {
 			State: health.Unhealthy, Reason: "connection refused", Code: code.CheckRefused, Since: now.Add(-193 * time.Second), LastProbe: now.Add(-120 * time.Millisecond), Latency: 0.0002,
 		},
 	}}
-	v.Members = []instance.MemberStatus{
-		{Address: netip.MustParseAddr("10.0.0.11"), Node: "n1", Self: true, Priority: 1, State: "backup", Fit: &unfit},
-		{Address: netip.MustParseAddr("10.0.0.12"), Node: "n2", Priority: 100, State: "active", Fit: &fit, LastHeard: &heard},
-		{Address: netip.MustParseAddr("10.0.0.13"), Node: "n3", Priority: 100, State: "backup", Fit: &fit, LastHeard: &heard},
+	v.Members = []election.Member{
+		{Address: netip.MustParseAddr("10.0.0.11"), Node: "n1", Self: true, Priority: 1, State: election.Backup, Fit: &unfit},
+		{Address: netip.MustParseAddr("10.0.0.12"), Node: "n2", Priority: 100, State: election.Active, Fit: &fit, LastHeard: heard},
+		{Address: netip.MustParseAddr("10.0.0.13"), Node: "n3", Priority: 100, State: election.Backup, Fit: &fit, LastHeard: heard},
 	}
 	v.Takers = instance.Takers{Count: 1, Nodes: 3}
 	v.Last = &instance.Transition{

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/state"
 	"github.com/keepvip/keepvip/internal/check/health"
 	"github.com/keepvip/keepvip/internal/node/daemon"
@@ -128,9 +129,9 @@ func TestStatusReadsLikeAnAnswer(t *testing.T) {
 			{Name: "db", Weight: -20, Verdict: health.Verdict{State: health.Healthy, Reason: "connected"}},
 		},
 		Fence: instance.FenceStatus{Standing: true}, Takers: instance.Takers{Nodes: 2},
-		Members: []instance.MemberStatus{
-			{Address: netip.MustParseAddr("10.77.0.12"), Self: true, Priority: 1, State: "backup"},
-			{Address: netip.MustParseAddr("10.77.0.11"), Priority: 100, State: "active", LastHeard: &heard},
+		Members: []election.Member{
+			{Address: netip.MustParseAddr("10.77.0.12"), Self: true, Priority: 1, State: election.Backup},
+			{Address: netip.MustParseAddr("10.77.0.11"), Priority: 100, State: election.Active, LastHeard: heard},
 		},
 	}}}
 	want := `n2, keepvip v1

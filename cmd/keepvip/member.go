@@ -114,10 +114,10 @@ func heardText(m raft.Member, now time.Time) string {
 	switch {
 	case m.Self:
 		return "this node"
-	case m.LastHeard == nil:
+	case m.LastHeard.IsZero():
 		return "never"
 	}
-	return ago(now, *m.LastHeard) + " ago"
+	return ago(now, m.LastHeard) + " ago"
 }
 
 func newMemberChange(op, short, long string) *cobra.Command {

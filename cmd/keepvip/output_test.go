@@ -51,7 +51,7 @@ func TestPrintedObjectsAreAsTheirSchemas(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key")
 	require.NoError(t, os.WriteFile(key, []byte(strings.Repeat("5a", 32)+"\n"), 0o600))
 	doc := sampleStatus(now)
-	doc.Raft = &daemon.RaftStatus{Members: []raft.Member{{Address: netip.MustParseAddr("10.0.0.11"), Voter: true, LastHeard: &now}}}
+	doc.Raft = &daemon.RaftStatus{Members: []raft.Member{{Address: netip.MustParseAddr("10.0.0.11"), Voter: true, LastHeard: now}}}
 	socket := answering(t, doc)
 	for k, args := range map[kind][]string{
 		kindStatus:        {"status", "--socket", socket},

@@ -28,9 +28,9 @@ func sampleStatus(now time.Time) daemon.Status {
 		Fence:     instance.FenceStatus{Standing: true},
 		Conflicts: []instance.Conflict{}, Splits: []election.Split{},
 		Takers: instance.Takers{Count: 1, Nodes: 2},
-		Members: []instance.MemberStatus{
-			{Address: netip.MustParseAddr("10.0.0.12"), Node: "n2", Self: true, Priority: 100, State: "active"},
-			{Address: netip.MustParseAddr("10.0.0.11"), Node: "n1", Priority: 100, State: "backup", LastHeard: &heard},
+		Members: []election.Member{
+			{Address: netip.MustParseAddr("10.0.0.12"), Node: "n2", Self: true, Priority: 100, State: election.Active},
+			{Address: netip.MustParseAddr("10.0.0.11"), Node: "n1", Priority: 100, State: election.Backup, LastHeard: heard},
 		},
 	}}}
 }

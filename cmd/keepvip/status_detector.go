@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
@@ -29,7 +30,7 @@ func writeDetector(b *strings.Builder, v instance.Status) {
 
 // lifelinesOf are the other members whose end is heard in the moment in which it comes, and those that speak and have no such line. Where there is no line
 // at all there is to be none, or the log says why.
-func lifelinesOf(members []instance.MemberStatus) (held, missing []string) {
+func lifelinesOf(members []election.Member) (held, missing []string) {
 	for _, m := range members {
 		name := named(m.Node, m.Address)
 		switch {

@@ -13,24 +13,24 @@ import (
 )
 
 func TestStatusSaysHowADeadHolderIsFound(t *testing.T) {
-	member := func(last byte, change func(*instance.MemberStatus)) instance.MemberStatus {
-		m := instance.MemberStatus{Address: netip.AddrFrom4([4]byte{10, 77, 0, last}), Version: "1", State: "backup"}
+	member := func(last byte, change func(*election.Member)) election.Member {
+		m := election.Member{Address: netip.AddrFrom4([4]byte{10, 77, 0, last}), Version: "1", State: election.Backup}
 		change(&m)
 		return m
 	}
-	self := member(11, func(m *instance.MemberStatus) { m.Self = true })
-	held := member(12, func(m *instance.MemberStatus) { m.Node, m.Lifeline = "n2", true })
-	bare := member(13, func(*instance.MemberStatus) {})
-	gone := member(14, func(m *instance.MemberStatus) { m.State, m.Was = "silent", "backup" })
-	plain := member(15, func(m *instance.MemberStatus) { m.Version = "" })
+	self := member(11, func(m *election.Member) { m.Self = true })
+	held := member(12, func(m *election.Member) { m.Node, m.Lifeline = "n2", true })
+	bare := member(13, func(*election.Member) {})
+	gone := member(14, func(m *election.Member) { m.State, m.Was = election.Silent, "backup" })
+	plain := member(15, func(m *election.Member) { m.Version = "" })
 	for name, tt := range map[string]struct {
 		give instance.Status
 		want string
 	}{
-		"by its advertisements, and no lines": {instance.Status{Members: []instance.MemberStatus{self, bare}}, ""},
-		"all lines":                           {instance.Status{Members: []instance.MemberStatus{self, held, gone, plain}}, "  lifelines of n2 10.77.0.12\n"},
+		"by its advertisements, and no lines": {instance.Status{Members: []election.Member{self, bare}}, ""},
+		"all lines":                           {instance.Status{Members: []election.Member{self, held, gone, plain}}, "  lifelines of n2 10.77.0.12\n"},
 		"a line is missing": {
-			instance.Status{Members: []instance.MemberStatus{self, held, bare}},
+			instance.Status{Members: []election.Member{self, held, bare}},
 			"  lifelines of n2 10.77.0.12; none of 10.77.0.13, whose end would be heard by their silence alone [KV364]\n",
 		},
 		"fast": {instance.Status{Detector: &election.Detector{Wait: 0.0104}}, "  detector  fast: a beat of the holder may be 10ms late\n"},

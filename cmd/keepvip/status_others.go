@@ -42,10 +42,10 @@ func splitText(s election.Split, now time.Time) string {
 	return text + ": " + s.Cause + "; " + s.Remedy
 }
 
-func memberText(m instance.MemberStatus, now time.Time) string {
-	state := m.State
-	if m.Was != "" && m.LastHeard != nil {
-		state = fmt.Sprintf("%s for %s, was %s", coded(m.State, code.MemberSilent), ago(now, *m.LastHeard), m.Was)
+func memberText(m election.Member, now time.Time) string {
+	state := m.State.String()
+	if m.Was != "" && !m.LastHeard.IsZero() {
+		state = fmt.Sprintf("%s for %s, was %s", coded(state, code.MemberSilent), ago(now, m.LastHeard), m.Was)
 	}
 	out := fmt.Sprintf("%s %s, priority %d", named(m.Node, m.Address), state, m.Priority)
 	if m.Witness {
@@ -60,8 +60,8 @@ func memberText(m instance.MemberStatus, now time.Time) string {
 	if m.Self {
 		return out + ", this node"
 	}
-	if m.LastHeard != nil && m.Was == "" {
-		out += ", heard " + ago(now, *m.LastHeard) + " ago"
+	if !m.LastHeard.IsZero() && m.Was == "" {
+		out += ", heard " + ago(now, m.LastHeard) + " ago"
 	}
 	if m.Note != "" {
 		out += "; " + m.Note

@@ -28,7 +28,7 @@ func TestStatusSaysSplitAndSilent(t *testing.T) {
 	d := daemon.Status{VIPs: []instance.Status{{
 		Name:    "apiserver",
 		Splits:  []election.Split{{Address: a, Node: "cp-2", Since: now.Add(-5 * time.Second), Both: true, Cause: "VRID 5 there, 6 here", Remedy: "set vrrp.id"}},
-		Members: []instance.MemberStatus{{Address: a, Node: "cp-2", State: "silent", Was: "active", Priority: 100, LastHeard: &heard}},
+		Members: []election.Member{{Address: a, Node: "cp-2", State: election.Silent, Was: "active", Priority: 100, LastHeard: heard}},
 	}}}
 	text := statusText(d, now)
 	assert.Contains(t, text, "SPLIT     cp-2 10.0.0.12 holds the address, and none of its advertisements has arrived here for 5s; this node holds it, too: VRID 5 there, 6 here; set vrrp.id [KV302]\n")

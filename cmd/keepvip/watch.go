@@ -211,7 +211,7 @@ func (w *watch) essence() string {
 		}
 		v.Members = slices.Clone(v.Members)
 		for k := range v.Members {
-			v.Members[k].LastHeard = nil
+			v.Members[k].LastHeard = time.Time{}
 		}
 		v.Conflicts = slices.Clone(v.Conflicts)
 		for k := range v.Conflicts {

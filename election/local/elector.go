@@ -91,9 +91,9 @@ func (e *Elector) Status() election.Status {
 	s := e.status
 	s.Fitness = e.fitness
 	self, others := e.heard()
-	s.Members = []election.Member{{Address: e.source, Node: self.Node, Self: true, Priority: e.priority, State: s.State, Fit: fit(e.fitness), Spread: self.Spread}}
+	s.Members = []election.Member{{Address: e.source, Node: self.Node, Self: true, Priority: e.priority, State: s.State, Spread: self.Spread}}
 	for _, m := range others {
-		if m.Fit && !m.Silent {
+		if m.SaysFit() && m.State != election.Silent {
 			m.State = election.Active // each fit node serves
 		}
 		s.Members = append(s.Members, m)
@@ -112,11 +112,11 @@ func (e *Elector) heard() (self election.Member, others []election.Member) {
 		case m.Self:
 			self = m
 			continue
-		case !m.Speaks:
+		case !m.Speaks():
 			continue
 		}
 		if m.Code == code.NoCandidate {
-			m.Fit, m.Unfit, m.Code = true, "", ""
+			m.Fit, m.Unfit, m.Code = new(true), "", ""
 		}
 		m.NoCandidate = false // here each fit node serves
 		others = append(others, m)
@@ -186,7 +186,7 @@ func unwell(f election.Fitness) bool {
 }
 
 // fits tells whether another member serves.
-func fits(m election.Member) bool { return m.Fit && !m.Silent && !m.Witness }
+func fits(m election.Member) bool { return m.SaysFit() && m.State != election.Silent && !m.Witness }
 
 // become has a role carried out. With an error of Serve the state is the one before.
 func (e *Elector) become(role election.Role, reason string, c code.Code, apply func(election.Decision) error) error {

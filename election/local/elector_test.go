@@ -177,11 +177,11 @@ func (f *talk) Members() []election.Member {
 func (f *talk) hear(fit bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n2 := election.Member{Node: "n2", Speaks: true, NoCandidate: true, Unfit: "the health check fails", Code: code.CheckFailed}
+	n2 := election.Member{Node: "n2", Fit: new(false), NoCandidate: true, Unfit: "the health check fails", Code: code.CheckFailed}
 	if fit { // what says so of a node that holds nothing
 		n2.Unfit, n2.Code = election.NoCandidate, code.NoCandidate
 	}
-	f.members = []election.Member{{Self: true, Speaks: true, NoCandidate: true, Code: code.NoCandidate}, n2}
+	f.members = []election.Member{{Self: true, Fit: new(false), NoCandidate: true, Code: code.NoCandidate}, n2}
 }
 
 // TestUnhealthyNodeStaysWhereNoneIsFit, and withdraws as soon as one is.

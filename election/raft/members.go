@@ -22,7 +22,7 @@ type Member struct {
 	Leader    bool       `json:"leader,omitempty"`
 	Waiting   bool       `json:"waiting,omitempty"` // not a member yet
 	Priority  uint8      `json:"priority"`
-	LastHeard *time.Time `json:"lastHeard,omitempty"`
+	LastHeard time.Time  `json:"lastHeard,omitzero"`
 	Note      string     `json:"note,omitempty"`
 	silent    bool
 	ignored   bool     // its calls are not taken
@@ -88,7 +88,7 @@ func (v view) other(a, leader netip.Addr) Member {
 		m.Note, m.silent = "not heard since this node started", true
 		return m
 	}
-	m.LastHeard = &h.at
+	m.LastHeard = h.at
 	switch {
 	case !v.fresh(h), v.replaced(a, leader, h):
 		m.Note, m.silent = "silent", true
@@ -112,26 +112,24 @@ func (v view) replaced(a, leader netip.Addr, h hearing) bool {
 
 // shown is the member as status has it. One that is silent is what it was.
 func (m Member) shown() election.Member {
-	out := election.Member{Address: m.Address, Self: m.Self, Priority: m.Priority, State: election.Backup, Note: m.Note}
-	if m.LastHeard != nil {
-		out.LastHeard, out.Silent = *m.LastHeard, m.silent
-	}
+	out := election.Member{Address: m.Address, Self: m.Self, Priority: m.Priority, State: election.Backup, LastHeard: m.LastHeard, Note: m.Note, Witness: m.Witness}
+	silent := m.silent && !m.LastHeard.IsZero()
 	switch {
-	case out.Silent && m.said.Holds, m.Leader && m.said.Holds:
+	case silent && m.said.Holds, m.Leader && m.said.Holds:
 		out.State = election.Active
-	case m.silent && !out.Silent, m.Waiting:
+	case m.silent && !silent, m.Waiting:
 		out.State = election.Initialize
 	}
-	if out.Silent {
+	if silent {
+		out.Silence()
 		out.Note = ""
 	}
-	if m.Self || m.LastHeard != nil {
-		out.Speaks, out.Node, out.Software = true, m.Node, m.said.Software
-		out.Fit, out.Unfit, out.Code = m.Voter && !m.ignored && m.Priority > unfitPriority, m.said.Reason, m.said.Code
+	if m.Self || !m.LastHeard.IsZero() {
+		out.Node, out.Version, out.Unfit, out.Code = m.Node, m.said.Software, m.said.Reason, m.said.Code
+		out.Fit = new(m.Voter && !m.ignored && m.Priority > unfitPriority)
 	}
-	if !out.Fit && out.Note != "" {
+	if !out.SaysFit() && out.Note != "" {
 		out.Unfit, out.Note = out.Note, "" // said once
 	}
-	out.Witness = m.Witness
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/bubble"
 )
 
@@ -44,7 +45,7 @@ func TestSilentMemberKeepsItsNameAndIsLoggedOnce(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		for _, h := range []*host{holder, other} {
 			m := h.seen(dead)
-			assert.Equal(t, []any{true, true, dead.cfg.Node}, []any{m.Silent, m.Speaks, m.Node})
+			assert.Equal(t, []any{true, true, dead.cfg.Node}, []any{m.State == election.Silent, m.Speaks(), m.Node})
 			assert.Equal(t, "without the holder 1 of 3 voters would be heard, want 2", h.elector.Status().NoSpare)
 		}
 		assert.Equal(t, 2, strings.Count(log.String(), fmt.Sprintf(`level=WARN msg="a member is silent" member=%s node=%s was=backup`, dead.self, dead.cfg.Node)), "once on each node")

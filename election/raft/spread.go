@@ -152,8 +152,9 @@ func (m Member) spreading(group netip.Addr, own *election.Spread, now time.Time)
 	case !m.Waiting:
 		out.Spread = m.said.spreadOf(group)
 	}
-	if s := out.Spread; !m.Self && s != nil && own != nil && m.LastHeard != nil && now.Sub(*m.LastHeard) >= freshFor*max(s.Every, own.Every) {
-		out.Silent, out.Note = true, ""
+	if s := out.Spread; !m.Self && s != nil && own != nil && !m.LastHeard.IsZero() && now.Sub(m.LastHeard) >= freshFor*max(s.Every, own.Every) {
+		out.Silence()
+		out.Note = ""
 	}
 	return out
 }

@@ -73,7 +73,7 @@ func TestNoCandidateIsGivenNothing(t *testing.T) {
 		require.Equal(t, a, holder(t, 2*time.Second, a, none))
 		o := seen(a, none.self)
 		assert.True(t, o.NoCandidate)
-		assert.False(t, o.Fit)
+		assert.False(t, o.SaysFit())
 		assert.True(t, o.Spread.Fit, "it serves its share")
 		assert.Equal(t, election.NoCandidate, o.Unfit)
 		none.SetFitness(unfit)

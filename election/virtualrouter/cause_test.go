@@ -279,6 +279,6 @@ func TestNodeThatWasCutOffAtItsStartSaysWhatCuresIt(t *testing.T) {
 func TestMemberWithOtherAddressesIsNoOtherCluster(t *testing.T) {
 	member, stranger := netip.MustParseAddr("10.77.0.12"), netip.MustParseAddr("10.77.0.99")
 	list := []election.Rejection{{Source: member, Code: code.ForeignVRID}, {Source: stranger, Code: code.ForeignVRID}, {Source: member, Code: code.WrongKey}}
-	nameOwn(list, []election.Member{{Address: member, Silent: true}})
+	nameOwn(list, []election.Member{{Address: member, State: election.Silent}})
 	assert.Equal(t, []code.Code{code.AddressesVary, code.ForeignVRID, code.WrongKey}, []code.Code{list[0].Code, list[1].Code, list[2].Code})
 }

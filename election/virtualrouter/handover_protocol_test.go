@@ -122,7 +122,7 @@ func TestHandoverFollowsTheFirstAddress(t *testing.T) {
 		_, h, others := talking(t)
 		speaking := func(m *member) (n int) {
 			for _, o := range m.Status().Members {
-				if o.Speaks && !o.Self {
+				if o.Speaks() && !o.Self {
 					n++
 				}
 			}
@@ -160,8 +160,8 @@ func TestHandoverKnowsTheMembers(t *testing.T) {
 		for _, m := range list[1:] {
 			assert.Equal(t, "node-"+m.Address.String(), m.Node)
 			assert.Equal(t, election.Backup, m.State)
-			assert.Equal(t, m.Address != others[0].self, m.Fit)
-			if !m.Fit {
+			assert.Equal(t, m.Address != others[0].self, m.SaysFit())
+			if !m.SaysFit() {
 				assert.Equal(t, "unhealthy", m.Unfit)
 				assert.Equal(t, uint8(unfitPriority), m.Priority)
 			}

@@ -90,6 +90,6 @@ func (s *standing) tellGroup() {
 	m := s.m
 	if g := m.cfg.GroupMember; g != nil {
 		r := m.router.Snapshot()
-		g.tell(stateOf(r.State), r.Ready, m.holder.heard().IsValid())
+		g.tell(election.State(r.State), r.Ready, m.holder.heard().IsValid())
 	}
 }

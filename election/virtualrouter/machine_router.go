@@ -27,7 +27,7 @@ func (m *machine) follow(a vrrp.Action) {
 	case vrrp.Send:
 		m.send(a.Advertisement)
 	case vrrp.Change:
-		m.change(stateOf(a.From), stateOf(a.To), a.Reason)
+		m.change(election.State(a.From), election.State(a.To), a.Reason)
 	case vrrp.Reannounce:
 		m.counters.Rivals++
 		m.noteLate()
@@ -236,15 +236,4 @@ func (f *following) look() {
 	}
 	w := f.former.following(m.facts(), before, holder)
 	m.agenda.act(apply{Decision: w.decide(election.Decision{Role: election.RoleOf(m.state), Reason: reason, Holder: holder, At: m.now})})
-}
-
-func stateOf(s vrrp.State) election.State {
-	switch s {
-	case vrrp.Active:
-		return election.Active
-	case vrrp.Backup:
-		return election.Backup
-	default:
-		return election.Initialize
-	}
 }

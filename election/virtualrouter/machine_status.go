@@ -44,7 +44,7 @@ func (m *machine) members(now time.Time) []election.Member {
 	priority, f := m.router.Snapshot().Priority, m.fitness.effective
 	self := election.Member{
 		Address: m.source, Self: true, Priority: priority, State: m.state,
-		Fit: good(f, priority), Unfit: f.Reason, Code: f.Code, NoCandidate: m.fitness.noCandidate,
+		Unfit: f.Reason, Code: f.Code, NoCandidate: m.fitness.noCandidate,
 	}
 	if m.x != nil {
 		self = m.x.own.withStatus(self)

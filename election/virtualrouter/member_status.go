@@ -26,7 +26,9 @@ func (r *roster) merge(now time.Time, adverts int, list []election.Member) []ele
 		o := entry(m.Address)
 		silent := o.State != election.Active && silentNow(m, adverts, now)
 		fill(o, m)
-		o.Silent = silent
+		if silent {
+			o.Silence()
+		}
 	}
 	for i := range r.silent {
 		o := entry(r.silent[i].Address)
@@ -35,7 +37,8 @@ func (r *roster) merge(now time.Time, adverts int, list []election.Member) []ele
 			continue // it advertises
 		}
 		fill(o, &r.silent[i])
-		o.Silent, o.Draining = true, false
+		o.Silence()
+		o.Draining = false
 	}
 	slices.SortFunc(list, func(a, b election.Member) int { return a.Address.Compare(b.Address) })
 	return list
@@ -43,8 +46,8 @@ func (r *roster) merge(now time.Time, adverts int, list []election.Member) []ele
 
 func fill(o *election.Member, m *members.Member) {
 	f := m.Peer
-	o.Speaks, o.Unheard, o.Node, o.Software = true, false, f.Node, f.Software
-	o.Fit, o.Unfit, o.Code, o.Priority, o.State, o.Draining = f.Fit, f.Reason, f.Code, f.Priority, stateOf(f.State), f.Draining
+	o.Unheard, o.Node, o.Version, o.Fit, o.Unfit, o.Code = false, f.Node, f.Software, new(f.Fit), f.Reason, f.Code
+	o.Priority, o.State, o.Was, o.Draining = f.Priority, election.State(f.State), "", f.Draining
 	o.NoCandidate, o.Spread = f.NoCandidate, spreadOf(m)
 	if m.Heard.After(o.LastHeard) {
 		o.LastHeard = m.Heard

@@ -3,6 +3,7 @@ package virtualrouter
 import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/vrrp"
 )
 
 // recall is an operator's wish to have the address back here.
@@ -38,7 +39,7 @@ func (r *recall) above(f election.Fitness, base uint8, list []members.Member) el
 	}
 	for i := range list {
 		o := &list[i]
-		if stateOf(o.Peer.State) != election.Active || o.Peer.Priority < own || f.Less > 0 && o.Peer.Priority > own {
+		if o.Peer.State != vrrp.Active || o.Peer.Priority < own || f.Less > 0 && o.Peer.Priority > own {
 			continue
 		}
 		r.rise = int(o.Peer.Priority) + 1

@@ -104,15 +104,15 @@ func TestSpreadChangesAreHeardAtOnce(t *testing.T) {
 	}{
 		"unhealthy": {
 			func(m *member) { m.SetFitness(unhealthy) }, func(m *member) { m.SetFitness(fit) },
-			func(t *testing.T, o election.Member) { assert.False(t, o.Fit || o.Spread.Fit) },
+			func(t *testing.T, o election.Member) { assert.False(t, o.SaysFit() || o.Spread.Fit) },
 		},
 		"held": {
 			func(m *member) { m.SetFitness(election.Fitness{Out: true, Reason: "held"}) }, func(m *member) { m.SetFitness(fit) },
-			func(t *testing.T, o election.Member) { assert.False(t, o.Fit || o.Spread.Fit) },
+			func(t *testing.T, o election.Member) { assert.False(t, o.SaysFit() || o.Spread.Fit) },
 		},
 		"cannot become the holder now": {
 			func(m *member) { m.SetFitness(election.Fitness{Wait: true, Reason: "busy"}) }, func(m *member) { m.SetFitness(fit) },
-			func(t *testing.T, o election.Member) { assert.True(t, !o.Fit && o.Spread.Fit) },
+			func(t *testing.T, o election.Member) { assert.True(t, !o.SaysFit() && o.Spread.Fit) },
 		},
 		"drains connections": {
 			func(m *member) { m.Elector.(*Elector).SetDraining(true) }, func(m *member) { m.Elector.(*Elector).SetDraining(false) },
@@ -151,7 +151,7 @@ func TestSpreadChangesAreHeardAtOnce(t *testing.T) {
 				}
 				for _, m := range []*member{h, other} {
 					assert.Equal(t, heardSpread(), seen(m, one.self).Spread)
-					assert.True(t, seen(m, one.self).Fit)
+					assert.True(t, *seen(m, one.self).Fit)
 				}
 				stopAll(t, append(others, h)...)
 			})
@@ -185,7 +185,7 @@ func TestSpreadOfASilentMemberIsKept(t *testing.T) {
 		for _, wait := range []time.Duration{0, time.Second, 5 * time.Minute} {
 			time.Sleep(wait)
 			for _, m := range []*member{h, other} {
-				assert.True(t, seen(m, one.self).Silent)
+				assert.Equal(t, election.Silent, seen(m, one.self).State)
 				assert.Equal(t, heardSpread(), seen(m, one.self).Spread)
 				assert.Equal(t, wait == 0, m.changed(), "once")
 			}
@@ -193,7 +193,7 @@ func TestSpreadOfASilentMemberIsKept(t *testing.T) {
 		l.isolate(one.self, false)
 		time.Sleep(interval + 2*time.Millisecond)
 		for _, m := range []*member{h, other} {
-			assert.False(t, seen(m, one.self).Silent)
+			assert.NotEqual(t, election.Silent, seen(m, one.self).State)
 			assert.True(t, m.changed())
 		}
 		require.NoError(t, one.stop())
@@ -213,7 +213,7 @@ func TestSpreadOfADeadHolderIsSilentSoon(t *testing.T) {
 		l.isolate(h.self, true)
 		time.Sleep(400 * time.Millisecond)
 		for _, m := range others {
-			assert.True(t, seen(m, h.self).Silent)
+			assert.Equal(t, election.Silent, seen(m, h.self).State)
 			assert.Equal(t, heardSpread(), seen(m, h.self).Spread)
 			assert.True(t, m.changed())
 		}
@@ -251,16 +251,16 @@ func TestSpreadBesideAMemberThatDoesNot(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		for _, m := range append(others, h) {
 			assert.Nil(t, seen(m, old.self).Spread)
-			assert.False(t, seen(m, old.self).Silent)
-			assert.True(t, seen(m, old.self).Fit)
+			assert.NotEqual(t, election.Silent, seen(m, old.self).State)
+			assert.True(t, *seen(m, old.self).Fit)
 			assert.Equal(t, heardSpread(), seen(m, h.self).Spread)
 		}
 		assert.False(t, old.changed(), "it is told nothing")
 		l.isolate(old.self, true)
 		time.Sleep(2 * time.Second)
-		assert.False(t, seen(h, old.self).Silent, "it says HELLO each second")
+		assert.NotEqual(t, election.Silent, seen(h, old.self).State, "it says HELLO each second")
 		time.Sleep(2 * time.Second)
-		assert.True(t, seen(h, old.self).Silent)
+		assert.Equal(t, election.Silent, seen(h, old.self).State)
 		stopAll(t, append(others, h)...)
 	})
 }

@@ -77,6 +77,7 @@ func (t *telling) withStatus(self election.Member) election.Member {
 		own.Fit, own.Every = m.fitness.takes(m.cfg.Router.Priority, m.stop != nil), t.x.members.Every()
 		self.Spread = &own
 	}
-	self.Speaks, self.Node, self.Software = true, t.cfg.Node, t.cfg.Software
+	self.Node, self.Version = t.cfg.Node, t.cfg.Software
+	self.Fit = new(good(m.fitness.effective, self.Priority))
 	return self
 }

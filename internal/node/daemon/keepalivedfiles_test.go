@@ -37,7 +37,7 @@ func kubeadmVIP() config.VIP {
 func TestKeepalivedReportJoinsConfigurationAndStatus(t *testing.T) {
 	since := time.Unix(1000, 0)
 	own, other := netip.MustParseAddr("10.9.0.11"), netip.MustParseAddr("10.9.0.12")
-	members := []instance.MemberStatus{{Address: own, Self: true, Priority: 99}, {Address: other, Priority: 100}}
+	members := []election.Member{{Address: own, Self: true, Priority: 99}, {Address: other, Priority: 100}}
 	check := []instance.CheckStatus{{Name: "check-apiserver", Verdict: health.Verdict{State: health.Unhealthy}}}
 	common := report.Instance{
 		Name: "VI_1", Group: "g", Version: 2, Since: since, Interface: "eth0", Source: own, VRID: 51, Priority: 101, Effective: 99, Interval: time.Second,

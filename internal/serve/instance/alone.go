@@ -32,11 +32,11 @@ func (s *shared) alone(ctx context.Context) bool {
 func othersGood(list []election.Member) (good, heard bool) {
 	for i := range list {
 		m := &list[i]
-		if m.Self || m.Silent || m.Witness {
+		if m.Self || m.State == election.Silent || m.Witness {
 			continue
 		}
-		heard = heard || m.Speaks
-		good = good || m.State == election.Active || m.Speaks && (m.Fit || m.Code == code.NoCandidate || m.Code == code.External)
+		heard = heard || m.Speaks()
+		good = good || m.State == election.Active || m.Speaks() && (*m.Fit || m.Code == code.NoCandidate || m.Code == code.External)
 	}
 	return good, heard
 }

@@ -14,9 +14,9 @@ import (
 
 // Damping decides who serves: it ends on a node that knows of no other one that does.
 func TestDampingEndsWhereNobodyElseServes(t *testing.T) {
-	self := election.Member{Address: nodeA, Self: true, Speaks: true, Fit: true}
+	self := election.Member{Address: nodeA, Self: true, Fit: new(true)}
 	other := func(change func(*election.Member)) election.Member {
-		m := election.Member{Address: nodeB, Speaks: true, State: election.Backup, Code: code.CheckStatus}
+		m := election.Member{Address: nodeB, Fit: new(false), State: election.Backup, Code: code.CheckStatus}
 		if change != nil {
 			change(&m)
 		}
@@ -27,12 +27,12 @@ func TestDampingEndsWhereNobodyElseServes(t *testing.T) {
 		good, heard bool
 	}{
 		"its check fails":               {other(nil), false, true},
-		"it is good":                    {other(func(m *election.Member) { m.Fit, m.Code = true, "" }), true, true},
+		"it is good":                    {other(func(m *election.Member) { m.Fit, m.Code = new(true), "" }), true, true},
 		"it is good, beside a balancer": {other(func(m *election.Member) { m.Code = code.NoCandidate }), true, true},
 		"it is held":                    {other(func(m *election.Member) { m.Code = code.Held }), false, true},
-		"it is silent":                  {other(func(m *election.Member) { m.Silent, m.Fit = true, true }), false, false},
-		"it holds the address":          {other(func(m *election.Member) { m.Speaks, m.State = false, election.Active }), true, false},
-		"it speaks VRRP alone":          {other(func(m *election.Member) { m.Speaks = false }), false, false},
+		"it is silent":                  {other(func(m *election.Member) { m.State, m.Fit = election.Silent, new(true) }), false, false},
+		"it holds the address":          {other(func(m *election.Member) { m.Fit, m.State = nil, election.Active }), true, false},
+		"it speaks VRRP alone":          {other(func(m *election.Member) { m.Fit = nil }), false, false},
 	} {
 		good, heard := othersGood([]election.Member{self, tt.member})
 		assert.Equal(t, []bool{tt.good, tt.heard}, []bool{good, heard}, name)
@@ -49,7 +49,7 @@ func TestDampingOfANodeThatHoldsWhateverItsHealthStays(t *testing.T) {
 			v.cfg = &next
 		})
 		assert.True(t, i.shared.alone(t.Context()))
-		(<-b.electors).set(func(s *election.Status) { s.Members = []election.Member{{Address: nodeB, Speaks: true, Fit: true}} })
+		(<-b.electors).set(func(s *election.Status) { s.Members = []election.Member{{Address: nodeB, Fit: new(true)}} })
 		assert.False(t, i.shared.alone(t.Context()), "another one is good")
 	})
 }
@@ -77,7 +77,7 @@ func TestDampingBesideABalancerGoesByTheOthersOrElseByTheBalancer(t *testing.T) 
 	run(t, nil, change, func(t *testing.T, b *bench) {
 		i := b.find("apiserver")
 		talks.set(func(s *election.Status) {
-			s.Members = []election.Member{{Address: nodeB, Speaks: true, Code: code.CheckStatus}}
+			s.Members = []election.Member{{Address: nodeB, Fit: new(false), Code: code.CheckStatus}}
 		})
 		assert.True(t, i.shared.alone(t.Context()), "nobody else is good")
 		talks.set(func(s *election.Status) { s.Members[0].Code = code.NoCandidate })

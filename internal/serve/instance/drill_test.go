@@ -83,8 +83,8 @@ func drilling(t *testing.T, alone bool, change func(*Config), test func(*testing
 		e.set(func(s *election.Status) {
 			s.State, s.Holder = election.Active, nodeA
 			s.Members = []election.Member{
-				{Address: nodeA, Self: true, State: election.Active, Speaks: true, Fit: true},
-				{Address: nodeB, Node: "n2", State: election.Backup, Speaks: true, Fit: true, Priority: 100, LastHeard: time.Now()},
+				{Address: nodeA, Self: true, State: election.Active, Fit: new(true)},
+				{Address: nodeB, Node: "n2", State: election.Backup, Fit: new(true), Priority: 100, LastHeard: time.Now()},
 			}
 		})
 		require.NoError(t, e.decide(election.Serve, nodeA))
@@ -273,10 +273,10 @@ func TestDrillIsRefused(t *testing.T) {
 		return &Status{
 			State: "active", Desired: Available, Holder: "10.0.0.11", Fence: FenceStatus{Standing: true}, Checks: []CheckStatus{{}},
 			VRID: 51, Priority: 100, Preempt: true,
-			Members: []MemberStatus{
-				{Address: netip.MustParseAddr("10.0.0.11"), Self: true, State: "active"},
-				{Address: netip.MustParseAddr("10.0.0.12"), Node: "n2", State: "backup", Fit: &fit, Priority: 100, LastHeard: &heard},
-				{Address: netip.MustParseAddr("10.0.0.13"), Node: "n3", State: "backup", Fit: &fit, Priority: 100, LastHeard: &heard},
+			Members: []election.Member{
+				{Address: netip.MustParseAddr("10.0.0.11"), Self: true, State: election.Active},
+				{Address: netip.MustParseAddr("10.0.0.12"), Node: "n2", State: election.Backup, Fit: &fit, Priority: 100, LastHeard: heard},
+				{Address: netip.MustParseAddr("10.0.0.13"), Node: "n3", State: election.Backup, Fit: &fit, Priority: 100, LastHeard: heard},
 			},
 		}
 	}
@@ -303,7 +303,7 @@ func TestDrillIsRefused(t *testing.T) {
 		"no check":      {kind: DrillCheck, change: func(s *Status) { s.Checks = nil }, want: "no check of this node is a condition"},
 		"weights alone": {kind: DrillCheck, change: func(s *Status) { s.Checks[0].Weight = 5 }, want: "no check of this node is a condition"},
 		"a silent member": {change: func(s *Status) {
-			s.Members[2].State, s.Members[2].LastHeard = stateSilent, &heard
+			s.Members[2].State, s.Members[2].LastHeard = election.Silent, heard
 		}, want: "without risk: n3 (10.0.0.13) is silent for 5m0s", is: election.ErrNoTaker},
 		"an unfit member": {change: func(s *Status) {
 			s.Members[1].Fit, s.Members[1].Unfit = &unfit, "the health check fails"
@@ -347,8 +347,8 @@ func TestDrillIsNotRefused(t *testing.T) {
 		"it stays there, the other is as high":  {Drill{Kind: DrillStop}, func(s *Status) {}},
 		"Raft knows no ranks and no preemption": {Drill{Kind: DrillStop, Return: true}, func(s *Status) { s.VRID, s.Members[1].Priority = 0, 254 }},
 	} {
-		s := Status{State: "active", Desired: Available, Fence: FenceStatus{Standing: true}, VRID: 51, Priority: 100, Preempt: true, Members: []MemberStatus{
-			{Self: true, State: "active", Priority: 100}, {State: "backup", Fit: &fit, Priority: 100, LastHeard: &heard},
+		s := Status{State: "active", Desired: Available, Fence: FenceStatus{Standing: true}, VRID: 51, Priority: 100, Preempt: true, Members: []election.Member{
+			{Self: true, State: election.Active, Priority: 100}, {State: election.Backup, Fit: &fit, Priority: 100, LastHeard: heard},
 		}}
 		tt.change(&s)
 		assert.NoError(t, s.mayDrill(tt.d, heard), name)
@@ -371,8 +371,8 @@ func TestDrillIsOfEveryAddressOfTheCluster(t *testing.T) {
 // A witness is no node that could take the address, and none that must.
 func TestDrillBesideAWitness(t *testing.T) {
 	fit, unfit, now := true, false, time.Now()
-	s := Status{State: "active", Desired: Available, Members: []MemberStatus{
-		{State: "backup", Witness: true, Fit: &unfit, LastHeard: &now}, {State: "backup", Fit: &fit, LastHeard: &now},
+	s := Status{State: "active", Desired: Available, Members: []election.Member{
+		{State: election.Backup, Witness: true, Fit: &unfit, LastHeard: now}, {State: election.Backup, Fit: &fit, LastHeard: now},
 	}}
 	require.NoError(t, s.mayDrill(Drill{Kind: DrillHandover}, now))
 	s.Members[0].Witness, s.Members[0].NoCandidate = false, true

@@ -63,7 +63,7 @@ func (s *Status) mayGoBack(d Drill) error {
 	if s.VRID == 0 {
 		return nil
 	}
-	var top MemberStatus
+	var top election.Member
 	for _, m := range s.Members {
 		if !m.Self && m.Priority >= top.Priority {
 			top = m
@@ -72,7 +72,7 @@ func (s *Status) mayGoBack(d Drill) error {
 	switch {
 	case d.Return && top.Priority >= mostPriority && s.Priority <= mostPriority:
 		return fmt.Errorf("%s has priority %d, and this node could not rank above it to have the address back: "+
-			"drill with --no-return, or give that node a lower priority", top.called(), top.Priority)
+			"drill with --no-return, or give that node a lower priority", top.String(), top.Priority)
 	case !d.Return && s.Preempt && s.Priority > top.Priority:
 		return fmt.Errorf("this node would take the address back by itself (its priority is %d, that of the others %d at most, and vrrp.preempt is on): "+
 			"drill without --no-return, or keep this node away by keepvip drain", s.Priority, top.Priority)
@@ -87,8 +87,8 @@ func (c CheckStatus) decides() bool { return c.Weight == 0 || c.numbered }
 func (s *Status) othersWell(now time.Time) error {
 	var unwell []string
 	for _, m := range s.Members {
-		if why := m.unwell(now); why != "" && !m.Self {
-			unwell = append(unwell, m.called()+" "+why)
+		if why := whyUnwell(&m, now); why != "" && !m.Self {
+			unwell = append(unwell, m.String()+" "+why)
 		}
 	}
 	switch t := s.takers(); {
@@ -102,34 +102,26 @@ func (s *Status) othersWell(now time.Time) error {
 	return nil
 }
 
-// unwell is why a member could not take the address, or one that never does not be heard; empty when it could.
-func (m *MemberStatus) unwell(now time.Time) string {
+// whyUnwell is why a member could not take the address, or one that never does not be heard; empty when it could.
+func whyUnwell(m *election.Member, now time.Time) string {
 	switch {
-	case m.State == stateSilent && m.LastHeard != nil:
-		return fmt.Sprintf("is silent for %s", now.Sub(*m.LastHeard).Round(time.Second))
-	case m.State == stateSilent, m.LastHeard == nil && !m.Self:
+	case m.State == election.Silent && !m.LastHeard.IsZero():
+		return fmt.Sprintf("is silent for %s", now.Sub(m.LastHeard).Round(time.Second))
+	case m.State == election.Silent, m.LastHeard.IsZero() && !m.Self:
 		return "was never heard"
 	case m.Unwell() && !m.NoCandidate:
 		return "is not fit: " + m.Unfit
-	case m.State == "initialize":
+	case m.State == election.Initialize:
 		return "takes no part: " + m.Note
 	}
 	return ""
-}
-
-// called is what an operator calls it.
-func (m *MemberStatus) called() string {
-	if m.Node == "" {
-		return m.Address.String()
-	}
-	return m.Node + " (" + m.Address.String() + ")"
 }
 
 // holderName is what an operator calls the holder.
 func (s *Status) holderName() string {
 	for i := range s.Members {
 		if m := &s.Members[i]; m.Address.String() == s.Holder {
-			return m.called()
+			return m.String()
 		}
 	}
 	return s.Holder

@@ -79,7 +79,7 @@ func TestCommandsNameTheHolderAndTheNames(t *testing.T) {
 		partsOf(in).elect = func(Place) (election.Elector, func(), error) {
 			e.fakeElector = newFakeElector()
 			e.status.Holder = nodeB
-			e.status.Members = []election.Member{{Address: nodeB, Node: "n2", Speaks: true}}
+			e.status.Members = []election.Member{{Address: nodeB, Node: "n2", Fit: new(false)}}
 			return e, func() {}, nil
 		}
 	}, func(t *testing.T, b *bench) {

@@ -212,8 +212,8 @@ func collectState(ch chan<- prometheus.Metric, s Status) {
 	}
 	gauge(descCandidate, truth(!s.NoCandidate))
 	gauge(descPriority, float64(s.Priority))
-	for _, state := range []string{"initialize", "backup", "active", stateSilent} {
-		gauge(descMembers, float64(s.membersIn(state)), state)
+	for _, state := range []election.State{election.Initialize, election.Backup, election.Active, election.Silent} {
+		gauge(descMembers, float64(s.membersIn(state)), state.String())
 	}
 	gauge(descTakers, float64(s.Takers.Count))
 	gauge(descSplit, float64(len(s.Splits)))
@@ -253,7 +253,7 @@ func collectCounters(ch chan<- prometheus.Metric, s Status) {
 	counter(descRestored, c.Restored)
 }
 
-func (s *Status) membersIn(state string) (n int) {
+func (s *Status) membersIn(state election.State) (n int) {
 	for _, m := range s.Members {
 		if m.State == state {
 			n++

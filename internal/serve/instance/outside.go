@@ -97,11 +97,11 @@ func heldOutside(v *view, s election.Status) election.Member {
 		return election.Member{}
 	}
 	for _, m := range s.Members {
-		well := m.Fit && m.Unfit == "" && !m.Draining
-		if !m.Speaks {
+		well := m.SaysFit() && m.Unfit == "" && !m.Draining
+		if !m.Speaks() {
 			well = m.Priority > 1
 		}
-		if m.Address == s.Holder && !m.Self && !m.Silent && m.State == election.Active && well {
+		if m.Address == s.Holder && !m.Self && m.State == election.Active && well {
 			return m
 		}
 	}
@@ -122,7 +122,7 @@ func lookTurn(members []election.Member, now time.Time, beats int, addresses []n
 	var list []netip.Addr
 	var self netip.Addr
 	for _, m := range members {
-		if m.State != election.Active && !m.Silent && !m.Witness && (m.Self || m.Speaks) {
+		if m.State != election.Active && m.State != election.Silent && !m.Witness && (m.Self || m.Speaks()) {
 			list = append(list, m.Address)
 		}
 		if m.Self {

@@ -56,9 +56,9 @@ func (c *visitor) count() int {
 func heldByB(s *election.Status) {
 	s.State, s.Holder = election.Backup, nodeB
 	s.Members = []election.Member{
-		{Address: nodeA, Self: true, Node: "n1", Speaks: true, Fit: true, State: election.Backup},
-		{Address: nodeB, Node: "n2", Speaks: true, Fit: true, State: election.Active},
-		{Address: nodeC, Node: "n3", Speaks: true, Fit: true, State: election.Backup},
+		{Address: nodeA, Self: true, Node: "n1", Fit: new(true), State: election.Backup},
+		{Address: nodeB, Node: "n2", Fit: new(true), State: election.Active},
+		{Address: nodeC, Node: "n3", Fit: new(true), State: election.Backup},
 	}
 }
 
@@ -126,12 +126,12 @@ func TestHolderThatWasNeverReached(t *testing.T) {
 // not look.
 func TestLooksFromOutsideSayNothingOfWhatIsKnownOrUnknown(t *testing.T) {
 	for name, change := range map[string]func(*election.Status){
-		"the holder is not fit":              func(s *election.Status) { s.Members[1].Fit = false },
+		"the holder is not fit":              func(s *election.Status) { s.Members[1].Fit = new(false) },
 		"the holder names a fault":           func(s *election.Status) { s.Members[1].Unfit = "IPv6 is off" },
-		"the holder is silent":               func(s *election.Status) { s.Members[1].Silent = true },
+		"the holder is silent":               func(s *election.Status) { s.Members[1].Silence() },
 		"nobody is known to hold it":         func(s *election.Status) { s.Holder = netip.Addr{} },
 		"it is out":                          func(s *election.Status) { s.State = election.Initialize },
-		"a router of VRRP alone is not well": func(s *election.Status) { s.Members[1].Speaks, s.Members[1].Priority = false, 1 },
+		"a router of VRRP alone is not well": func(s *election.Status) { s.Members[1].Fit, s.Members[1].Priority = nil, 1 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			looking(t, true, func(t *testing.T, _ *bench, e *fakeElector, c *visitor) {
@@ -173,9 +173,9 @@ func TestLooksFromOutsideComeByTurns(t *testing.T) {
 	for n := 1; n <= 9; n++ {
 		var all []election.Member
 		for i := range n {
-			all = append(all, election.Member{Address: netip.AddrFrom4([4]byte{10, 77, 0, byte(11 + i)}), Speaks: true, State: election.Backup})
+			all = append(all, election.Member{Address: netip.AddrFrom4([4]byte{10, 77, 0, byte(11 + i)}), Fit: new(false), State: election.Backup})
 		}
-		all = append(all, election.Member{Address: nodeA.Next().Next().Next(), Speaks: true, State: election.Active})
+		all = append(all, election.Member{Address: nodeA.Next().Next().Next(), Fit: new(false), State: election.Active})
 		for _, beats := range []int{1, 4} {
 			visits := map[netip.Addr]int{}
 			for beat := range 360 {

@@ -44,7 +44,7 @@ type Status struct {
 	Spread    *SpreadStatus        `json:"spread,omitempty"`         // how connections are spread over the members; absent: the holder serves all of them
 	Route     *RouteStatus         `json:"route,omitempty"`          // by which a routing daemon tells routers of this node; absent: nothing is announced so
 	Leases    []LeaseStatus        `json:"dhcp,omitempty"`           // of a DHCP server, that this node keeps as the holder
-	Members   []MemberStatus       `json:"members"`                  // this node and those it has heard
+	Members   []election.Member    `json:"members"`                  // this node and those it has heard
 	Takers    Takers               `json:"takers"`                   // who could take the address over
 	Local     bool                 `json:"local,omitempty"`          // nobody is elected: each fit node serves, and this one knows nothing of the others
 	Last      *Transition          `json:"lastTransition,omitempty"` // the newest change of this node's role, or of the holder, in this run
@@ -84,28 +84,6 @@ type CheckStatus struct {
 	numbered bool // a condition, whatever its weight
 }
 
-// MemberStatus is one node of the group, as election.Member, in the shape that status shows.
-type MemberStatus struct {
-	Address   netip.Addr `json:"address"`
-	Self      bool       `json:"self"`
-	Priority  uint8      `json:"priority"`
-	State     string     `json:"state"`               // initialize, backup, active, or silent: nothing is heard of it since LastHeard
-	Was       string     `json:"was,omitempty"`       // the state of one that is silent, when it was heard last
-	LastHeard *time.Time `json:"lastHeard,omitempty"` // absent for this node, and for one that was never heard
-	Note      string     `json:"note,omitempty"`      // what is odd about it
-	Witness   bool       `json:"witness,omitempty"`   // it votes and never holds the address
-
-	// What it says itself, if it speaks more than VRRP.
-	Node    string    `json:"node,omitempty"`
-	Version string    `json:"version,omitempty"` // of its software
-	Fit     *bool     `json:"fit,omitempty"`
-	Unfit   string    `json:"unfit,omitempty"` // why it is not fit
-	Code    code.Code `json:"code,omitempty"`  // of Unfit
-
-	NoCandidate bool `json:"noCandidate,omitempty"` // it never holds the address, and takes part in everything else
-	Lifeline    bool `json:"lifeline,omitempty"`    // the end of its process is heard here in the moment in which it comes
-}
-
 // Counters count since the instance was added; those of the election since its newest term began.
 type Counters struct {
 	election.Counters
@@ -131,7 +109,7 @@ func (v *view) status() Status {
 	s := Status{
 		Name: v.cfg.VIP.Name, Addresses: v.cfg.VIP.Addresses, Interface: v.place.Name, Virtual: v.place.virtualMAC(), VRID: v.cfg.VRID(), Group: v.cfg.VIP.Group, Preempt: v.cfg.vrrp() && v.cfg.VIP.VRRP.Preempt, Last: v.last,
 		Mode: v.cfg.mode(), Endpoint: v.endpoint(),
-		State: v.state.String(), Since: v.since, Reason: v.reason, Code: v.code, Members: []MemberStatus{}, Splits: []election.Split{},
+		State: v.state.String(), Since: v.since, Reason: v.reason, Code: v.code, Members: []election.Member{}, Splits: []election.Split{},
 		lease: v.cfg.Lease, changes: v.changes, Uncovered: v.uncovered, Lacking: v.lacking,
 	}
 	if v.unrouted != (Unrouted{}) {
@@ -184,34 +162,14 @@ func (s *Status) add(e election.Status) {
 	s.Blocked, s.blocked, s.Takers.Reason = e.Blocked, e.BlockedCode, e.NoSpare
 	for _, m := range e.Members {
 		s.NoCandidate = s.NoCandidate || m.Self && m.NoCandidate
-		s.Members = append(s.Members, memberStatus(m))
+		if !m.Speaks() {
+			m.Node, m.Unfit, m.Code = "", "", "" // it says nothing itself
+		}
+		s.Members = append(s.Members, m)
 	}
 	s.Detector = e.Detector
 	s.Splits, s.Rejected = append(s.Splits, e.Splits...), e.Rejected
 	s.Counters.Counters = e.Counters
-}
-
-// Unwell tells of a member that it is not fit, though it should be: one that never holds the address is not fit for that reason alone.
-func (m *MemberStatus) Unwell() bool {
-	return m.Fit != nil && !*m.Fit && !m.Witness && m.Code != code.NoCandidate
-}
-
-// stateSilent is the state of a member of which nothing is heard any more.
-const stateSilent = "silent"
-
-func memberStatus(m election.Member) MemberStatus {
-	out := MemberStatus{Address: m.Address, Self: m.Self, Priority: m.Priority, State: m.State.String(), Note: m.Note, Witness: m.Witness, NoCandidate: m.NoCandidate, Lifeline: m.Lifeline}
-	if m.Silent {
-		out.State, out.Was = stateSilent, out.State
-	}
-	if at := m.LastHeard; !at.IsZero() {
-		out.LastHeard = &at
-	}
-	if m.Speaks {
-		fit := m.Fit
-		out.Node, out.Version, out.Fit, out.Unfit, out.Code = m.Node, m.Software, &fit, m.Unfit, m.Code
-	}
-	return out
 }
 
 func (v *view) checkStatus(c Check) CheckStatus {
@@ -254,7 +212,7 @@ func (v *view) nameClaimants(s *Status) {
 	}
 	known := func(a netip.Addr) bool {
 		is := func(o netip.Addr) bool { return o.WithZone("") == a }
-		return slices.ContainsFunc(v.cfg.VIP.VRRP.Peers, is) || slices.ContainsFunc(s.Members, func(m MemberStatus) bool { return !m.Self && is(m.Address) })
+		return slices.ContainsFunc(v.cfg.VIP.VRRP.Peers, is) || slices.ContainsFunc(s.Members, func(m election.Member) bool { return !m.Self && is(m.Address) })
 	}
 	for i := range s.Conflicts {
 		c := &s.Conflicts[i]

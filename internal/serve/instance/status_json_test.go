@@ -42,6 +42,17 @@ func TestStatusKeepsTheKeysOfWhatOthersOwn(t *testing.T) {
 
 func TestStatusOfAMemberThatWasNeverHeardHasNoTime(t *testing.T) {
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	assert.Nil(t, memberStatus(election.Member{Address: nodeB, State: election.Initialize}).LastHeard)
-	assert.Equal(t, &at, memberStatus(election.Member{Address: nodeB, LastHeard: at}).LastHeard)
+	for want, give := range map[string]election.Member{
+		`{"address":"10.77.0.12","self":false,"priority":0,"state":"initialize"}`: {Address: nodeB},
+		`{"address":"10.77.0.12","self":false,"priority":100,"state":"silent","was":"backup","lastHeard":"2026-03-01T12:00:00Z","note":"odd","witness":true,` +
+			`"node":"n2","version":"1","fit":false,"unfit":"why","code":"KV310","noCandidate":true,"lifeline":true}`: {
+			Address: nodeB, Priority: 100, State: election.Silent, Was: "backup", LastHeard: at, Note: "odd", Witness: true,
+			Node: "n2", Version: "1", Fit: new(false), Unfit: "why", Code: code.WrongKey, NoCandidate: true, Lifeline: true,
+			Unheard: true, Draining: true, Spread: &election.Spread{},
+		},
+	} {
+		got, err := json.Marshal(give)
+		require.NoError(t, err)
+		assert.Equal(t, want, string(got))
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
 )
 
@@ -22,17 +23,17 @@ func (s *Status) takers() Takers {
 	for i := range s.Members {
 		m := &s.Members[i]
 		if m.Witness || m.NoCandidate {
-			if m.NoCandidate && m.State == "active" {
+			if m.NoCandidate && m.State == election.Active {
 				t.Nodes++ // until another one has the address
 			}
 			continue
 		}
 		t.Nodes++
 		switch {
-		case m.State == "active":
+		case m.State == election.Active:
 		case m.Fit == nil && !m.Self:
 			t.Unknown++
-		case m.couldTakeOver() && (!m.Self || s.Observed == ObservedStandby):
+		case couldTakeOver(m) && (!m.Self || s.Observed == ObservedStandby):
 			t.Count++
 		}
 	}
@@ -57,7 +58,7 @@ func (s *Status) ordered() string {
 		m := &s.Members[i]
 		why := ""
 		switch {
-		case m.State == "active", m.State == stateSilent:
+		case m.State == election.Active, m.State == election.Silent:
 		case m.Code == code.Held, m.Code == code.Drained:
 			why = m.Unfit
 		case m.Self && s.Desired != Available && s.Desired != "":
@@ -71,4 +72,6 @@ func (s *Status) ordered() string {
 }
 
 // couldTakeOver tells of a member, or of this node, whether it would be a good holder by what was heard of it.
-func (m *MemberStatus) couldTakeOver() bool { return m.State == "backup" && (m.Fit == nil || *m.Fit) }
+func couldTakeOver(m *election.Member) bool {
+	return m.State == election.Backup && (m.Fit == nil || *m.Fit)
+}

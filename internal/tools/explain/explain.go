@@ -106,17 +106,10 @@ func (c *chain) who(address string) string {
 			if m.Self {
 				return c.this()
 			}
-			return nameOf(m)
+			return m.String()
 		}
 	}
 	return address
-}
-
-func nameOf(m *instance.MemberStatus) string {
-	if m.Node == "" {
-		return m.Address.String()
-	}
-	return m.Node + " (" + m.Address.String() + ")"
 }
 
 // The texts of states and verdicts that the status has.

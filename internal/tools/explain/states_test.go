@@ -21,9 +21,8 @@ var (
 
 func past(d time.Duration) time.Time { return noon.Add(-d) }
 
-func other(a netip.Addr, node, state string, priority uint8) instance.MemberStatus {
-	heard := past(40 * time.Millisecond)
-	return instance.MemberStatus{Address: a, Node: node, State: state, Priority: priority, Fit: &yes, LastHeard: &heard}
+func other(a netip.Addr, node string, state election.State, priority uint8) election.Member {
+	return election.Member{Address: a, Node: node, State: state, Priority: priority, Fit: &yes, LastHeard: past(40 * time.Millisecond)}
 }
 
 // standing is n2 of three as a standby, with the changes that make another state of it.
@@ -34,9 +33,9 @@ func standing(changes ...func(*instance.Status)) instance.Status {
 		Reason: "higher priority heard", Code: code.HigherPriority, Eligible: true, Priority: 100,
 		Checks: []instance.CheckStatus{{Name: "apiserver", Verdict: health.Verdict{State: health.Healthy, Reason: "200", Since: past(2 * time.Hour)}}},
 		Fence:  instance.FenceStatus{Standing: true}, Takers: instance.Takers{Count: 2, Nodes: 3},
-		Members: []instance.MemberStatus{
-			{Address: n2, Node: "n2", Self: true, State: backup, Priority: 100, Fit: &yes},
-			other(n1, "n1", active, 150), other(n3, "n3", backup, 100),
+		Members: []election.Member{
+			{Address: n2, Node: "n2", Self: true, State: election.Backup, Priority: 100, Fit: &yes},
+			other(n1, "n1", election.Active, 150), other(n3, "n3", election.Backup, 100),
 		},
 		Last: &instance.Transition{
 			At: past(192 * time.Second), Code: code.HolderSilent, Cause: "n3: silent for 387 ms",
@@ -53,7 +52,7 @@ func standing(changes ...func(*instance.Status)) instance.Status {
 func held(s *instance.Status) {
 	s.State, s.Observed, s.Holder, s.Since = active, instance.ObservedActive, n2.String(), past(192*time.Second)
 	s.Reason, s.Code = "no advertisement heard for the Active_Down_Interval", code.HolderSilent
-	s.Members[0].State, s.Members[1].State = active, backup
+	s.Members[0].State, s.Members[1].State = election.Active, election.Backup
 	s.Last.NewHolder = election.Node{Address: n2, Name: "n2"}
 	s.Last.Cause = "n1: silent for 387 ms"
 }
@@ -91,8 +90,8 @@ func wanted(d instance.Desired, observed instance.Observed) func(*instance.Statu
 func silentFor(i int, d time.Duration) func(*instance.Status) {
 	return func(s *instance.Status) {
 		m := &s.Members[i]
-		heard := past(d)
-		m.State, m.Was, m.LastHeard = silent, m.State, &heard
+		m.Silence()
+		m.LastHeard = past(d)
 		s.Takers.Count--
 	}
 }
@@ -168,14 +167,14 @@ func states() map[string]instance.Status {
 			s.Holder, s.Reason, s.Code, s.Last, s.Takers = "", "started", code.Started, nil, instance.Takers{Reason: "no candidate is heard"}
 			for i := range s.Members {
 				m := &s.Members[i]
-				m.State, m.Priority, m.Fit, m.Unfit, m.Code, m.NoCandidate = backup, 1, &no, election.NoCandidate, code.NoCandidate, true
+				m.State, m.Priority, m.Fit, m.Unfit, m.Code, m.NoCandidate = election.Backup, 1, &no, election.NoCandidate, code.NoCandidate, true
 			}
 		}),
 		"another-member-is-not-fit": standing(func(s *instance.Status) {
 			s.Members[2].Fit, s.Members[2].Unfit, s.Members[2].Code = &no, "the health check fails: 500", code.CheckStatus
 		}),
 		"raft-member-is-never-heard": standing(func(s *instance.Status) {
-			s.VRID, s.Members[2] = 0, instance.MemberStatus{Address: n3, State: initialize}
+			s.VRID, s.Members[2] = 0, election.Member{Address: n3, State: election.Initialize}
 		}),
 	}
 }

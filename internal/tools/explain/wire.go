@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
-	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
 // wire is what others send that should not be there, and what of theirs is refused.
@@ -25,8 +24,7 @@ func (c *chain) wire() {
 	}
 	for i := range c.Splits {
 		k := &c.Splits[i]
-		m := instance.MemberStatus{Address: k.Address, Node: k.Node}
-		text := "SPLIT: " + nameOf(&m) + " holds the address, and none of its advertisements arrives here: " + k.Cause
+		text := "SPLIT: " + k.String() + " holds the address, and none of its advertisements arrives here: " + k.Cause
 		if k.Both {
 			text += "; this node holds it, too"
 		}
@@ -54,12 +52,12 @@ func (c *chain) members() {
 		}
 		others = true
 		switch {
-		case m.State == silent:
-			c.say(code.MemberSilent, timeOf(m.LastHeard), fmt.Sprintf("%s is silent, was %s", nameOf(m), m.Was))
-		case m.State == initialize && m.LastHeard == nil:
-			c.say(code.MemberSilent, time.Time{}, nameOf(m)+" was not heard since this node started")
+		case m.State.String() == silent:
+			c.say(code.MemberSilent, m.LastHeard, fmt.Sprintf("%s is silent, was %s", m, m.Was))
+		case m.State.String() == initialize && m.LastHeard.IsZero():
+			c.say(code.MemberSilent, time.Time{}, m.String()+" was not heard since this node started")
 		case m.Unwell():
-			c.facts = append(c.facts, Fact{Code: m.Code, Text: nameOf(m) + " is not fit: " + m.Unfit})
+			c.facts = append(c.facts, Fact{Code: m.Code, Text: m.String() + " is not fit: " + m.Unfit})
 		}
 	}
 	if !others && len(c.Members) > 0 && !c.Local && !c.keptOut() {
@@ -75,11 +73,4 @@ func (c *chain) keptOut() bool {
 		}
 	}
 	return false
-}
-
-func timeOf(t *time.Time) time.Time {
-	if t == nil {
-		return time.Time{}
-	}
-	return *t
 }

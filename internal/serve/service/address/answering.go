@@ -66,7 +66,7 @@ func (d *detector) followHolder(s election.Status) {
 	var holder netip.Addr
 	if s.State == election.Backup {
 		for _, m := range s.Members {
-			if m.Address == s.Holder && m.Speaks && !m.Self && !m.Silent {
+			if m.Address == s.Holder && m.Speaks() && !m.Self && m.State != election.Silent {
 				holder = m.Address
 			}
 		}

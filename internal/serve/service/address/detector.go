@@ -117,7 +117,7 @@ func (d *detector) updateMembers(now time.Time) {
 	members := status.Members
 	d.followHolder(status)
 	for _, m := range members {
-		if m.Self || m.Silent || m.Unheard || m.State == election.Initialize {
+		if m.Self || m.State == election.Silent || m.Unheard || m.State == election.Initialize {
 			continue
 		}
 		addresses = append(addresses, m.Address)
@@ -143,7 +143,7 @@ func (d *detector) updateMembers(now time.Time) {
 		d.listen(&d.members, addresses)
 	}
 	for _, m := range members {
-		if (m.Silent || m.Unheard) && !m.LastHeard.IsZero() {
+		if (m.State == election.Silent || m.Unheard) && !m.LastHeard.IsZero() {
 			d.known.heard(m.Address, m.LastHeard)
 		}
 	}

@@ -119,7 +119,10 @@ func TestMemberThatIsHeardNoMoreAndAnswersIsAConflict(t *testing.T) {
 				run(t, func(h *fakeHost) { h.owners[nodeB] = memberMAC }, nil, func(t *testing.T, b *bench) {
 					e := <-b.electors
 					other := func(m election.Member) {
-						m.Address, m.Speaks = nodeB, silent
+						m.Address = nodeB
+						if silent {
+							m.Fit = new(false)
+						}
 						e.mu.Lock()
 						defer e.mu.Unlock()
 						e.status.Members = []election.Member{{Address: nodeA, Self: true}, m}
@@ -132,7 +135,10 @@ func TestMemberThatIsHeardNoMoreAndAnswersIsAConflict(t *testing.T) {
 					}
 					time.Sleep(30 * time.Second) // its MAC is known
 					b.host.set(func(h *fakeHost) { h.owners[vip4.Addr()] = memberMAC })
-					gone := election.Member{State: election.Backup, LastHeard: time.Now(), Silent: silent, Unheard: !silent}
+					gone := election.Member{State: election.Backup, LastHeard: time.Now(), Unheard: !silent}
+					if silent {
+						gone.Silence()
+					}
 					if holder { // the other takes over beside it, and announces
 						b.hear(vip4.Addr(), memberMAC)
 						other(gone)

@@ -28,7 +28,7 @@ func (b *bench) says(n byte, list ...election.Client) {
 	b.host.set(addr(n), true)
 	s := said(true)
 	s.Clients = list
-	b.elector.set(election.Member{Address: addr(n), Spread: s, Fit: true})
+	b.elector.set(election.Member{Address: addr(n), Spread: s, Fit: new(true)})
 }
 
 // dies has a member's host be gone.

@@ -165,7 +165,7 @@ func TestServiceCountsNoConnectionsOfTheDead(t *testing.T) {
 		b.host.set(addr(12), true)
 		s := said(true)
 		s.Ports[0].Connections = 7
-		b.elector.set(election.Member{Address: addr(12), Spread: s, Fit: true})
+		b.elector.set(election.Member{Address: addr(12), Spread: s, Fit: new(true)})
 		b.begin()
 		time.Sleep(settle)
 		assert.Equal(t, uint32(7), b.service.Status().Spread.Connections())

@@ -45,9 +45,9 @@ func TestEachMemberReceives(t *testing.T) {
 		b.host.set(addr(12), true)
 		of := said(true)
 		of.Clients = []election.Client{client(7)}
-		b.elector.set(election.Member{Address: addr(12), Node: "n2", Spread: of, Fit: true, State: election.Active})
+		b.elector.set(election.Member{Address: addr(12), Node: "n2", Spread: of, Fit: new(true), State: election.Active})
 		// One that announces as before the load was spread: it has no connections of others.
-		b.elector.set(election.Member{Address: addr(10), Node: "n0", Speaks: true, Fit: true, State: election.Active})
+		b.elector.set(election.Member{Address: addr(10), Node: "n0", Fit: new(true), State: election.Active})
 		b.begin()
 		assert.False(t, tables.now())
 		time.Sleep(settle + tick)

@@ -93,7 +93,7 @@ func TestServiceTurnedOffEnds(t *testing.T) {
 				b.member(12, true)
 				s := said(true)
 				s.Ports[0].Connections = uint32(tt.there)
-				b.elector.set(election.Member{Address: addr(12), Spread: s, Fit: true})
+				b.elector.set(election.Member{Address: addr(12), Spread: s, Fit: new(true)})
 				b.holds(11)
 				b.begin()
 				time.Sleep(settle)
@@ -137,7 +137,7 @@ func TestServicePortThatIsNotSpreadAnyMore(t *testing.T) {
 	cfg := spreadOne()
 	cfg.Spread.Ports = append(cfg.Spread.Ports, config.SpreadPort{Protocol: config.ProtocolTCP, Port: 5000, Target: 5001})
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
-		m := election.Member{Address: addr(12), Spread: said(true), Fit: true}
+		m := election.Member{Address: addr(12), Spread: said(true), Fit: new(true)}
 		m.Spread.Ports = append(m.Spread.Ports, election.SpreadPort{Protocol: 6, Port: 5000, Healthy: true, Connections: 3})
 		b.elector.set(m)
 		b.holds(11)
@@ -174,7 +174,7 @@ func TestServiceMemberThatIsNotListedAnyMore(t *testing.T) {
 	cfg.Spread.Members = []netip.Addr{addr(12), addr(11), addr(13)}
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
 		b.member(13, true)
-		m := election.Member{Address: addr(12), Spread: said(true), Fit: true}
+		m := election.Member{Address: addr(12), Spread: said(true), Fit: new(true)}
 		m.Spread.Ports[0].Connections = 1
 		b.elector.set(m)
 		b.begin()

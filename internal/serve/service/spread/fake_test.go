@@ -95,7 +95,7 @@ func (e *fakeElector) Members() []election.Member {
 		if !e.frozen[a] {
 			m.LastHeard = time.Now()
 		} else if time.Since(m.LastHeard) >= 350*time.Millisecond {
-			m.Silent = true
+			m.State = election.Silent
 		}
 		out = append(out, m)
 	}
@@ -379,7 +379,7 @@ func (b *bench) beginAt(source netip.Addr) {
 
 func (b *bench) member(n byte, healthy bool) {
 	b.host.set(addr(n), true)
-	b.elector.set(election.Member{Address: addr(n), Node: "n" + string('0'+n-10), Spread: said(healthy), Fit: healthy})
+	b.elector.set(election.Member{Address: addr(n), Node: "n" + string('0'+n-10), Spread: said(healthy), Fit: new(healthy)})
 }
 
 // logged is what was written to the log.

@@ -64,7 +64,7 @@ func TestRosterIsSureOfADeath(t *testing.T) {
 			if tt.attached != 0 {
 				r.attach(now.Add(-tt.attached), attachment{2, 1})
 			}
-			list[1].Silent = true
+			list[1].State = election.Silent
 			r.hear(now, list)
 			r.all[0].missed = unanswered
 			r.declareDead()

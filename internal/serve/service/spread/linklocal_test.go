@@ -30,7 +30,7 @@ func byIPv6(b *bench, own ...netip.Addr) {
 		if n == 12 {
 			s.Serves = global(n)
 		}
-		b.elector.set(election.Member{Address: linkLocal(n), Node: "n" + string('0'+n-10), Spread: s, Fit: true})
+		b.elector.set(election.Member{Address: linkLocal(n), Node: "n" + string('0'+n-10), Spread: s, Fit: new(true)})
 	}
 	b.beginAt(linkLocal(11).WithZone("eth0"))
 }
@@ -113,8 +113,8 @@ func TestReportHasEachAddressOnce(t *testing.T) {
 				byIPv6(b, global(11))
 				s := said(true)
 				s.Serves = global(taken)
-				b.elector.set(election.Member{Address: linkLocal(10), Node: "first", Spread: s, Fit: true})
-				b.elector.set(election.Member{Address: linkLocal(14), Node: "last", Spread: s, Fit: true})
+				b.elector.set(election.Member{Address: linkLocal(10), Node: "first", Spread: s, Fit: new(true)})
+				b.elector.set(election.Member{Address: linkLocal(14), Node: "last", Spread: s, Fit: new(true)})
 				time.Sleep(settle + tick)
 				_, _, told := f.look()
 				seen := map[netip.Addr]string{}

@@ -71,7 +71,7 @@ func TestServiceLeavesOwnConnectionsToAMemberThatSpreadsNothingMore(t *testing.T
 		time.Sleep(settle)
 		other := said(true)
 		other.Ports[0].Port = 5000
-		b.elector.set(election.Member{Address: addr(12), Node: "n2", Spread: other, Fit: true})
+		b.elector.set(election.Member{Address: addr(12), Node: "n2", Spread: other, Fit: new(true)})
 		time.Sleep(2 * time.Second)
 		assert.Equal(t, map[string]int{"10.77.0.11 fit": 120, "10.77.0.12 dead": 0}, b.shares())
 		assert.Empty(t, b.host.plane("api").endedOwn)

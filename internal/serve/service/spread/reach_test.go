@@ -105,7 +105,7 @@ func TestPortThatFailsTakesNothingFromTheOthers(t *testing.T) {
 		for n := byte(12); n <= 13; n++ {
 			s := said(true)
 			s.Ports = append(s.Ports, election.SpreadPort{Protocol: 6, Port: 9345, Healthy: true}, election.SpreadPort{Protocol: 17, Port: 53, Healthy: true})
-			b.elector.set(election.Member{Address: addr(n), Spread: s, Fit: true})
+			b.elector.set(election.Member{Address: addr(n), Spread: s, Fit: new(true)})
 		}
 		b.elector.set(election.Member{Address: addr(11), Self: true, Node: "n1", State: election.Active})
 		b.begin()

@@ -96,7 +96,7 @@ func (b *bench) holder(translates bool, left ...election.Left) {
 	b.host.set(addr(12), true)
 	s := said(true)
 	s.Translates, s.Left = translates, left
-	b.elector.set(election.Member{Address: addr(12), Node: "n2", Spread: s, Fit: true, State: election.Active})
+	b.elector.set(election.Member{Address: addr(12), Node: "n2", Spread: s, Fit: new(true), State: election.Active})
 }
 
 func TestServiceDrainWaitsForWhatTheHolderTranslates(t *testing.T) {
@@ -152,7 +152,7 @@ func (b *bench) translator(left ...election.Left) {
 	b.host.set(addr(12), true)
 	s := said(true)
 	s.Translates, s.Left = true, left
-	b.elector.set(election.Member{Address: addr(12), Node: "n2", Spread: s, Fit: true})
+	b.elector.set(election.Member{Address: addr(12), Node: "n2", Spread: s, Fit: new(true)})
 }
 
 func TestServiceDrainWaitsForTheConnectionsOfOtherMembersPrograms(t *testing.T) {

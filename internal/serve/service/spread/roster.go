@@ -111,7 +111,7 @@ func (r *roster) hear(now time.Time, list []election.Member) {
 			continue // two with one address: this node cannot reach the other one
 		}
 		admitted := r.admits(address, m.Spread)
-		known := r.find(address, admitted && (m.Spread != nil || m.Speaks && !m.Silent && now.Before(r.begun)))
+		known := r.find(address, admitted && (m.Spread != nil || m.Speaks() && m.State != election.Silent && now.Before(r.begun)))
 		switch {
 		case known == nil:
 			continue
@@ -119,9 +119,9 @@ func (r *roster) hear(now time.Time, list []election.Member) {
 			r.drop(known)
 			continue
 		}
-		known.holder = m.State == election.Active && !m.Silent && !r.each
+		known.holder = m.State == election.Active && !r.each
 		if m.Spread == nil { // as one that has just been started again, or does not spread any more
-			if !m.Silent {
+			if m.State != election.Silent {
 				others[known] = true
 			}
 			continue
@@ -136,7 +136,7 @@ func (r *roster) hear(now time.Time, list []election.Member) {
 
 // lookForHolder notes what is known of the holder. While there is none this node lacks it, or not, as before: the next one is one of those that are known.
 func (r *roster) lookForHolder(list []election.Member) {
-	i := slices.IndexFunc(list, func(m election.Member) bool { return m.State == election.Active && !m.Silent })
+	i := slices.IndexFunc(list, func(m election.Member) bool { return m.State == election.Active })
 	r.holderHasAll = false
 	if r.each || i < 0 {
 		return
@@ -242,7 +242,7 @@ func (r *roster) drop(gone *member) {
 // update takes in what a member that spreads has said.
 func (r *roster) update(now time.Time, m *member, e *election.Member) {
 	m.node, m.spread, m.leaving, m.last = e.Node, *e.Spread, e.Unfit, e.LastHeard
-	if e.Silent || !now.Before(m.last.Add(r.every(m)*stuckAfter/10)) {
+	if e.State == election.Silent || !now.Before(m.last.Add(r.every(m)*stuckAfter/10)) {
 		m.markSilent(now)
 		return
 	}

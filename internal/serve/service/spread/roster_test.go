@@ -14,7 +14,7 @@ import (
 )
 
 func spreads(a netip.Addr) election.Member {
-	return election.Member{Address: a, Speaks: true, Spread: said(true), Fit: true}
+	return election.Member{Address: a, Spread: said(true), Fit: new(true)}
 }
 
 // By Raft a member says where it is on the link of the addresses. Two rows of one address would be two members with one name.
@@ -102,7 +102,7 @@ func TestRosterKnowsOfADeadHostWhenItsMemberIsSilent(t *testing.T) {
 		r.declareDead()
 		require.False(t, r.all[0].dead)
 	}
-	m.Silent = true
+	m.State = election.Silent
 	r.hear(now, []election.Member{m})
 	r.declareDead()
 	assert.True(t, r.all[0].dead)
@@ -125,7 +125,7 @@ func TestRosterAsksNoFasterWhereQuestionsFailAtOnce(t *testing.T) {
 	}
 	assert.InDelta(t, int(time.Second/askAgain), asked, 1, "from suspicion on")
 	assert.LessOrEqual(t, r.next(now).Sub(now), askAgain)
-	m.Silent = true
+	m.State = election.Silent
 	r.hear(now, []election.Member{m})
 	r.declareDead()
 	assert.False(t, r.all[0].dead, "it was not asked")

@@ -219,7 +219,7 @@ func TestServiceMemberThatIsRestartedKeeps(t *testing.T) {
 func TestServiceMemberThatIsAboutToSpreadKeeps(t *testing.T) {
 	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		b.host.set(addr(12), true)
-		b.elector.set(election.Member{Address: addr(12), Speaks: true})
+		b.elector.set(election.Member{Address: addr(12), Fit: new(false)})
 		b.elector.set(election.Member{Address: addr(13)}) // with VRRP alone
 		b.begin()
 		time.Sleep(settle)
@@ -345,7 +345,7 @@ func TestServiceTurnedOnByAReload(t *testing.T) {
 		cfg.reloaded = true
 		inBubble(t, cfg, func(t *testing.T, b *bench) {
 			b.member(12, true)
-			m := election.Member{Address: addr(12), Node: "n2", Spread: said(true), Fit: true, State: election.Backup}
+			m := election.Member{Address: addr(12), Node: "n2", Spread: said(true), Fit: new(true), State: election.Backup}
 			if !self {
 				m.State = election.Active
 			}
@@ -383,7 +383,7 @@ func TestServiceHolderSendsNothingToAMemberThatLacksIt(t *testing.T) {
 			b.member(n, true)
 			s := said(true)
 			s.LacksHolder = lacks
-			b.elector.set(election.Member{Address: addr(n), Spread: s, Fit: true, State: election.Backup})
+			b.elector.set(election.Member{Address: addr(n), Spread: s, Fit: new(true), State: election.Backup})
 		}
 		owned := func() []int {
 			time.Sleep(tick)
@@ -420,7 +420,7 @@ func TestServiceSaysWhetherItLacksTheHolder(t *testing.T) {
 	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
 		lacks := func() bool { time.Sleep(tick); return b.elector.own().LacksHolder }
 		holds := func(n byte, s *election.Spread) {
-			b.elector.set(election.Member{Address: addr(n), Speaks: true, State: election.Active, Spread: s, Fit: true})
+			b.elector.set(election.Member{Address: addr(n), State: election.Active, Spread: s, Fit: new(true)})
 		}
 		b.member(13, true)
 		b.begin()
@@ -434,7 +434,7 @@ func TestServiceSaysWhetherItLacksTheHolder(t *testing.T) {
 		assert.False(t, lacks(), "while there is no holder, none is missing")
 		holds(14, nil)
 		assert.True(t, lacks())
-		b.elector.set(election.Member{Address: addr(14), Silent: true, State: election.Active})
+		b.elector.set(election.Member{Address: addr(14), State: election.Silent})
 		b.elector.set(election.Member{Address: addr(11), Self: true, State: election.Active})
 		assert.False(t, lacks())
 	})
@@ -445,13 +445,13 @@ func TestServiceMasqueradeLacksTheHolder(t *testing.T) {
 	cfg := spreadOne()
 	cfg.Spread.Via = config.ViaMasquerade
 	inBubble(t, cfg, func(t *testing.T, b *bench) {
-		b.elector.set(election.Member{Address: addr(12), Speaks: true, State: election.Active, Spread: said(true), Fit: true})
+		b.elector.set(election.Member{Address: addr(12), State: election.Active, Spread: said(true), Fit: new(true)})
 		b.begin()
 		time.Sleep(settle)
 		assert.True(t, b.elector.own().LacksHolder)
 		m := said(true)
 		m.LacksHolder = true
-		b.elector.set(election.Member{Address: addr(12), State: election.Backup, Spread: m, Fit: true})
+		b.elector.set(election.Member{Address: addr(12), State: election.Backup, Spread: m, Fit: new(true)})
 		b.elector.set(election.Member{Address: addr(11), Self: true, State: election.Active})
 		time.Sleep(tick)
 		owned, _ := b.host.plane("api").cfg.Slots.Owned(2)
@@ -469,7 +469,7 @@ func TestServiceHolderThatSpreadsLaterHasItsConnections(t *testing.T) {
 		assert.Equal(t, map[string]int{"10.77.0.11 fit": 60, "10.77.0.13 fit": 60}, b.shares())
 		time.Sleep(time.Minute)
 		b.host.set(addr(12), true)
-		b.elector.set(election.Member{Address: addr(12), State: election.Active, Spread: said(true), Fit: true})
+		b.elector.set(election.Member{Address: addr(12), State: election.Active, Spread: said(true), Fit: new(true)})
 		time.Sleep(tick)
 		table := b.host.plane("api").cfg.Slots
 		for slot := range table.Owner {
