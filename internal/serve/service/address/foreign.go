@@ -1,6 +1,7 @@
 package address
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"time"
@@ -34,8 +35,8 @@ const (
 // the MACs that answer for their own addresses.
 type foreignHosts struct {
 	vrid     uint8
-	outlives time.Duration // for how long after it was heard a member's kernel may still answer for the virtual address
-	members  []knownMember
+	outlives time.Duration             // for how long after it was heard a member's kernel may still answer for the virtual address
+	members  map[netip.Addr]*questions // by their own addresses
 	known    memberMACs
 	claims   []claimed
 	defended time.Time
@@ -46,13 +47,12 @@ type foreignHosts struct {
 	turnedMember bool
 }
 
-// knownMember is a member by its own address.
-type knownMember struct {
-	address netip.Addr
-	found   bool      // a MAC of it is known
-	again   int       // questions left for another one
-	tries   int       // questions asked so far
-	ask     time.Time // the next one
+// questions are those for the MAC of a member.
+type questions struct {
+	found bool      // a MAC of it is known
+	again int       // questions left for another one
+	tries int       // questions asked so far
+	ask   time.Time // the next one
 }
 
 type claimed struct {
@@ -61,7 +61,7 @@ type claimed struct {
 }
 
 // unsure tells that a MAC of the member is to be asked for.
-func (m *knownMember) unsure() bool { return !m.found || m.again > 0 }
+func (q *questions) unsure() bool { return !q.found || q.again > 0 }
 
 // memberRetries are the waits between two questions for a member's MAC; the last one repeats.
 var memberRetries = []time.Duration{20 * time.Millisecond, 80 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond, 15 * time.Second}
@@ -76,14 +76,11 @@ func newForeignHosts(vrid uint8, ready time.Time, outlives time.Duration) foreig
 // answer; what was heard of one that is back was a member's.
 func (s *foreignHosts) setMembers(now time.Time, addresses []netip.Addr) bool {
 	changed := len(addresses) != len(s.members)
-	next := make([]knownMember, 0, len(addresses))
+	next := make(map[netip.Addr]*questions, len(addresses))
 	for _, a := range addresses {
-		if i := s.index(a); i >= 0 {
-			next = append(next, s.members[i])
-			continue
+		if next[a] = s.members[a]; next[a] == nil {
+			next[a], changed = &questions{ask: now.Add(memberRetries[0])}, true
 		}
-		next = append(next, knownMember{address: a, ask: now.Add(memberRetries[0])})
-		changed = true
 	}
 	s.members = next
 	for _, mac := range s.known.follow(now, s.isMember) {
@@ -94,8 +91,8 @@ func (s *foreignHosts) setMembers(now time.Time, addresses []netip.Addr) bool {
 
 // hear takes in a claim, and reports whether it is that of a known foreign host, or else which known member claims a virtual address.
 func (s *foreignHosts) hear(now time.Time, c Claim) (foreign bool, member netip.Addr) {
-	if i := s.index(c.Address); i >= 0 {
-		s.members[i].found, s.members[i].again = true, 0
+	if m := s.members[c.Address]; m != nil {
+		m.found, m.again = true, 0
 		s.learn(c.MAC, c.Address)
 		return false, netip.Addr{}
 	}
@@ -117,8 +114,8 @@ func (s *foreignHosts) hear(now time.Time, c Claim) (foreign bool, member netip.
 
 // askAgain has the members asked for their MACs whose MAC is known: one may have another by now, as by a bond whose active port has changed.
 func (s *foreignHosts) askAgain(now time.Time) {
-	for i := range s.members {
-		if m := &s.members[i]; m.found && m.again == 0 && !now.Before(m.ask) {
+	for _, m := range s.members {
+		if m.found && m.again == 0 && !now.Before(m.ask) {
 			m.again, m.tries, m.ask = questionsAgain, 0, now
 		}
 	}
@@ -148,12 +145,7 @@ func (s *foreignHosts) forgive(mac string) {
 	})
 }
 
-func (s *foreignHosts) isMember(a netip.Addr) bool { return s.index(a) >= 0 }
-
-// index is where the member of that own address is; -1 for none.
-func (s *foreignHosts) index(own netip.Addr) int {
-	return slices.IndexFunc(s.members, func(m knownMember) bool { return m.address == own })
-}
+func (s *foreignHosts) isMember(own netip.Addr) bool { return s.members[own] != nil }
 
 // review returns the conflicts that have begun, and those that are over because nobody has claimed anything for so long.
 func (s *foreignHosts) review(now time.Time, forget time.Duration) (begun, over []instance.Conflict) {
@@ -220,25 +212,26 @@ func later(a, b time.Time) time.Time {
 
 // question returns the members whose MAC is to be asked for now, those first that wait for longest.
 func (s *foreignHosts) question(now time.Time) []netip.Addr {
-	var due []*knownMember
-	for i := range s.members {
-		if m := &s.members[i]; m.unsure() && !now.Before(m.ask) {
-			due = append(due, m)
+	var due []netip.Addr
+	for a, m := range s.members {
+		if m.unsure() && !now.Before(m.ask) {
+			due = append(due, a)
 		}
 	}
-	slices.SortStableFunc(due, func(a, b *knownMember) int { return a.ask.Compare(b.ask) })
-	var out []netip.Addr
-	for _, m := range due {
+	slices.SortFunc(due, func(a, b netip.Addr) int {
+		return cmp.Or(s.members[a].ask.Compare(s.members[b].ask), a.Compare(b))
+	})
+	for i, a := range due {
 		if s.asked.Sub(now) > (questionBurst-1)*questionEvery {
-			break
+			return due[:i]
 		}
+		m := s.members[a]
 		s.asked = later(s.asked, now).Add(questionEvery)
 		m.tries++
 		m.again = max(m.again-1, 0)
 		m.ask = now.Add(memberRetries[min(m.tries, len(memberRetries)-1)])
-		out = append(out, m.address)
 	}
-	return out
+	return due
 }
 
 // conflicts lists what was reported and is not over.
