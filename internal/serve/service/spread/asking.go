@@ -8,6 +8,25 @@ import (
 	"github.com/keepvip/keepvip/election"
 )
 
+// inquiry is what questions have said of a host.
+type inquiry struct {
+	asking  bool      // a question is on its way
+	askNext time.Time // when it is asked again
+	missed  int       // questions in a row that were not answered
+	dead    bool      // until it is heard, healthy, or answers
+}
+
+// answered takes in what became of a question. The error is as that of Host.Ask.
+func (i *inquiry) answered(now time.Time, err error) {
+	i.asking = false
+	switch {
+	case err == nil:
+		i.missed, i.askNext = 0, now.Add(askLater)
+	case errors.Is(err, ErrSilent):
+		i.missed++
+	}
+}
+
 // ask asks the hosts of members that are, or may soon be, silent.
 func (v *server) ask(now time.Time) {
 	due, limit := v.roster.ask(now)

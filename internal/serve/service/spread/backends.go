@@ -28,10 +28,7 @@ type Backend struct {
 	// The rest belongs to the service's goroutine.
 	verdict health.Verdict // unknown: it was not asked yet
 	cancel  context.CancelFunc
-	asking  bool
-	askNext time.Time // when its host is asked again
-	missed  int       // questions in a row that its host left without an answer
-	dead    bool      // until it is healthy, or answers
+	inquiry // of its host
 }
 
 // backends are the servers of a configuration, and what can be expected of each. It belongs to the service's goroutine; each backend that is checked has
@@ -91,16 +88,10 @@ func (b *Backend) judged(is health.Verdict) {
 	}
 }
 
-// answered takes in what became of a question to its host. The error is as that of Host.Reach.
+// answered takes in what became of a question to its host.
 func (b *Backend) answered(now time.Time, err error) {
-	b.asking = false
-	switch {
-	case err == nil:
-		b.missed, b.dead, b.askNext = 0, false, now.Add(askLater)
-	case errors.Is(err, ErrSilent):
-		b.missed++
-		b.dead = b.dead || b.missed >= unanswered && !b.good()
-	}
+	b.inquiry.answered(now, err)
+	b.dead = err != nil && (b.dead || b.missed >= unanswered && !b.good())
 }
 
 // reach asks the hosts of unhealthy backends whether they are there: connections to one that is not are lost.

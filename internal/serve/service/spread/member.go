@@ -25,10 +25,7 @@ type member struct {
 	// notSpreadingSince is since when it is heard, and does not say that it spreads; zero: it is not heard, or spreads.
 	notSpreadingSince time.Time
 
-	asking        bool // a question is on its way
-	askNext       time.Time
-	missed        int  // questions in a row that were not answered
-	dead          bool // until it is heard again
+	inquiry
 	holder        bool
 	leaving       string    // what it says of why it is not fit
 	clients       clients   // of its connections, as far as it has said

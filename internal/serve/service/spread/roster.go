@@ -1,7 +1,6 @@
 package spread
 
 import (
-	"errors"
 	"net/netip"
 	"slices"
 	"time"
@@ -302,16 +301,8 @@ func (p *pace) look(now time.Time, m *member) time.Time {
 
 // answered takes in what became of a question.
 func (r *roster) answered(now time.Time, a netip.Addr, err error) {
-	m := r.find(a, false)
-	if m == nil {
-		return
-	}
-	m.asking = false
-	switch {
-	case err == nil:
-		m.missed, m.askNext = 0, now.Add(askLater)
-	case errors.Is(err, ErrSilent):
-		m.missed++
+	if m := r.find(a, false); m != nil {
+		m.answered(now, err)
 	}
 }
 
