@@ -3,11 +3,11 @@ package slots
 import "slices"
 
 // Between is the table to make one after, where then follows before by changes that are taken for one: its Owner had a slot before the
-// first of them, and its Second is who had it last since, if that is somebody else. Both may have connections. It is of the returned members.
-func Between(before *Table, beforeMembers []Member, then *Table, thenMembers []Member) (*Table, []Member) {
-	members := slices.Clone(beforeMembers)
-	now := make([]uint8, len(thenMembers)) // indices of then's members in members
-	for i, m := range thenMembers {
+// first of them, and its Second is who had it last since, if that is somebody else. Both may have connections.
+func Between(before, then *Table) *Table {
+	members := slices.Clone(before.Members)
+	now := make([]uint8, len(then.Members)) // indices of then's members in members
+	for i, m := range then.Members {
 		at := slices.IndexFunc(members, func(b Member) bool { return b.Address == m.Address })
 		if at < 0 {
 			at, members = len(members), append(members, m)
@@ -15,7 +15,7 @@ func Between(before *Table, beforeMembers []Member, then *Table, thenMembers []M
 		now[i] = uint8(at)
 	}
 	length := max(len(before.Owner), len(then.Owner))
-	t := &Table{Owner: make([]uint8, length), Second: make([]uint8, length)}
+	t := &Table{Members: members, Owner: make([]uint8, length), Second: make([]uint8, length)}
 	for slot := range length {
 		old := slot * len(before.Owner) / length
 		t.Owner[slot], t.Second[slot] = before.Owner[old], before.Second[old]
@@ -27,5 +27,5 @@ func Between(before *Table, beforeMembers []Member, then *Table, thenMembers []M
 			t.Second[slot] = now[since]
 		}
 	}
-	return t, members
+	return t
 }

@@ -28,9 +28,9 @@ func FuzzMake(f *testing.F) {
 	f.Add([]byte{1, 2, 1, 2, 2, 200, 3, 1, 1, 4, 2, 0, 5, 2, 7, 6, 2, 7, 7, 2, 7}, []byte{4, 2, 1})
 	f.Fuzz(func(t *testing.T, first, then []byte) {
 		old, members := membersOf(first), membersOf(then)
-		before := Make(old, nil, nil)
-		table := Make(members, before, old)
-		require.Equal(t, table, Make(members, before, old))
+		before := Make(old, nil)
+		table := Make(members, before)
+		require.Equal(t, table, Make(members, before))
 		require.Len(t, table.Second, len(table.Owner))
 		require.Zero(t, len(table.Owner)%Count(len(members)))
 		if len(members) > Most {

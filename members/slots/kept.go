@@ -8,7 +8,7 @@ func (t *Table) Kept(self uint8, keeps func(member uint8) bool) *Table {
 	if !slices.ContainsFunc(t.Owner, func(m uint8) bool { return m != None && m != self && keeps(m) }) {
 		return t
 	}
-	out := &Table{Owner: slices.Clone(t.Owner), Second: slices.Clone(t.Second), Next: t.Next}
+	out := &Table{Members: t.Members, Owner: slices.Clone(t.Owner), Second: slices.Clone(t.Second), Next: t.Next}
 	sends := false
 	for slot, owner := range t.Owner {
 		switch {

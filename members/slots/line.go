@@ -49,7 +49,7 @@ func (t *Table) Among(can func(member uint8) bool) *Table {
 			others = append(others, uint8(m))
 		}
 	}
-	out := &Table{Owner: make([]uint8, len(t.Owner)), Second: make([]uint8, len(t.Second)), Next: make([]uint8, len(t.Next))}
+	out := &Table{Members: t.Members, Owner: make([]uint8, len(t.Owner)), Second: make([]uint8, len(t.Second)), Next: make([]uint8, len(t.Next))}
 	turn, row := -1, -1
 	for slot, owner := range t.Owner {
 		second := t.Second[slot]

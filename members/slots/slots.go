@@ -14,7 +14,10 @@
 // The package starts no goroutine, and knows neither packets nor a kernel.
 package slots
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 const (
 	// None is no member, in place of an index.
@@ -47,9 +50,11 @@ type Member struct {
 func (m Member) owns() bool { return m.Condition == Fit && m.Weight > 0 }
 
 // Table says for each slot who gets its packets. Owner and Second have the same length, which is a multiple of Count(members); a value is an
-// index into the members that the table was made of, or None. A slot is the upper part of a hash: hash * len / 2^32, as jhash of
+// index into Members, or None. A slot is the upper part of a hash: hash * len / 2^32, as jhash of
 // nftables makes it. So each slot of a shorter table is a row of slots of a longer one.
 type Table struct {
+	// Members are those that the table was made of.
+	Members []Member
 	// Owner gets the packets of the slot. None: nobody can, and who receives a packet serves it.
 	Owner []uint8
 	// Second gets, from the owner, what belongs to a connection that the owner does not know. It is never the owner, and never dead.
@@ -70,12 +75,12 @@ func Count(members int) int {
 	return 5040
 }
 
-// Make makes the table of these members. The table before, of the members then, may be nil; connections that were begun while it was
+// Make makes the table of these members. The table before may be nil; connections that were begun while it was
 // in use are found by the new one's Second. Owner does not depend on it: a node that has just started has the same owners as the others.
 //
 // Where weights differ, each fit member has its share of the slots of Count(members) but for less than one slot.
-func Make(members []Member, before *Table, beforeMembers []Member) *Table {
-	members = members[:min(len(members), Most)]
+func Make(members []Member, before *Table) *Table {
+	members = slices.Clone(members[:min(len(members), Most)])
 	n := Count(len(members))
 	orders := orders(n, len(members))
 	owner := owners(members, orders)
@@ -85,10 +90,10 @@ func Make(members []Member, before *Table, beforeMembers []Member) *Table {
 		length = max(length, len(before.Owner))
 	}
 	t := &Table{
-		Owner: make([]uint8, length), Second: make([]uint8, length),
+		Members: members, Owner: make([]uint8, length), Second: make([]uint8, length),
 		Next: following(members, func(m int) bool { return members[m].Condition != Dead }),
 	}
-	former := formerly(members, before, beforeMembers)
+	former := formerly(members, before)
 	for slot := range length {
 		short := slot * n / length
 		t.Owner[slot] = owner[short]
@@ -116,18 +121,13 @@ func second(members []Member, owner uint8, former [2]uint8, order []uint8) uint8
 }
 
 // formerly returns who had a slot of a table of that length in the table before: its owner and its second, as indices into members.
-func formerly(members []Member, before *Table, beforeMembers []Member) func(slot, length int) [2]uint8 {
+func formerly(members []Member, before *Table) func(slot, length int) [2]uint8 {
 	if before == nil || len(before.Owner) == 0 || len(before.Second) != len(before.Owner) {
 		return func(int, int) [2]uint8 { return [2]uint8{None, None} }
 	}
-	now := make([]uint8, len(beforeMembers))
-	for i, b := range beforeMembers {
-		now[i] = None
-		for j, m := range members {
-			if m.Address == b.Address {
-				now[i] = uint8(j)
-			}
-		}
+	now := make([]uint8, len(before.Members))
+	for i, b := range before.Members {
+		now[i] = uint8(slices.IndexFunc(members, func(m Member) bool { return m.Address == b.Address })) // of -1: None
 	}
 	index := func(m uint8) uint8 {
 		if int(m) >= len(now) {

@@ -47,7 +47,7 @@ func TestMakeEveryFitSubsetHasEvenShares(t *testing.T) {
 					fit++
 				}
 			}
-			owned, nobody := Make(members, nil, nil).Owned(n)
+			owned, nobody := Make(members, nil).Owned(n)
 			if fit == 0 {
 				assert.Equal(t, Count(n), nobody)
 				continue
@@ -67,8 +67,8 @@ func TestMakeEveryFitSubsetHasEvenShares(t *testing.T) {
 func TestMakeMemberMoreMovesItsShareAlone(t *testing.T) {
 	for n := 1; n < Most; n++ {
 		members := group(n + 1)
-		before := Make(members[:n], nil, nil)
-		after := Make(members, before, members[:n])
+		before := Make(members[:n], nil)
+		after := Make(members, before)
 		moved := 0
 		for slot, owner := range after.Owner {
 			old := before.Owner[slot*len(before.Owner)/len(after.Owner)]
@@ -86,11 +86,11 @@ func TestMakeMemberMoreMovesItsShareAlone(t *testing.T) {
 func TestMakeMemberLessMovesItsShareAlone(t *testing.T) {
 	for n := 2; n <= Most; n++ {
 		members := group(n)
-		all := Make(members, nil, nil)
+		all := Make(members, nil)
 		for gone := range n {
 			for _, c := range []Condition{Dead, Keeps} {
 				without := with(members, map[int]Condition{gone: c})
-				after := Make(without, all, members)
+				after := Make(without, all)
 				for slot, owner := range after.Owner {
 					require.NotEqual(t, uint8(gone), owner)
 					if all.Owner[slot] != uint8(gone) {
@@ -100,7 +100,7 @@ func TestMakeMemberLessMovesItsShareAlone(t *testing.T) {
 					}
 				}
 				// The member returns: what was begun meanwhile is found where it is.
-				returned := Make(members, after, without)
+				returned := Make(members, after)
 				assert.Equal(t, all.Owner, returned.Owner)
 				for slot, owner := range returned.Owner {
 					if owner == uint8(gone) {
@@ -114,15 +114,15 @@ func TestMakeMemberLessMovesItsShareAlone(t *testing.T) {
 
 func TestMakeSecondOfTheFirstTableIsNextInTheOrder(t *testing.T) {
 	members := group(3)
-	table := Make(members, nil, nil)
-	drained := Make(with(members, map[int]Condition{0: Keeps}), nil, nil)
+	table := Make(members, nil)
+	drained := Make(with(members, map[int]Condition{0: Keeps}), nil)
 	for slot, owner := range table.Owner {
 		require.NotEqual(t, owner, table.Second[slot])
 		if owner == 0 { // what owns the slot if member 0 is not fit is what is asked for its connections
 			require.Equal(t, drained.Owner[slot], table.Second[slot])
 		}
 	}
-	alone := Make(with(members, map[int]Condition{1: Dead, 2: Dead}), nil, nil)
+	alone := Make(with(members, map[int]Condition{1: Dead, 2: Dead}), nil)
 	for slot := range alone.Owner {
 		require.Zero(t, alone.Owner[slot])
 		require.Equal(t, None, alone.Second[slot], "the dead know no connection")
@@ -137,14 +137,14 @@ func TestMakeMembersOfNoWeightChangeNothing(t *testing.T) {
 			for i := range more {
 				members[n+i].Weight = 0
 			}
-			alone, with := Make(members[:n], nil, nil), Make(members, nil, nil)
+			alone, with := Make(members[:n], nil), Make(members, nil)
 			for slot, owner := range with.Owner {
 				require.Equal(t, alone.Owner[slot*len(alone.Owner)/len(with.Owner)], owner)
 				if n > 1 {
 					require.Less(t, with.Second[slot], uint8(n), "slot %d of %d and %d members", slot, n, more)
 				}
 			}
-			grown := Make(members, alone, members[:n])
+			grown := Make(members, alone)
 			require.Equal(t, with.Owner, grown.Owner)
 			for slot, second := range grown.Second {
 				if n == 1 {
@@ -159,31 +159,31 @@ func TestMakeMembersOfNoWeightChangeNothing(t *testing.T) {
 func TestMakeSecondIsKeptWhenSomethingElseChanges(t *testing.T) {
 	members := group(4)
 	drained := with(members, map[int]Condition{1: Keeps})
-	all := Make(members, nil, nil)
-	during := Make(drained, all, members)
-	back := Make(members, during, drained)
+	all := Make(members, nil)
+	during := Make(drained, all)
+	back := Make(members, during)
 	dead := with(members, map[int]Condition{3: Dead})
-	after := Make(dead, back, members)
+	after := Make(dead, back)
 	for slot, owner := range back.Owner {
 		if owner == 1 && back.Second[slot] != 3 {
 			require.Equal(t, back.Second[slot], after.Second[slot])
 		}
 	}
-	again := Make(dead, after, dead)
+	again := Make(dead, after)
 	assert.Equal(t, after, again, "what does not change makes the same table")
 }
 
 func TestMakeNobodyFitLeavesItToTheReceiver(t *testing.T) {
 	members := group(3)
-	before := Make(members, nil, nil)
-	none := Make(with(members, map[int]Condition{0: Keeps, 1: Keeps, 2: Dead}), before, members)
+	before := Make(members, nil)
+	none := Make(with(members, map[int]Condition{0: Keeps, 1: Keeps, 2: Dead}), before)
 	for slot, owner := range none.Owner {
 		require.Equal(t, None, owner)
 		if before.Owner[slot] != 2 {
 			require.Equal(t, before.Owner[slot], none.Second[slot], "its connections are still where they were")
 		}
 	}
-	empty := Make(nil, before, members)
+	empty := Make(nil, before)
 	assert.Equal(t, slices.Repeat([]uint8{None}, 120), empty.Owner)
 	assert.Equal(t, empty.Owner, empty.Second)
 }
@@ -193,14 +193,14 @@ func TestMakeMemberInTheMidstKeepsConnections(t *testing.T) {
 		for at := range n {
 			members := group(n + 1)
 			old := slices.Delete(slices.Clone(members), at, at+1)
-			before := Make(old, nil, nil)
-			after := Make(members, before, old)
+			before := Make(old, nil)
+			after := Make(members, before)
 			for slot := range after.Owner {
 				had := old[before.Owner[slot*len(before.Owner)/len(after.Owner)]].Address
 				owner := members[after.Owner[slot]].Address
 				require.True(t, owner == had || members[after.Second[slot]].Address == had, "slot %d, member %d of %d", slot, at, n+1)
 			}
-			gone := Make(old, after, members) // its own connections go with it
+			gone := Make(old, after) // its own connections go with it
 			for slot := range gone.Owner {
 				had := members[after.Owner[slot]].Address
 				owner := old[gone.Owner[slot]].Address
@@ -215,9 +215,9 @@ func TestMakeOwnersDoNotDependOnThePast(t *testing.T) {
 	weighted := weighing(1, 2, 3, 4, 5)
 	members := group(5)
 	for _, now := range [][]Member{members, weighted, with(members, map[int]Condition{2: Dead})} {
-		fresh := Make(now, nil, nil)
+		fresh := Make(now, nil)
 		seven := group(7)
-		old := Make(now, Make(seven, nil, nil), seven)
+		old := Make(now, Make(seven, nil))
 		require.Len(t, old.Owner, Count(7))
 		for slot, owner := range old.Owner {
 			require.Equal(t, fresh.Owner[slot*len(fresh.Owner)/len(old.Owner)], owner, "slot %d", slot)
@@ -237,7 +237,7 @@ func TestMakeWeightsShareInProportion(t *testing.T) {
 					total += int(w)
 				}
 			}
-			owned, nobody := Make(with(members, conditions), nil, nil).Owned(len(members))
+			owned, nobody := Make(with(members, conditions), nil).Owned(len(members))
 			n := Count(len(weights))
 			if total == 0 {
 				assert.Equal(t, n, nobody)
@@ -258,10 +258,10 @@ func TestMakeWeightsShareInProportion(t *testing.T) {
 func TestMakeWeightsMoveLittle(t *testing.T) {
 	for _, weights := range [][]uint8{{2, 1, 1}, {1, 2, 3}, {1, 2, 3, 4, 5}} {
 		members := weighing(weights...)
-		all := Make(members, nil, nil)
+		all := Make(members, nil)
 		for gone := range weights {
 			without := with(members, map[int]Condition{gone: Keeps})
-			after := Make(without, all, members)
+			after := Make(without, all)
 			besides := 0
 			for slot, owner := range after.Owner {
 				if owner == all.Owner[slot] {
@@ -279,7 +279,7 @@ func TestMakeWeightsMoveLittle(t *testing.T) {
 }
 
 func TestMakeMembersBehindTheMostOwnNothing(t *testing.T) {
-	table := Make(group(9), nil, nil)
+	table := Make(group(9), nil)
 	owned, nobody := table.Owned(9)
 	assert.Equal(t, []int{720, 720, 720, 720, 720, 720, 720, 0, 0}, owned)
 	assert.Zero(t, nobody)
@@ -287,7 +287,7 @@ func TestMakeMembersBehindTheMostOwnNothing(t *testing.T) {
 
 func TestTableKept(t *testing.T) {
 	members := group(3)
-	table := Make(members, nil, nil)
+	table := Make(members, nil)
 	keep := func(kept ...uint8) func(uint8) bool { return func(m uint8) bool { return slices.Contains(kept, m) } }
 	assert.Same(t, table, table.Kept(0, keep()))
 	assert.Same(t, table, table.Kept(0, keep(0)), "they are its own anyway")
@@ -303,7 +303,7 @@ func TestTableKept(t *testing.T) {
 		}
 		require.Equal(t, want, []uint8{kept.Owner[slot], kept.Second[slot]})
 	}
-	none := Make(with(members, map[int]Condition{0: Keeps, 1: Keeps, 2: Keeps}), nil, nil)
+	none := Make(with(members, map[int]Condition{0: Keeps, 1: Keeps, 2: Keeps}), nil)
 	assert.Same(t, none, none.Kept(0, keep(1)), "slots of nobody are the receiver's anyway")
 }
 
@@ -345,13 +345,13 @@ func TestOrderOfFirstMembersIsThatOfTheShorterTable(t *testing.T) {
 func TestBetweenKnowsWhoHadASlotBeforeAndSince(t *testing.T) {
 	members := group(3)
 	// The third one came last: what is asked in its place is not who is next in the order.
-	first := Make(members[:2], nil, nil)
-	before := Make(members, first, members[:2])
+	first := Make(members[:2], nil)
+	before := Make(members, first)
 	for gone := range members {
 		without := with(members, map[int]Condition{gone: Keeps})
-		during := Make(without, before, members)
-		table, of := Between(before, members, during, without)
-		back := Make(members, table, of)
+		during := Make(without, before)
+		table := Between(before, during)
+		back := Make(members, table)
 		require.Equal(t, before.Owner, back.Owner)
 		for slot, owner := range back.Owner {
 			if owner == uint8(gone) {
@@ -363,9 +363,9 @@ func TestBetweenKnowsWhoHadASlotBeforeAndSince(t *testing.T) {
 	}
 	// One after the other: who had a slot before the first change is asked first.
 	none := with(members, map[int]Condition{0: Keeps})
-	during := Make(none, before, members)
-	table, of := Between(before, members, during, none)
-	last := Make(with(members, map[int]Condition{0: Keeps, 1: Keeps}), table, of)
+	during := Make(none, before)
+	table := Between(before, during)
+	last := Make(with(members, map[int]Condition{0: Keeps, 1: Keeps}), table)
 	for slot := range last.Owner {
 		if before.Owner[slot] != 2 {
 			require.Equal(t, before.Owner[slot], last.Second[slot])
@@ -373,9 +373,9 @@ func TestBetweenKnowsWhoHadASlotBeforeAndSince(t *testing.T) {
 	}
 	// A member that is new meanwhile.
 	more := group(4)
-	during = Make(more, before, members)
-	table, of = Between(before, members, during, more)
-	gone := Make(with(more, map[int]Condition{3: Keeps}), table, of)
+	during = Make(more, before)
+	table = Between(before, during)
+	gone := Make(with(more, map[int]Condition{3: Keeps}), table)
 	for slot := range gone.Owner {
 		if during.Owner[slot] == 3 {
 			require.Equal(t, uint8(3), gone.Second[slot])
@@ -387,14 +387,14 @@ func TestBetweenKnowsWhoHadASlotBeforeAndSince(t *testing.T) {
 // all the same.
 func TestBetweenKnowsWhoHadASlotBeforeNobodyWasFit(t *testing.T) {
 	members := group(3)
-	before := Make(members, nil, nil)
+	before := Make(members, nil)
 	none := with(members, map[int]Condition{0: Keeps, 1: Keeps, 2: Keeps})
-	nobody := Make(none, before, members)
+	nobody := Make(none, before)
 	first := with(none, map[int]Condition{0: Fit})
-	then := Make(first, nobody, none)
-	table, of := Between(nobody, none, then, first)
+	then := Make(first, nobody)
+	table := Between(nobody, then)
 	second := with(first, map[int]Condition{2: Fit})
-	after := Make(second, table, of)
+	after := Make(second, table)
 	for slot, owner := range before.Owner {
 		require.Contains(t, []uint8{after.Owner[slot], after.Second[slot]}, owner, "slot %d", slot)
 	}

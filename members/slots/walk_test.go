@@ -24,10 +24,7 @@ type walk struct {
 }
 
 // table is one with its members.
-type table struct {
-	*Table
-	members []Member
-}
+type table struct{ *Table }
 
 // connection has its socket at a node.
 type connection struct {
@@ -38,7 +35,7 @@ type connection struct {
 func (t *table) slot(hash uint64) int { return int(hash * uint64(len(t.Owner)) >> 32) }
 
 func (t *table) index(a netip.Addr) uint8 {
-	i := slices.IndexFunc(t.members, func(m Member) bool { return m.Address == a })
+	i := slices.IndexFunc(t.Members, func(m Member) bool { return m.Address == a })
 	if i < 0 {
 		return None
 	}
@@ -49,7 +46,7 @@ func (t *table) address(m uint8) netip.Addr {
 	if m == None {
 		return netip.Addr{}
 	}
-	return t.members[m].Address
+	return t.Members[m].Address
 }
 
 // owner is to whom the receiver gives a packet, itself included.
@@ -69,7 +66,7 @@ func (w *walk) asked(receiver netip.Addr, hash uint64) []netip.Addr {
 	if t == nil {
 		return asked
 	}
-	more := Chances(len(t.members))
+	more := Chances(len(t.Members))
 	onward := t.Onward(t.slot(hash), t.index(at))
 	if onward == None {
 		onward = t.Next[t.index(at)]
@@ -123,9 +120,9 @@ func (w *walk) living() (list []netip.Addr) {
 // step changes one thing, and has one node after the other hear of it: the one that it is about first, if it lives. Packets come in all the
 // time, and whoever receives them at the beginning does so until all have heard.
 func (w *walk) step() {
-	before, of := w.now, slices.Clone(w.truth)
+	before := w.now
 	subject := w.change()
-	w.now = Make(w.truth, before, of)
+	w.now = Make(w.truth, before)
 	living := w.living()
 	receiver := living[w.r.IntN(len(living))]
 	w.r.Shuffle(len(living), func(i, j int) { living[i], living[j] = living[j], living[i] })
@@ -135,9 +132,8 @@ func (w *walk) step() {
 	if w.nodes[receiver] == nil { // it is new, and receives nothing yet
 		receiver = living[len(living)-1]
 	}
-	members := slices.Clone(w.truth)
 	for _, n := range living {
-		w.nodes[n] = &table{w.now, members}
+		w.nodes[n] = &table{w.now}
 		if w.nodes[receiver] == nil {
 			continue
 		}
@@ -197,9 +193,9 @@ func TestWalkFindsEveryConnection(t *testing.T) {
 		w := &walk{t: t, r: rand.New(rand.NewPCG(seed, 13)), nodes: map[netip.Addr]*table{}}
 		w.truth = group(1 + int(seed%uint64(Most)))
 		w.added = 100
-		w.now = Make(w.truth, nil, nil)
+		w.now = Make(w.truth, nil)
 		for _, m := range w.truth {
-			w.nodes[m.Address] = &table{w.now, slices.Clone(w.truth)}
+			w.nodes[m.Address] = &table{w.now}
 		}
 		w.connect(w.truth[0].Address, 40)
 		for step := range 25 {
@@ -223,7 +219,7 @@ func TestNextComesToAllThatAreNotDead(t *testing.T) {
 					members[i].Condition = Keeps
 				}
 			}
-			table := Make(members, nil, nil)
+			table := Make(members, nil)
 			for from := range members {
 				seen := map[uint8]bool{}
 				for m := table.Next[from]; m != None && !seen[m]; m = table.Next[m] {
@@ -244,8 +240,8 @@ func TestAmongOwnersDoNotDependOnThePast(t *testing.T) {
 	const lacks = 1
 	for n := 3; n <= Most; n++ {
 		can := func(m uint8) bool { return m != lacks }
-		fresh := Make(group(n), nil, nil).Among(can)
-		long := Make(group(n), Make(group(Most), nil, nil), group(Most)).Among(can)
+		fresh := Make(group(n), nil).Among(can)
+		long := Make(group(n), Make(group(Most), nil)).Among(can)
 		require.Len(t, long.Owner, Count(Most))
 		for slot, owner := range long.Owner {
 			require.Equal(t, fresh.Owner[slot*len(fresh.Owner)/len(long.Owner)], owner, "%d members, slot %d", n, slot)
@@ -255,7 +251,7 @@ func TestAmongOwnersDoNotDependOnThePast(t *testing.T) {
 
 func TestAmongGivesSlotsOfOthersToThoseThatCan(t *testing.T) {
 	members := with(group(4), map[int]Condition{3: Keeps})
-	table := Make(members, nil, nil)
+	table := Make(members, nil)
 	require.Same(t, table, table.Among(func(uint8) bool { return true }))
 	some := table.Among(func(m uint8) bool { return m != 1 })
 	owned, nobody := some.Owned(4)

@@ -110,7 +110,7 @@ func TestMemberWithoutAnAddressOfAFamily(t *testing.T) {
 		{Address: netip.MustParseAddr("10.1.0.5"), Condition: slots.Fit, Weight: 1},
 		{Address: netip.MustParseAddr("10.1.0.6"), Condition: slots.Fit, Weight: 1},
 		{Address: netip.MustParseAddr("10.1.0.7"), Condition: slots.Fit, Weight: 1},
-	}, nil, nil)
+	}, nil)
 	l.spread(table)
 	var open []*conn
 	for receiver := range l.members {

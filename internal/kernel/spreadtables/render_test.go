@@ -168,7 +168,7 @@ func BenchmarkRender(b *testing.B) {
 			Addresses: []netip.Addr{a, netip.AddrFrom16([16]byte{0xfd, 1, 15: 5 + i})}, MAC: net.HardwareAddr{2, 0, 0, 0, 0, i}, Self: i == 0,
 		})
 	}
-	c.Slots = slots.Make(members, nil, nil)
+	c.Slots = slots.Make(members, nil)
 	b.Run("tables", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
@@ -178,7 +178,7 @@ func BenchmarkRender(b *testing.B) {
 	b.Run("slots", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			slots.Make(members, c.Slots, members)
+			slots.Make(members, c.Slots)
 		}
 	})
 }
@@ -236,7 +236,7 @@ func TestRenderOfMoreThanElements(t *testing.T) {
 		"end":    func(c *Config) { c.Ending = true },
 		"member": func(c *Config) { c.Members[2].Addresses[0] = netip.MustParseAddr("10.1.0.8") },
 		"MAC":    func(c *Config) { c.Members[2].MAC = net.HardwareAddr{2, 0, 0, 0, 0, 9} },
-		"slots":  func(c *Config) { c.Slots = slots.Make(nil, nil, nil) },
+		"slots":  func(c *Config) { c.Slots = slots.Make(nil, nil) },
 	} {
 		c := three(2)
 		change(&c)

@@ -45,7 +45,7 @@ func TestConnectionsAreSpread(t *testing.T) {
 		{Address: netip.MustParseAddr("10.1.0.5"), Condition: slots.Fit, Weight: 1},
 		{Address: netip.MustParseAddr("10.1.0.6"), Condition: slots.Fit, Weight: 1},
 		{Address: netip.MustParseAddr("10.1.0.7"), Condition: slots.Fit, Weight: 1},
-	}, nil, nil))
+	}, nil))
 	for name, vip := range both {
 		served := make([]int, 3)
 		for range 90 {

@@ -36,12 +36,10 @@ func (s self) serves() netip.Addr {
 
 // row is one member in a table.
 type row struct {
-	Address   netip.Addr
-	Self      bool
-	Condition slots.Condition
-	Why       string
-	Weight    uint8
-	code      code.Code // of Why, if the cause is one that has a code
+	slots.Member
+	Self bool
+	Why  string
+	code code.Code // of Why, if the cause is one that has a code
 
 	holder      bool
 	lacksHolder bool // it says that its tables have none
@@ -51,7 +49,7 @@ type row struct {
 
 // same tells whether two rows are shown alike, and make the same table.
 func (r row) same(o row) bool {
-	return r.Address == o.Address && r.Self == o.Self && r.Condition == o.Condition && r.Why == o.Why && r.Weight == o.Weight
+	return r.Member == o.Member && r.Self == o.Self && r.Why == o.Why
 }
 
 // plan are the members of one table, in the order of the table: that of the list, or of their addresses. healthy is what this node says of
@@ -74,7 +72,7 @@ func plan(p portSet, r *roster, me self, healthy bool, why string) (rows, leftOu
 
 func (s self) row(healthy bool, why string) row {
 	out := row{
-		Address: s.address, Self: true, Condition: slots.Fit, Weight: s.weight, holder: s.holder,
+		Member: slots.Member{Address: s.address, Condition: slots.Fit, Weight: s.weight}, Self: true, holder: s.holder,
 		at: spreadtables.MemberAt{Addresses: s.own, MAC: macOf(s.mac), Self: true},
 	}
 	switch {
@@ -91,7 +89,7 @@ func (s self) row(healthy bool, why string) row {
 }
 
 func (m *member) row(p portSet) row {
-	out := row{Address: m.address, Weight: m.spread.Weight, holder: m.holder, lacksHolder: m.spread.LacksHolder}
+	out := row{Member: slots.Member{Address: m.address, Weight: m.spread.Weight}, holder: m.holder, lacksHolder: m.spread.LacksHolder}
 	if out.Condition, out.Why = m.condition(p); out.Why == saysRefused {
 		out.code = code.NotReached
 	}

@@ -224,7 +224,7 @@ func TestServiceMemberThatIsAboutToSpreadKeeps(t *testing.T) {
 		b.begin()
 		time.Sleep(settle)
 		assert.Equal(t, map[string]int{"10.77.0.11 fit": 120, "10.77.0.12 keeps": 0}, b.shares())
-		all := slots.Make([]slots.Member{{Address: addr(11), Condition: slots.Fit, Weight: 1}, {Address: addr(12), Condition: slots.Fit, Weight: 1}}, nil, nil)
+		all := slots.Make([]slots.Member{{Address: addr(11), Condition: slots.Fit, Weight: 1}, {Address: addr(12), Condition: slots.Fit, Weight: 1}}, nil)
 		table := b.host.plane("api").cfg.Slots
 		for slot, owner := range all.Owner {
 			require.True(t, owner == 0 || table.Second[slot] == owner, "its connections are found")
@@ -629,6 +629,6 @@ func TestServiceElectorThatKnowsNoMembers(t *testing.T) {
 }
 
 func TestMakeOfNoMembersOwnsNothing(t *testing.T) {
-	assert.Empty(t, heldBy(nil).members)
-	assert.Equal(t, 120, nobody(slots.Make(nil, nil, nil)))
+	assert.Empty(t, heldBy(nil).slots)
+	assert.Equal(t, 120, nobody(slots.Make(nil, nil)))
 }

@@ -10,14 +10,12 @@ import (
 // burst is for how long changes after a first one are taken for one change.
 const burst = 3 * time.Second
 
-// slotTable is a table of slots with the members that it is about; a value that nobody changes. It asks those for a connection who had its slot in the
+// slotTable is a table of slots; a value that nobody changes. It asks those for a connection who had its slot in the
 // table that it follows: of several changes in a row, as while one node after the other is reloaded, that is the one before the first of them. There are
 // more connections from before than from the moments between. Whoever had the slot in between is asked where that one has it again.
 type slotTable struct {
-	slots   *slots.Table
-	members []slots.Member
-
-	follows *slotTable // nil: none
+	slots   *slots.Table // nil: none yet
+	follows *slots.Table // nil: none
 	changed time.Time
 }
 
@@ -25,21 +23,20 @@ type slotTable struct {
 func (t slotTable) next(now time.Time, rows []row) slotTable {
 	var members []slots.Member
 	for _, r := range rows {
-		members = append(members, slots.Member{Address: r.Address, Condition: r.Condition, Weight: r.Weight})
+		members = append(members, r.Member)
 	}
 	lastResort(members)
-	if t.slots != nil && slices.Equal(members, t.members) {
+	switch {
+	case t.slots == nil:
+		return slotTable{slots: slots.Make(members, nil)}
+	case slices.Equal(members, t.slots.Members):
 		return t
 	}
-	if t.slots == nil {
-		return slotTable{slots: slots.Make(members, nil, nil), members: members}
-	}
-	base, changed := &slotTable{slots: t.slots, members: t.members}, now
+	base, changed := t.slots, now
 	if t.follows != nil && now.Sub(t.changed) < burst {
-		base, changed = &slotTable{}, t.changed
-		base.slots, base.members = slots.Between(t.follows.slots, t.follows.members, t.slots, t.members)
+		base, changed = slots.Between(t.follows, t.slots), t.changed
 	}
-	return slotTable{slots: slots.Make(members, base.slots, base.members), members: members, follows: base, changed: changed}
+	return slotTable{slots: slots.Make(members, base), follows: base, changed: changed}
 }
 
 // lastResort has those serve that are not fit, where nobody is, and a member that serves nothing may be the one that receives: it could only
@@ -64,10 +61,10 @@ func heldBy(rows []row) slotTable {
 		return slotTable{}
 	}
 	n := slots.Count(len(rows))
-	return slotTable{
-		slots:   &slots.Table{Owner: make([]uint8, n), Second: slices.Repeat([]uint8{slots.None}, n)}, // of the only member, which has index 0
-		members: []slots.Member{{Address: rows[holder].Address, Condition: slots.Fit, Weight: 1}},
-	}
+	return slotTable{slots: &slots.Table{
+		Members: []slots.Member{{Address: rows[holder].Address, Condition: slots.Fit, Weight: 1}},
+		Owner:   make([]uint8, n), Second: slices.Repeat([]uint8{slots.None}, n), // of the only member, which has index 0
+	}}
 }
 
 // spread is the table by which what the holder has had alone begins to be spread. About its own slots the holder asks nobody: connections from
@@ -85,7 +82,7 @@ func (t slotTable) spread(now time.Time, rows []row) slotTable {
 
 // like tells whether two send packets to the same members.
 func (t slotTable) like(o slotTable) bool {
-	return t.slots != nil && o.slots != nil && slices.Equal(t.members, o.members) && slices.Equal(t.slots.Owner, o.slots.Owner) && slices.Equal(t.slots.Second, o.slots.Second)
+	return t.slots != nil && o.slots != nil && slices.Equal(t.slots.Members, o.slots.Members) && slices.Equal(t.slots.Owner, o.slots.Owner) && slices.Equal(t.slots.Second, o.slots.Second)
 }
 
 // endingWith is the table of what is not spread any more: the holder has all that is new, and asks for everything else whoever had its
@@ -102,8 +99,8 @@ func (t slotTable) endingWith(base slotTable, rows []row) slotTable {
 		}
 		members = append(members, m)
 	}
-	if t.slots != nil && slices.Equal(members, t.members) {
+	if t.slots != nil && slices.Equal(members, t.slots.Members) {
 		return t
 	}
-	return slotTable{slots: slots.Make(members, base.slots, base.members), members: members}
+	return slotTable{slots: slots.Make(members, base.slots)}
 }

@@ -13,7 +13,7 @@ import (
 func rowsOf(conditions map[byte]slots.Condition, holder byte) (rows []row) {
 	for n := byte(11); n <= 14; n++ {
 		if c, ok := conditions[n]; ok {
-			rows = append(rows, row{Address: addr(n), Condition: c, Weight: 1, holder: n == holder})
+			rows = append(rows, row{Member: slots.Member{Address: addr(n), Condition: c, Weight: 1}, holder: n == holder})
 		}
 	}
 	return rows
