@@ -70,6 +70,14 @@ func (m *Member) Speaks() bool { return m.Fit != nil }
 // SaysFit tells whether the member says that it would be a good holder.
 func (m *Member) SaysFit() bool { return m.Fit != nil && *m.Fit }
 
+// OnLink is the member's own address on the link of the virtual addresses, without a zone.
+func (m *Member) OnLink() netip.Addr {
+	if m.Spread != nil && m.Spread.Address.IsValid() {
+		return m.Spread.Address
+	}
+	return m.Address.WithZone("")
+}
+
 // Silence notes that nothing is heard of the member any more. What it has said stays.
 func (m *Member) Silence() {
 	if m.State != Silent {

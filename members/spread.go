@@ -67,6 +67,19 @@ type SpreadPort struct {
 	Connections uint32 `json:"connections"` // how many this member has, as it counted last
 }
 
+// Own are the member's own addresses at which its services are, of each family one at most. address is its own on the
+// link of the virtual addresses.
+func (s *Spread) Own(address netip.Addr) []netip.Addr {
+	own := []netip.Addr{address}
+	if s.Serves.IsValid() {
+		own[0] = s.Serves
+	}
+	if s.Other.IsValid() {
+		own = append(own, s.Other)
+	}
+	return own
+}
+
 // number is what a message must not say twice.
 func (p SpreadPort) number() [2]uint16 { return [2]uint16{uint16(p.Protocol), p.Port} }
 

@@ -58,16 +58,6 @@ func ownServices(ports []config.SpreadPort, p instance.Place, holder election.Me
 	if s == nil || !s.Fit || s.Weight == 0 {
 		return nil
 	}
-	own := []netip.Addr{holder.Address}
-	switch {
-	case s.Serves.IsValid():
-		own[0] = s.Serves
-	case s.Address.IsValid():
-		own[0] = s.Address
-	}
-	if s.Other.IsValid() {
-		own = append(own, s.Other)
-	}
 	for _, port := range ports {
 		well := slices.ContainsFunc(s.Ports, func(o members.SpreadPort) bool {
 			return o.Protocol == unix.IPPROTO_TCP && o.Port == port.Port && o.Healthy
@@ -75,7 +65,7 @@ func ownServices(ports []config.SpreadPort, p instance.Place, holder election.Me
 		if !port.TCP() || !well {
 			continue
 		}
-		for _, a := range own {
+		for _, a := range s.Own(holder.OnLink()) {
 			out = append(out, netip.AddrPortFrom(onLink(a, p), port.Target))
 		}
 	}

@@ -93,13 +93,7 @@ func (m *member) row(p portSet) row {
 	if out.Condition, out.Why = m.condition(p); out.Why == saysRefused {
 		out.code = code.NotReached
 	}
-	out.at = spreadtables.MemberAt{Addresses: []netip.Addr{m.address}, MAC: macOf(m.spread.MAC)}
-	if m.spread.Serves.IsValid() {
-		out.at.Addresses[0] = m.spread.Serves
-	}
-	if m.spread.Other.IsValid() {
-		out.at.Addresses = append(out.at.Addresses, m.spread.Other)
-	}
+	out.at = spreadtables.MemberAt{Addresses: m.spread.Own(m.address), MAC: macOf(m.spread.MAC)}
 	return out
 }
 

@@ -99,10 +99,7 @@ func (r *roster) hear(now time.Time, list []election.Member) {
 		if m.Self || m.Witness || m.Address.WithZone("") == r.self {
 			continue
 		}
-		address := m.Address.WithZone("")
-		if m.Spread != nil && m.Spread.Address.IsValid() {
-			address = m.Spread.Address
-		}
+		address := m.OnLink()
 		if m.Spread != nil {
 			address = r.named(address, m.Spread.Serves)
 		}
