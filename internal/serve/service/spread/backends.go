@@ -151,8 +151,8 @@ func (b *Backend) target(ports []config.SpreadPort) uint16 {
 
 func (b *Backend) row() row {
 	out := row{
-		Member: slots.Member{Address: b.Addresses[0], Condition: slots.Fit, Weight: b.Weight},
-		at:     spreadtables.MemberAt{Addresses: b.Addresses, Target: b.Port},
+		Member:   slots.Member{Address: b.Addresses[0], Condition: slots.Fit, Weight: b.Weight},
+		MemberAt: spreadtables.MemberAt{Addresses: b.Addresses, Target: b.Port},
 	}
 	switch {
 	case !b.known():

@@ -147,7 +147,7 @@ func (r row) shown(now time.Time, m *member, name string, every time.Duration) s
 			out.Age = min(now.Sub(m.last), subscription.Never)
 		}
 	}
-	for _, a := range r.at.Addresses {
+	for _, a := range r.Addresses {
 		if a.Is4() != r.Address.Is4() {
 			out.Other = a
 		}
@@ -158,8 +158,8 @@ func (r row) shown(now time.Time, m *member, name string, every time.Duration) s
 // serves is where a member serves the addresses of the family that carries the election. A link-local address, by which members may know it, is none
 // that another host can use.
 func (r row) serves() netip.Addr {
-	if i := slices.IndexFunc(r.at.Addresses, func(a netip.Addr) bool { return a.Is4() == r.Address.Is4() }); i >= 0 {
-		return r.at.Addresses[i]
+	if i := slices.IndexFunc(r.Addresses, func(a netip.Addr) bool { return a.Is4() == r.Address.Is4() }); i >= 0 {
+		return r.Addresses[i]
 	}
 	return r.Address
 }

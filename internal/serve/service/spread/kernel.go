@@ -139,7 +139,7 @@ func (k *kernel) config(now time.Time, t *table, me self) spreadtables.Config {
 		cfg.Ports = append(cfg.Ports, inKernel(p))
 	}
 	for _, r := range t.rows {
-		cfg.Members = append(cfg.Members, r.at)
+		cfg.Members = append(cfg.Members, r.MemberAt)
 	}
 	if k.cfg.masquerades() {
 		cfg.Masquerade = true
@@ -306,7 +306,7 @@ func (k *kernel) until() (out time.Time) {
 // translated is how many connections this node translates to a member, as they were counted last.
 func (k *kernel) translated(r row) (n uint32) {
 	for _, t := range k.tables {
-		for _, a := range r.at.Addresses {
+		for _, a := range r.Addresses {
 			n += uint32(t.to[a])
 		}
 	}

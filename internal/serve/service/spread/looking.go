@@ -26,7 +26,7 @@ func servicesOfMembers(tables []*table, me self) map[netip.AddrPort]time.Duratio
 			case me.gets:
 				every = lookOften
 			}
-			for _, at := range t.services(r.at, me.place.Name) {
+			for _, at := range t.services(r, me.place.Name) {
 				services[at] = every
 			}
 		}
@@ -45,7 +45,7 @@ func servicesOfBackends(tables []*table, rows []row, zone string, holder bool) m
 			if t.ends() || r.Condition == slots.Dead || r.Weight == 0 {
 				continue
 			}
-			for _, at := range t.services(r.at, zone) {
+			for _, at := range t.services(r, zone) {
 				services[at] = every
 			}
 		}

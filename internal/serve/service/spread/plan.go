@@ -37,14 +37,13 @@ func (s self) serves() netip.Addr {
 // row is one member in a table.
 type row struct {
 	slots.Member
-	Self bool
+	spreadtables.MemberAt
 	Why  string
 	code code.Code // of Why, if the cause is one that has a code
 
 	holder      bool
 	lacksHolder bool // it says that its tables have none
 	lost        bool // its host is dead for sure, and so are connections to it
-	at          spreadtables.MemberAt
 }
 
 // same tells whether two rows are shown alike, and make the same table.
@@ -72,8 +71,8 @@ func plan(p portSet, r *roster, me self, healthy bool, why string) (rows, leftOu
 
 func (s self) row(healthy bool, why string) row {
 	out := row{
-		Member: slots.Member{Address: s.address, Condition: slots.Fit, Weight: s.weight}, Self: true, holder: s.holder,
-		at: spreadtables.MemberAt{Addresses: s.own, MAC: macOf(s.mac), Self: true},
+		Member: slots.Member{Address: s.address, Condition: slots.Fit, Weight: s.weight}, holder: s.holder,
+		MemberAt: spreadtables.MemberAt{Addresses: s.own, MAC: macOf(s.mac), Self: true},
 	}
 	switch {
 	case s.witness:
@@ -93,7 +92,7 @@ func (m *member) row(p portSet) row {
 	if out.Condition, out.Why = m.condition(p); out.Why == saysRefused {
 		out.code = code.NotReached
 	}
-	out.at = spreadtables.MemberAt{Addresses: m.spread.Own(m.address), MAC: macOf(m.spread.MAC)}
+	out.MemberAt = spreadtables.MemberAt{Addresses: m.spread.Own(m.address), MAC: macOf(m.spread.MAC)}
 	return out
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
-	"github.com/keepvip/keepvip/internal/kernel/spreadtables"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/members/slots"
 )
@@ -116,7 +115,7 @@ func (r *reach) due() (next time.Time) {
 
 // why is why connections of a row to the ports come nowhere, as seen from here; empty: they arrive, or nobody knows yet.
 func (r *reach) why(p portSet, row row, zone string) string {
-	for _, at := range p.services(row.at, zone) {
+	for _, at := range p.services(row, zone) {
 		if s := r.all[at]; s != nil && s.why != "" {
 			return s.why
 		}
@@ -133,7 +132,7 @@ func (r *reach) ownRefusal(t *table, me self) string {
 }
 
 // services are where connections of TCP to the ports go at a member. All of these count: a connection of either family may come.
-func (p portSet) services(m spreadtables.MemberAt, zone string) (out []netip.AddrPort) {
+func (p portSet) services(m row, zone string) (out []netip.AddrPort) {
 	for _, port := range p.ports {
 		target := port.Target
 		if m.Target != 0 {

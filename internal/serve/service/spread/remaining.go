@@ -57,7 +57,7 @@ func owns(tables []*table, r row) bool {
 		if t.applied != nil {
 			owners = ownersOf(*t.applied)
 		}
-		return slices.ContainsFunc(owners, func(a netip.Addr) bool { return slices.Contains(r.at.Addresses, a) })
+		return slices.ContainsFunc(owners, func(a netip.Addr) bool { return slices.Contains(r.Addresses, a) })
 	})
 }
 

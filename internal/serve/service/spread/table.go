@@ -121,7 +121,7 @@ func (t *table) goesOn(now time.Time) time.Duration {
 func (t *table) newDead(rows []row, masquerades bool) (fresh, all []netip.Addr) {
 	for _, r := range rows {
 		if r.lost || masquerades && r.Condition == slots.Dead {
-			all = append(all, r.at.Addresses...)
+			all = append(all, r.Addresses...)
 		}
 	}
 	fresh = slices.DeleteFunc(slices.Clone(all), func(a netip.Addr) bool { return slices.Contains(t.ended, a) })
