@@ -42,7 +42,7 @@ func clientsConnect(v config.VIP) (at func(p instance.Place, holder election.Mem
 	case port != 0:
 		return func(p instance.Place, _ election.Member) (out []netip.AddrPort) {
 			for _, a := range oneOfEach(v.Addresses) {
-				out = append(out, netip.AddrPortFrom(onLink(a, p), port))
+				out = append(out, netip.AddrPortFrom(p.Scoped(a), port))
 			}
 			return out
 		}, sure
@@ -66,18 +66,10 @@ func ownServices(ports []config.SpreadPort, p instance.Place, holder election.Me
 			continue
 		}
 		for _, a := range s.Own(holder.OnLink()) {
-			out = append(out, netip.AddrPortFrom(onLink(a, p), port.Target))
+			out = append(out, netip.AddrPortFrom(p.Scoped(a), port.Target))
 		}
 	}
 	return out
-}
-
-// onLink is the address with the zone that it needs at p.
-func onLink(a netip.Addr, p instance.Place) netip.Addr {
-	if a.Is6() && a.IsLinkLocalUnicast() {
-		return a.WithZone(p.Name)
-	}
-	return a
 }
 
 // oneOfEach are the first addresses of each family.

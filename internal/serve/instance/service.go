@@ -79,6 +79,14 @@ type Bearer struct {
 	MAC   string `json:"mac"`
 }
 
+// Scoped is an address as a socket at the place needs it: a link-local one of IPv6 has the interface for its zone.
+func (p Place) Scoped(a netip.Addr) netip.Addr {
+	if a.IsLinkLocalUnicast() {
+		return a.WithZone(p.Name) // none where it is of IPv4
+	}
+	return a
+}
+
 // Holds is the interface that has the addresses, and from which they are announced.
 func (p Place) Holds() Place {
 	if p.Bearer.Index != 0 {

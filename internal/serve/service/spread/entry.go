@@ -68,9 +68,6 @@ func (e *entry) asking(host Host) func(ctx context.Context, p instance.Place, me
 	}
 	target := e.ports[i].Target
 	return func(ctx context.Context, p instance.Place, member netip.Addr) error {
-		if member.Is6() && member.IsLinkLocalUnicast() {
-			member = member.WithZone(p.Name)
-		}
-		return host.Reach(ctx, p, netip.AddrPortFrom(member, target))
+		return host.Reach(ctx, p, netip.AddrPortFrom(p.Scoped(member), target))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/members/slots"
 )
 
@@ -26,7 +27,7 @@ func servicesOfMembers(tables []*table, me self) map[netip.AddrPort]time.Duratio
 			case me.gets:
 				every = lookOften
 			}
-			for _, at := range t.services(r, me.place.Name) {
+			for _, at := range t.services(r, me.place) {
 				services[at] = every
 			}
 		}
@@ -35,7 +36,7 @@ func servicesOfMembers(tables []*table, me self) map[netip.AddrPort]time.Duratio
 }
 
 // servicesOfBackends are all services of the backends: what a backend is asked is about one of them.
-func servicesOfBackends(tables []*table, rows []row, zone string, holder bool) map[netip.AddrPort]time.Duration {
+func servicesOfBackends(tables []*table, rows []row, p instance.Place, holder bool) map[netip.AddrPort]time.Duration {
 	services, every := map[netip.AddrPort]time.Duration{}, lookSeldom
 	if holder {
 		every = lookOften
@@ -45,7 +46,7 @@ func servicesOfBackends(tables []*table, rows []row, zone string, holder bool) m
 			if t.ends() || r.Condition == slots.Dead || r.Weight == 0 {
 				continue
 			}
-			for _, at := range t.services(r, zone) {
+			for _, at := range t.services(r, p) {
 				services[at] = every
 			}
 		}

@@ -114,8 +114,8 @@ func (r *reach) due() (next time.Time) {
 }
 
 // why is why connections of a row to the ports come nowhere, as seen from here; empty: they arrive, or nobody knows yet.
-func (r *reach) why(p portSet, row row, zone string) string {
-	for _, at := range p.services(row, zone) {
+func (r *reach) why(p portSet, row row, place instance.Place) string {
+	for _, at := range p.services(row, place) {
 		if s := r.all[at]; s != nil && s.why != "" {
 			return s.why
 		}
@@ -125,24 +125,21 @@ func (r *reach) why(p portSet, row row, zone string) string {
 
 // ownRefusal is why connections to this node's own service of a table come nowhere; empty: they arrive, or nobody knows yet.
 func (r *reach) ownRefusal(t *table, me self) string {
-	if why := r.why(t.portSet, me.row(true, ""), me.place.Name); why != "" {
+	if why := r.why(t.portSet, me.row(true, ""), me.place); why != "" {
 		return "its own service does not take connections: " + why
 	}
 	return ""
 }
 
 // services are where connections of TCP to the ports go at a member. All of these count: a connection of either family may come.
-func (p portSet) services(m row, zone string) (out []netip.AddrPort) {
+func (p portSet) services(m row, place instance.Place) (out []netip.AddrPort) {
 	for _, port := range p.ports {
 		target := port.Target
 		if m.Target != 0 {
 			target = m.Target
 		}
 		for _, a := range m.Addresses {
-			if a.Is6() && a.IsLinkLocalUnicast() {
-				a = a.WithZone(zone)
-			}
-			if at := netip.AddrPortFrom(a, target); port.TCP() && !slices.Contains(out, at) {
+			if at := netip.AddrPortFrom(place.Scoped(a), target); port.TCP() && !slices.Contains(out, at) {
 				out = append(out, at)
 			}
 		}
@@ -152,7 +149,7 @@ func (p portSet) services(m row, zone string) (out []netip.AddrPort) {
 
 // judge gives members no new connections that do not reach them from here. Where nobody would be left who gets any, all count as before: what is seen from
 // here decides who serves, and never whether anybody does. What ends goes on where it is.
-func (r *reach) judge(t *table, rows []row, zone string) []row {
+func (r *reach) judge(t *table, rows []row, place instance.Place) []row {
 	takes := func(o row) bool { return o.Condition == slots.Fit && o.Weight > 0 }
 	judged, marked := slices.Clone(rows), false
 	if t.ends() {
@@ -160,7 +157,7 @@ func (r *reach) judge(t *table, rows []row, zone string) []row {
 	}
 	for i := range judged {
 		o := &judged[i]
-		why := r.why(t.portSet, *o, zone)
+		why := r.why(t.portSet, *o, place)
 		if o.Self || why == "" || !takes(*o) {
 			continue
 		}

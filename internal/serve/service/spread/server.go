@@ -200,7 +200,7 @@ func (v *server) stepMembers(now time.Time) {
 	if !me.witness {
 		v.spreader.sayUnhealthy(ownSpread(v.kernel.tables, me, healthy))
 	}
-	changed, err := v.kernel.serve(now, me, func(t *table) []row { return v.reach.judge(t, t.known, me.place.Name) })
+	changed, err := v.kernel.serve(now, me, func(t *table) []row { return v.reach.judge(t, t.known, me.place) })
 	if err == nil && me.gets {
 		v.askClients()
 	}
@@ -237,8 +237,8 @@ func (v *server) stepBackends(now time.Time) {
 		}
 	}
 	rows := v.backends.rows()
-	v.reach.look(now, me.place, servicesOfBackends(v.kernel.tables, rows, me.place.Name, me.holder))
-	changed, err := v.kernel.serve(now, me, func(t *table) []row { return v.reach.judge(t, rows, me.place.Name) })
+	v.reach.look(now, me.place, servicesOfBackends(v.kernel.tables, rows, me.place, me.holder))
+	changed, err := v.kernel.serve(now, me, func(t *table) []row { return v.reach.judge(t, rows, me.place) })
 	v.count(now)
 	if err := errors.Join(err, v.backends.none(rows)); err != nil {
 		v.fail(err)
