@@ -73,10 +73,8 @@ func confirmed(s daemon.Status, names []string, away bool) []confirmedVIP {
 		if away && !c.external && takersMissing(v.Takers) {
 			c.NoTaker = takersLine(v.Takers)
 		}
-		for _, m := range v.Members {
-			if m.Address.String() == v.Holder {
-				c.HolderNode = m.Node
-			}
+		if m := v.Member(v.Holder); m != nil {
+			c.HolderNode = m.Node
 		}
 		out = append(out, c)
 	}

@@ -279,12 +279,7 @@ func holderText(v instance.Status) string {
 	case v.Holder == "":
 		return "none is heard"
 	}
-	for _, m := range v.Members {
-		if m.Address.String() == v.Holder && m.Node != "" {
-			return m.Node + " (" + v.Holder + ")"
-		}
-	}
-	return v.Holder
+	return v.HolderName()
 }
 
 func desiredText(v instance.Status, now time.Time) string {

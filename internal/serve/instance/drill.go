@@ -213,7 +213,7 @@ func (s *shared) called(address string) string {
 	v := s.now()
 	shown := v.status()
 	shown.Holder = address
-	return shown.holderName()
+	return shown.HolderName()
 }
 
 // rest waits before the way back, for as long as whoever asked is there.

@@ -36,7 +36,7 @@ func (a *Set) mayDrill(list []*instance, d Drill) error {
 func (s *Status) mayDrill(d Drill, now time.Time) error {
 	switch kind := d.Kind; {
 	case s.State != "active" && s.Holder != "":
-		return fmt.Errorf("%w: %s does; drill there, and measure here with --watch", election.ErrNotActive, s.holderName())
+		return fmt.Errorf("%w: %s does; drill there, and measure here with --watch", election.ErrNotActive, s.HolderName())
 	case s.State != "active":
 		return fmt.Errorf("%w, and nobody is heard that does", election.ErrNotActive)
 	case s.Desired != Available:
@@ -115,14 +115,4 @@ func whyUnwell(m *election.Member, now time.Time) string {
 		return "takes no part: " + m.Note
 	}
 	return ""
-}
-
-// holderName is what an operator calls the holder.
-func (s *Status) holderName() string {
-	for i := range s.Members {
-		if m := &s.Members[i]; m.Address.String() == s.Holder {
-			return m.String()
-		}
-	}
-	return s.Holder
 }

@@ -43,7 +43,7 @@ func (a *Set) DrillPlan(name string) (DrillPlan, error) {
 	}
 	s := v.status()
 	return DrillPlan{
-		Name: name, Address: v.cfg.VIP.Addresses[0].Addr(), Port: v.cfg.VIP.Port(), Here: s.State == "active", Holder: s.holderName(),
+		Name: name, Address: v.cfg.VIP.Addresses[0].Addr(), Port: v.cfg.VIP.Port(), Here: s.State == "active", Holder: s.HolderName(),
 		Lease: v.cfg.Lease, Outages: v.cfg.Outages,
 	}, nil
 }

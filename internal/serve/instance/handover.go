@@ -84,7 +84,7 @@ func (i *instance) hand(ctx context.Context, to string) error {
 	}
 	if v := i.shared.now(); errors.Is(err, election.ErrNotActive) {
 		if s := v.status(); s.Holder != "" && s.State != "active" {
-			err = fmt.Errorf("%w: %s does", err, s.holderName())
+			err = fmt.Errorf("%w: %s does", err, s.HolderName())
 		}
 	}
 	if err != nil {

@@ -172,6 +172,22 @@ func (s *Status) add(e election.Status) {
 	s.Counters.Counters = e.Counters
 }
 
+// Member is the member of that address; nil for none.
+func (s *Status) Member(address string) *election.Member {
+	if i := slices.IndexFunc(s.Members, func(m election.Member) bool { return m.Address.String() == address }); i >= 0 {
+		return &s.Members[i]
+	}
+	return nil
+}
+
+// HolderName is what an operator calls the holder.
+func (s *Status) HolderName() string {
+	if m := s.Member(s.Holder); m != nil {
+		return m.String()
+	}
+	return s.Holder
+}
+
 func (v *view) checkStatus(c Check) CheckStatus {
 	said := c.Verdict()
 	if v.failing != "" {

@@ -101,15 +101,14 @@ func (c *chain) this() string {
 
 // who is the node at an address.
 func (c *chain) who(address string) string {
-	for i := range c.Members {
-		if m := &c.Members[i]; m.Address.String() == address {
-			if m.Self {
-				return c.this()
-			}
-			return m.String()
-		}
+	switch m := c.Member(address); {
+	case m == nil:
+		return address
+	case m.Self:
+		return c.this()
+	default:
+		return m.String()
 	}
-	return address
 }
 
 // The texts of states and verdicts that the status has.

@@ -123,7 +123,10 @@ func (c *chain) member() {
 
 // standby is why a node that is fit does not hold the address.
 func (c *chain) standby() {
-	other := c.priorityOf(c.Holder)
+	var other uint8
+	if m := c.Member(c.Holder); m != nil {
+		other = m.Priority
+	}
 	switch {
 	case c.Why != nil:
 		c.say(c.Why.Code, time.Time{}, "this node waits: "+c.Why.Reason)
@@ -140,13 +143,4 @@ func (c *chain) standby() {
 	default:
 		c.say(code.HigherPriority, c.Since, fmt.Sprintf("this node is standby, and takes the address soon: its priority is %d, that of the holder %d", c.Priority, other))
 	}
-}
-
-func (c *chain) priorityOf(address string) uint8 {
-	for i := range c.Members {
-		if m := &c.Members[i]; m.Address.String() == address {
-			return m.Priority
-		}
-	}
-	return 0
 }
