@@ -133,14 +133,14 @@ func (m *Machine) Hear(source netip.Addr, at time.Time) {
 
 // Unheard tells whether what the member said at that time came where an advertisement of it should have come before.
 func (m *Machine) Unheard(source netip.Addr, at time.Time) bool {
-	o := m.known.table.find(source.WithZone(""))
+	o := m.known.table.find(source)
 	return o != nil && m.known.claimants.unheard(o, at)
 }
 
 // Deaf tells whether nothing arrives at the node of that address: as it says itself, or because it hears nobody while another member hears this
 // node. Nobody takes part in an election with it: it cannot hear that it has lost. Nor can it answer for the address.
 func (m *Machine) Deaf(source netip.Addr) bool {
-	o := m.known.table.find(source.WithZone(""))
+	o := m.known.table.find(source)
 	return o != nil && (o.Peer.Deaf || o.Peer.HearsNobody && m.known.vouched(o))
 }
 
@@ -183,7 +183,7 @@ func (m *Machine) Claimants(now time.Time) []Claimant {
 // one that sends no advertisements is never deferred to.
 func (m *Machine) Defers(now time.Time, source netip.Addr) bool {
 	m.expire(now)
-	h := m.known.table.find(source.WithZone(""))
+	h := m.known.table.find(source)
 	if h == nil || h.Peer.State != vrrp.Active || m.left || m.known.own.cfg.Passive {
 		return false
 	}

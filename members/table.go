@@ -44,13 +44,17 @@ type table struct {
 	standstill standstill
 }
 
-func (t *table) find(a netip.Addr) *Member {
-	i := slices.IndexFunc(t.list, func(m Member) bool { return m.Address == a })
+// Find is the member of that address, whatever its zone; nil for none.
+func Find(list []Member, a netip.Addr) *Member {
+	a = a.WithZone("")
+	i := slices.IndexFunc(list, func(m Member) bool { return m.Address == a })
 	if i < 0 {
 		return nil
 	}
-	return &t.list[i]
+	return &list[i]
 }
+
+func (t *table) find(a netip.Addr) *Member { return Find(t.list, a) }
 
 // hear notes what a node says. With the table full, the Least makes room.
 func (t *table) hear(now time.Time, r Received) {

@@ -16,7 +16,7 @@ func (m *machine) equals(active netip.Addr) vrrp.Equals {
 	if m.x == nil || m.router.Snapshot().Priority != base {
 		return vrrp.Equals{}
 	}
-	if a := find(m.roster.list, active); a == nil || a.Peer.Revision < members.RevisionPrompt {
+	if a := members.Find(m.roster.list, active); a == nil || a.Peer.Revision < members.RevisionPrompt {
 		return vrrp.Equals{}
 	}
 	if m.watch.strangers() != "" {

@@ -60,13 +60,13 @@ func (r *roster) update(now time.Time, list []members.Member) (n news) {
 func (r *roster) compare(now time.Time, list []members.Member, n *news) {
 	n.changed = !slices.EqualFunc(r.list, list, func(a, b members.Member) bool { return alike(&a, &b) })
 	for i := range r.list {
-		if o := &r.list[i]; !has(list, o.Address) {
+		if o := &r.list[i]; members.Find(list, o.Address) == nil {
 			n.lost = append(n.lost, *o)
 		}
 	}
 	for i := range list {
 		o := &list[i]
-		was := find(r.list, o.Address)
+		was := members.Find(r.list, o.Address)
 		switch before := was != nil && was.Peer.Deaf; {
 		case o.Peer.Deaf && !before:
 			n.deaf = append(n.deaf, *o)
@@ -76,7 +76,7 @@ func (r *roster) compare(now time.Time, list []members.Member, n *news) {
 	}
 	r.silent = append(r.silent, n.lost...)
 	r.silent = slices.DeleteFunc(r.silent, func(o members.Member) bool {
-		back := has(list, o.Address)
+		back := members.Find(list, o.Address) != nil
 		if back {
 			n.back = append(n.back, o)
 		}
@@ -100,21 +100,9 @@ func (r *roster) clear() { r.list, r.silent = nil, nil }
 
 // has tells whether that is a member that has not said good-bye.
 func (r *roster) has(a netip.Addr) bool {
-	return has(r.list, a) || has(r.silent, a)
-}
-
-// find is the member of that address; nil for none.
-func find(list []members.Member, a netip.Addr) *members.Member {
-	for i := range list {
-		if list[i].Address == a.WithZone("") {
-			return &list[i]
-		}
-	}
-	return nil
+	return members.Find(r.list, a) != nil || members.Find(r.silent, a) != nil
 }
 
 func without(list []members.Member, a netip.Addr) []members.Member {
 	return slices.DeleteFunc(slices.Clone(list), func(m members.Member) bool { return m.Address == a })
 }
-
-func has(list []members.Member, a netip.Addr) bool { return find(list, a) != nil }

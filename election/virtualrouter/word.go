@@ -28,10 +28,10 @@ func (r *roster) wordOf(a netip.Addr, now time.Time, interval time.Duration) (wo
 	if !a.IsValid() {
 		return word{}, false
 	}
-	o := find(r.list, a)
+	o := members.Find(r.list, a)
 	if o == nil || o.Peer.Fit || o.Peer.Reason == "" {
-		back := o != nil || find(r.silent, a) != nil
-		if o = find(r.gone, a); o == nil || now.Sub(o.Heard) > wordLasts(&o.Peer, back, interval) {
+		back := o != nil || members.Find(r.silent, a) != nil
+		if o = members.Find(r.gone, a); o == nil || now.Sub(o.Heard) > wordLasts(&o.Peer, back, interval) {
 			return word{}, false
 		}
 	}
@@ -61,7 +61,7 @@ func (r *roster) keepWord(now time.Time, said members.Received) {
 // nameOf is what a member calls itself, or has called itself; empty if it never said so.
 func (r *roster) nameOf(a netip.Addr) string {
 	for _, list := range [][]members.Member{r.list, r.silent, r.gone} {
-		if o := find(list, a); o != nil {
+		if o := members.Find(list, a); o != nil {
 			return o.Peer.Node
 		}
 	}
@@ -70,7 +70,7 @@ func (r *roster) nameOf(a netip.Addr) string {
 
 // priorityOf is what a member says that it advertises, or would.
 func (r *roster) priorityOf(a netip.Addr) (priority uint8, known bool) {
-	o := find(r.list, a)
+	o := members.Find(r.list, a)
 	if o == nil {
 		return 0, false
 	}
