@@ -11,8 +11,8 @@ import (
 // State is a node's part in the election (RFC 9568, section 6.3; Raft's states are mapped to these).
 type State uint8
 
-// The states. Initialize also stands for a node that keeps out of the election. The numbers of the first three are those
-// of a Virtual Router.
+// The states. Initialize also stands for a node that keeps out of the election. The numbers of the first three are
+// those of a Virtual Router.
 const (
 	Initialize State = iota
 	Backup
@@ -59,8 +59,8 @@ type Member struct {
 
 	Unheard  bool `json:"-"` // it speaks VRRP alone and does not advertise (any more): it is a Backup, or gone
 	Draining bool `json:"-"` // it drains the connections that it had when it passed the address on
-	// Spread is how it takes part in spreading the load of the address; nil: it does not. One that is Silent keeps what it said
-	// last: its host, with the connections there, may live on. One that has said good-bye is no member any more.
+	// Spread is how it takes part in spreading the load of the address; nil: it does not. A member that is Silent keeps
+	// what it said last: its host, with the connections there, may live on. A member that has said good-bye is none.
 	Spread *Spread `json:"-"`
 }
 
@@ -85,7 +85,8 @@ func (m *Member) Silence() {
 	}
 }
 
-// Unwell tells of a member that it is not fit, though it should be: one that never holds the address is not fit for that reason alone.
+// Unwell tells that the member is not fit, though it should be. A member that never holds the address is not fit for
+// that reason alone.
 func (m *Member) Unwell() bool {
 	return m.Fit != nil && !*m.Fit && !m.Witness && m.Code != code.NoCandidate
 }
