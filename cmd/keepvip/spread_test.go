@@ -9,6 +9,7 @@ import (
 
 	"github.com/keepvip/keepvip/internal/node/daemon"
 	"github.com/keepvip/keepvip/internal/serve/instance"
+	"github.com/keepvip/keepvip/members/subscription"
 )
 
 // spreadExample is an address over three members, one of which is drained.
@@ -73,9 +74,9 @@ n3               10.77.0.13  0      0.0%   1       12           keeps: drained b
 	d.VIPs[0].Spread.Via, d.VIPs[0].Spread.SecondChance = "masquerade", false
 	assert.Contains(t, statusText(d, time.Now()), "(n3 keeps: drained by an operator); 413 connections; by way of the holder\n")
 	assert.Contains(t, spreadText(spreadOf(d)), "apiserver: 10.77.0.100/32, masquerade; 413 connections; by way of the holder\n")
-	d.VIPs[0].Spread.Followers = []instance.SpreadFollower{{Address: netip.MustParseAddr("10.77.0.50"), Node: "w-1"}}
+	d.VIPs[0].Spread.Followers = []subscription.Subscriber{{Address: netip.MustParseAddr("10.77.0.50"), Node: "w-1"}}
 	assert.Contains(t, statusText(d, time.Now()), "; 413 connections; 1 follower; by way of the holder\n")
-	d.VIPs[0].Spread.Followers = append(d.VIPs[0].Spread.Followers, instance.SpreadFollower{Address: netip.MustParseAddr("10.77.0.51")})
+	d.VIPs[0].Spread.Followers = append(d.VIPs[0].Spread.Followers, subscription.Subscriber{Address: netip.MustParseAddr("10.77.0.51")})
 	assert.Contains(t, spreadText(spreadOf(d)), ", masquerade; 413 connections; 2 followers; by way of the holder\n")
 	d.VIPs[0].Spread.Followers[0].Connections = &[]uint32{7}[0]
 	assert.Contains(t, spreadText(spreadOf(d)), "; 413 connections; 2 followers with 7 connections of their own here; by way of the holder\n")

@@ -28,14 +28,15 @@ type subscriber struct {
 	sequence    uint64    // of its newest question: one that somebody repeats says nothing about connections
 }
 
-// Subscriber is a follower that is told of a group.
+// Subscriber is a follower that is told of a group. It has asked in time since Since. Its JSON form is part of the status.
 type Subscriber struct {
-	Address netip.Addr
-	Node    string    // "": it does not say
-	Since   time.Time // when it began to ask, and has asked in time ever since
-	// Connections are those that it has here while this member is to get no new ones, as it has said at Counted; nil: it does not say.
-	Connections *uint32
-	Counted     time.Time
+	Address netip.Addr `json:"address"` // that it asks from
+	Node    string     `json:"node,omitempty"`
+	Since   time.Time  `json:"since"`
+	// Connections are those that it has to this node, which it says while this node is to get no new ones.
+	Connections *uint32 `json:"connections,omitempty"`
+	// Counted is when it has said that.
+	Counted time.Time `json:"-"`
 }
 
 // Subscribers are those of the group, in the order in which they came. Of a host with several sessions it is the one that was renewed last.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/members/subscription"
 )
 
 // Readiness is what this node could do for clients at this moment.
@@ -49,7 +50,7 @@ type SpreadStatus struct {
 	TrackingFull string `json:"trackingFull,omitempty"`    // the kernel's table of connections is almost full: how full
 	Ingress      bool   `json:"ingress"`                   // packets are sent on at the link, which costs least
 	// Followers are those that this node tells who the members are. Each of them asks up to three members.
-	Followers []SpreadFollower `json:"followers,omitempty"`
+	Followers []subscription.Subscriber `json:"followers,omitempty"`
 	// FollowerPlaces is how many there is room for, by the memory of this host; with FollowersFull all places are taken, and others are not told (KV385).
 	FollowerPlaces int  `json:"followerPlaces,omitempty"`
 	FollowersFull  bool `json:"followersFull,omitempty"`
@@ -60,15 +61,6 @@ type SpreadNewcomer struct {
 	Address netip.Addr `json:"address"`
 	Node    string     `json:"node,omitempty"` // as it says
 	Since   time.Time  `json:"since"`          // when it was heard first
-}
-
-// SpreadFollower is a host that is no member, and goes straight to members.
-type SpreadFollower struct {
-	Address netip.Addr `json:"address"` // that it asks from
-	Node    string     `json:"node,omitempty"`
-	Since   time.Time  `json:"since"`
-	// Connections are those that it has to this node, which it says while this node is to get no new ones.
-	Connections *uint32 `json:"connections,omitempty"`
 }
 
 // SpreadMember is one member that connections are spread over.

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/members/slots"
 	"github.com/keepvip/keepvip/members/subscription"
 )
@@ -45,14 +44,11 @@ func (f *followers) withdraw() {
 }
 
 // list are those that this node tells, as an operator sees them.
-func (f *followers) list() (out []instance.SpreadFollower) {
+func (f *followers) list() []subscription.Subscriber {
 	if f.to == nil {
 		return nil
 	}
-	for _, s := range f.to.Subscribers(f.group) {
-		out = append(out, instance.SpreadFollower{Address: s.Address, Node: s.Node, Since: s.Since, Connections: s.Connections})
-	}
-	return out
+	return f.to.Subscribers(f.group)
 }
 
 // room is how many followers there is room for, and whether all of it is taken.

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/members/slots"
 	"github.com/keepvip/keepvip/members/subscription"
 )
@@ -105,7 +104,7 @@ func TestServiceTellsFollowersOfTheMembers(t *testing.T) {
 			got[m.Node] = m.Ports[0].Condition
 		}
 		time.Sleep(showEvery)
-		assert.Equal(t, []instance.SpreadFollower{{Address: addr(50), Node: "w-1", Since: time.Unix(1, 0)}}, b.service.Status().Spread.Followers)
+		assert.Equal(t, []subscription.Subscriber{{Address: addr(50), Node: "w-1", Since: time.Unix(1, 0)}}, b.service.Status().Spread.Followers)
 		assert.Equal(t, map[string]slots.Condition{"n1": slots.Fit, "n2": slots.Fit, "n3": slots.Keeps}, got)
 
 		b.service.End()
