@@ -107,13 +107,7 @@ func followerText(s *follower.Status, now time.Time) string {
 }
 
 func writeFollowed(b *strings.Builder, p follower.PortStatus) {
-	fmt.Fprintf(b, "  port %d", p.Port)
-	if p.Target != p.Port {
-		fmt.Fprintf(b, " to %d", p.Target)
-	}
-	if p.Protocol != "tcp" {
-		b.WriteString(" of " + p.Protocol)
-	}
+	b.WriteString("  port " + p.Text())
 	if p.Wire {
 		b.WriteString(": WIRE: no member is used, connections go to the virtual address")
 	}

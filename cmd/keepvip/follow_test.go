@@ -51,7 +51,7 @@ func TestKeyOfFollowersIsDerived(t *testing.T) {
 func followed() *follower.Status {
 	return &follower.Status{Version: "v1", Node: "w-1", Signed: true, Follows: []follower.EntryStatus{{
 		Name: "apiserver", Addresses: []netip.Addr{netip.MustParseAddr("10.77.0.100")}, By: []netip.Addr{netip.MustParseAddr("10.77.0.11")},
-		Ports: []follower.PortStatus{{Protocol: "tcp", Port: 9443, Target: 6443, Members: []follower.Share{
+		Ports: []follower.PortStatus{{SpreadPort: config.SpreadPort{Protocol: "tcp", Port: 9443, Target: 6443}, Members: []follower.Share{
 			{Address: netip.MustParseAddr("10.77.0.11"), Node: "n1", Weight: 1, Used: true, SentTo: []netip.Addr{netip.MustParseAddr("10.77.0.11")}},
 			{Address: netip.MustParseAddr("10.77.0.12"), Node: "n2", Weight: 1, Why: "its keepvip is silent"},
 		}}},

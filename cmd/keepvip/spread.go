@@ -122,14 +122,7 @@ func memberOf(s *instance.SpreadStatus, a netip.Addr) instance.SpreadMember {
 func portsText(t instance.SpreadTable) string {
 	var out []string
 	for _, p := range t.Ports {
-		text := fmt.Sprint(p.Port)
-		if p.Target != p.Port {
-			text += fmt.Sprintf(" to %d", p.Target)
-		}
-		if p.Protocol != "tcp" {
-			text += " of " + p.Protocol
-		}
-		out = append(out, text)
+		out = append(out, p.Text())
 	}
 	text := "port " + strings.Join(out, ", ")
 	if len(out) > 1 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/node/daemon"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/members/subscription"
@@ -23,7 +24,7 @@ func spreadExample() *instance.SpreadStatus {
 			{Address: at(13), Node: "n3", Weight: 1, Connections: 12},
 		},
 		Tables: []instance.SpreadTable{{
-			Ports: []instance.SpreadPort{{Protocol: "tcp", Port: 9443, Target: 6443}}, Fit: 2, Slots: 120,
+			Ports: []config.SpreadPort{{Protocol: "tcp", Port: 9443, Target: 6443}}, Fit: 2, Slots: 120,
 			Shares: []instance.SpreadShare{
 				{Address: at(11), Condition: "fit", Slots: 60, Share: 0.5},
 				{Address: at(12), Condition: "fit", Slots: 60, Share: 0.5},
@@ -49,7 +50,7 @@ n3               10.77.0.13  0      0.0%   1       12           keeps: drained b
 	assert.Contains(t, statusText(d, time.Now()),
 		"  spread    over 2 of 3: n1 60, n2 60, n3 0 slots (n3 keeps: drained by an operator); 413 connections; second chance on\n")
 	s.Problem, s.SecondChance, s.WithoutIt = "no nftables", false, "loose is 0"
-	s.Tables = append(s.Tables, instance.SpreadTable{Check: "dns", Ports: []instance.SpreadPort{{Protocol: "udp", Port: 53, Target: 53}, {Protocol: "tcp", Port: 53, Target: 53}}, Slots: 120, Nobody: 120})
+	s.Tables = append(s.Tables, instance.SpreadTable{Check: "dns", Ports: []config.SpreadPort{{Protocol: "udp", Port: 53, Target: 53}, {Protocol: "tcp", Port: 53, Target: 53}}, Slots: 120, Nobody: 120})
 	text := statusText(d, time.Now())
 	assert.Contains(t, text, "  SPREAD    no nftables [KV485]\n")
 	assert.Contains(t, text, "  spread    ports 53 of udp, 53 (check dns) over 0 of 0:  slots; 413 connections; second chance off: loose is 0\n")

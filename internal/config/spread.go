@@ -34,16 +34,32 @@ const (
 	ViaMasquerade via = "masquerade"
 )
 
-// SpreadPort is one port of the address that is spread.
+// SpreadPort is one port of the address that is spread: clients connect to Port. Target 0 is the same as Port. Its JSON
+// form is part of the status.
 type SpreadPort struct {
-	Port     uint16 // of the address: what clients connect to
-	Target   uint16 // of the member: what listens there; 0: Port
-	Protocol Protocol
-	Check    string // the name of the check that says whether the port is healthy; "": what decides the election
+	Protocol Protocol `json:"protocol"`
+	Port     uint16   `json:"port"`
+	Target   uint16   `json:"target"` // of each member's own address
+	Check    string   `json:"-"`      // the name of the check that says whether the port is healthy; "": what decides the election
 }
 
 // TCP tells whether what clients begin at the port are connections.
 func (p SpreadPort) TCP() bool { return p.Protocol != ProtocolUDP }
+
+// Text is "9443 to 6443 of udp", as an operator reads it.
+func (p SpreadPort) Text() string {
+	text := strconv.Itoa(int(p.Port))
+	if p.Target != p.Port {
+		text += fmt.Sprintf(" to %d", p.Target)
+	}
+	if p.Protocol != ProtocolTCP {
+		text += " of " + string(p.Protocol)
+	}
+	return text
+}
+
+// Label is "9443/tcp", as metrics have it.
+func (p SpreadPort) Label() string { return strconv.Itoa(int(p.Port)) + "/" + string(p.Protocol) }
 
 // Protocol is that of a port.
 type Protocol string

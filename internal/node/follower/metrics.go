@@ -1,8 +1,6 @@
 package follower
 
 import (
-	"strconv"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/keepvip/keepvip/internal/node/metrics"
@@ -59,7 +57,7 @@ func (e EntryStatus) collect(ch chan<- prometheus.Metric) {
 		tell(descNotRead, prometheus.CounterValue, float64(n), reason)
 	}
 	for _, p := range e.Ports {
-		port := strconv.Itoa(int(p.Port)) + "/" + p.Protocol
+		port := p.Label()
 		tell(descWire, prometheus.GaugeValue, truth(p.Wire), port)
 		for _, m := range p.Members {
 			tell(descUsed, prometheus.GaugeValue, truth(m.Used), port, m.Address.String())

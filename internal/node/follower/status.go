@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/node/door"
 	"github.com/keepvip/keepvip/internal/node/reloads"
 )
@@ -54,11 +55,9 @@ type EntryStatus struct {
 
 // PortStatus is one port of the address.
 type PortStatus struct {
-	Protocol string  `json:"protocol"`
-	Port     uint16  `json:"port"`
-	Target   uint16  `json:"target"` // of each member's own address
-	Wire     bool    `json:"wire"`   // no member is used: connections go to the virtual address, as on a host that does not follow
-	Members  []Share `json:"members"`
+	config.SpreadPort
+	Wire    bool    `json:"wire"` // no member is used: connections go to the virtual address, as on a host that does not follow
+	Members []Share `json:"members"`
 }
 
 // status is made of all entries.
@@ -89,7 +88,7 @@ func (e *entry) status(now time.Time) EntryStatus {
 		out.Refused[string(reason)] = n
 	}
 	for i, p := range e.Ports {
-		port := PortStatus{Protocol: string(p.Protocol), Port: p.Port, Target: p.Target, Wire: true, Members: []Share{}}
+		port := PortStatus{SpreadPort: p, Wire: true, Members: []Share{}}
 		if i < len(e.shares) {
 			port.Members = append(port.Members, e.shares[i]...)
 			port.Wire = !slices.ContainsFunc(port.Members, func(s Share) bool { return s.Used })

@@ -109,7 +109,7 @@ func collectSpread(ch chan<- prometheus.Metric, s Status) {
 			continue
 		}
 		for _, p := range t.Ports {
-			port, in := strconv.Itoa(int(p.Port))+"/"+p.Protocol, map[string]int{}
+			port, in := p.Label(), map[string]int{}
 			for _, share := range t.Shares {
 				gauge(descSlots, float64(share.Slots), port, share.Address.String())
 				in[share.Condition]++

@@ -6,6 +6,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/members/subscription"
 )
 
@@ -75,13 +76,13 @@ type SpreadMember struct {
 
 // SpreadTable is how the slots of some ports are divided.
 type SpreadTable struct {
-	Ports  []SpreadPort  `json:"ports"`
-	Check  string        `json:"check,omitempty"` // what decides whether they are healthy; absent: the node's fitness
-	Ends   time.Time     `json:"ends,omitzero"`   // it is not spread any more: the holder gets all that is new, and its connections go on until then at most
-	Fit    int           `json:"fit"`             // how many members are
-	Slots  int           `json:"slots"`           // 0: there is no table yet
-	Nobody int           `json:"nobody"`          // slots that no member has: whoever receives a packet serves it
-	Shares []SpreadShare `json:"shares"`          // in the order of the members
+	Ports  []config.SpreadPort `json:"ports"`
+	Check  string              `json:"check,omitempty"` // what decides whether they are healthy; absent: the node's fitness
+	Ends   time.Time           `json:"ends,omitzero"`   // it is not spread any more: the holder gets all that is new, and its connections go on until then at most
+	Fit    int                 `json:"fit"`             // how many members are
+	Slots  int                 `json:"slots"`           // 0: there is no table yet
+	Nobody int                 `json:"nobody"`          // slots that no member has: whoever receives a packet serves it
+	Shares []SpreadShare       `json:"shares"`          // in the order of the members
 }
 
 // ending is how many ports are not spread any more while their connections go on.
@@ -100,13 +101,6 @@ func (s *SpreadStatus) Connections() (n uint32) {
 		n += m.Connections
 	}
 	return n
-}
-
-// SpreadPort is one port that is spread.
-type SpreadPort struct {
-	Protocol string `json:"protocol"`
-	Port     uint16 `json:"port"`
-	Target   uint16 `json:"target"`
 }
 
 // SpreadShare is what one member has of a table.

@@ -39,7 +39,7 @@ func TestServiceBeforeItsFirstTermSaysSo(t *testing.T) {
 		assert.NotNil(t, got.Members)
 		require.Len(t, got.Tables, 1)
 		assert.NotNil(t, got.Tables[0].Shares)
-		assert.Equal(t, []instance.SpreadPort{{Protocol: "tcp", Port: 9443, Target: 6443}}, got.Tables[0].Ports)
+		assert.Equal(t, []config.SpreadPort{{Protocol: "tcp", Port: 9443, Target: 6443}}, got.Tables[0].Ports)
 		busy, _ := b.service.Draining()
 		assert.False(t, busy)
 	})

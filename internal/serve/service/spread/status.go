@@ -102,10 +102,7 @@ func conditionText(c slots.Condition) string {
 }
 
 func (t *table) status() instance.SpreadTable {
-	out := instance.SpreadTable{Check: t.check, Ends: t.until, Ports: []instance.SpreadPort{}, Shares: []instance.SpreadShare{}}
-	for _, p := range t.ports {
-		out.Ports = append(out.Ports, instance.SpreadPort{Protocol: string(p.Protocol), Port: p.Port, Target: p.Target})
-	}
+	out := instance.SpreadTable{Check: t.check, Ends: t.until, Ports: t.ports, Shares: []instance.SpreadShare{}}
 	var owned []int
 	if t.slots.slots != nil {
 		out.Slots = len(t.slots.slots.Owner)
