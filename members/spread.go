@@ -98,7 +98,13 @@ func (s *Spread) Alike(o *Spread) bool {
 
 // valid tells whether the wire can carry it, and another node can use it.
 func (s *Spread) valid() bool {
-	if s.Other != (netip.Addr{}) && !s.otherValid() || s.Serves != (netip.Addr{}) && !s.servesValid() || s.MAC[0]&1 != 0 || len(s.Ports) > MostSpreadPorts {
+	return (s.Other == (netip.Addr{}) || s.otherValid()) && (s.Serves == (netip.Addr{}) || s.servesValid()) && s.Sound(envelope.Host)
+}
+
+// Sound tells whether its MAC, Ports and Left can be those of a node. host tells of an address whether it can be one
+// host's.
+func (s *Spread) Sound(host func(netip.Addr) bool) bool {
+	if s.MAC[0]&1 != 0 || len(s.Ports) > MostSpreadPorts {
 		return false
 	}
 	for i, p := range s.Ports {
@@ -110,7 +116,7 @@ func (s *Spread) valid() bool {
 		return false
 	}
 	for i, l := range s.Left {
-		if !envelope.Host(l.Member) || slices.ContainsFunc(s.Left[:i], func(o Left) bool { return o.Member == l.Member }) {
+		if !host(l.Member) || slices.ContainsFunc(s.Left[:i], func(o Left) bool { return o.Member == l.Member }) {
 			return false
 		}
 	}

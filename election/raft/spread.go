@@ -56,24 +56,7 @@ func sayable(s *election.Spread) bool {
 			return false
 		}
 	}
-	if s.MAC[0]&1 != 0 || s.Every < 0 || len(s.Ports) > election.MostSpreadPorts {
-		return false
-	}
-	for i, p := range s.Ports {
-		same := func(o election.SpreadPort) bool { return o.Protocol == p.Protocol && o.Port == p.Port }
-		if p.Port == 0 || slices.ContainsFunc(s.Ports[:i], same) {
-			return false
-		}
-	}
-	if len(s.Left) > election.MostLeft || !s.Translates && len(s.Left) > 0 {
-		return false
-	}
-	for i, l := range s.Left {
-		if !oneHost(l.Member) || slices.ContainsFunc(s.Left[:i], func(o election.Left) bool { return o.Member == l.Member }) {
-			return false
-		}
-	}
-	return true
+	return s.Every >= 0 && s.Sound(oneHost)
 }
 
 // oneHost tells whether a can be the address of one host.
