@@ -47,35 +47,41 @@ type table struct {
 // Find is the member of that address, whatever its zone; nil for none.
 func Find(list []Member, a netip.Addr) *Member {
 	a = a.WithZone("")
-	i := slices.IndexFunc(list, func(m Member) bool { return m.Address == a })
-	if i < 0 {
-		return nil
+	for i := range list {
+		if list[i].Address == a {
+			return &list[i]
+		}
 	}
-	return &list[i]
+	return nil
 }
 
 func (t *table) find(a netip.Addr) *Member { return Find(t.list, a) }
 
 // hear notes what a node says. With the table full, the Least makes room.
 func (t *table) hear(now time.Time, r Received) {
-	m := r.Message
-	next := Member{Address: r.Source, Session: m.Session, Peer: m.Peer, Heard: now, first: now, signed: r.Signed}
-	if o := t.find(r.Source); o != nil {
-		next.first = o.first
-		if o.Session == m.Session {
-			next.claims, next.unlisted, next.unheard, next.nobody = o.claims, o.unlisted, o.unheard, o.nobody
-		}
-	}
-	t.drop(func(o Member) bool { return o.Address == r.Source })
-	if m.Peer.Lifetime <= 0 {
+	m, o := &r.Message, t.find(r.Source)
+	switch {
+	case m.Peer.Lifetime <= 0:
+		t.drop(func(o Member) bool { return o.Address == r.Source })
 		return
+	case o == nil:
+		if len(t.list) == maxMembers {
+			i := Least(t.list)
+			t.list = slices.Delete(t.list, i, i+1)
+		}
+		o = t.add(r.Source)
+		o.first = now
+	case o.Session != m.Session:
+		*o = Member{Address: r.Source, first: o.first}
 	}
-	if len(t.list) == maxMembers {
-		i := Least(t.list)
-		t.list = slices.Delete(t.list, i, i+1)
-	}
-	t.list = append(t.list, next)
-	slices.SortFunc(t.list, func(a, b Member) int { return a.Address.Compare(b.Address) })
+	o.Session, o.Peer, o.Heard, o.signed = m.Session, m.Peer, now, r.Signed
+}
+
+// add is the place of a new member.
+func (t *table) add(a netip.Addr) *Member {
+	i, _ := slices.BinarySearchFunc(t.list, a, func(m Member, a netip.Addr) int { return m.Address.Compare(a) })
+	t.list = slices.Insert(t.list, i, Member{Address: a})
+	return &t.list[i]
 }
 
 // Least is the index of the member that is to be forgotten first: of the half that was heard for the shorter time, from its first
