@@ -172,11 +172,11 @@ func TestMachineTakesAnOldHelloForWhatItIs(t *testing.T) {
 	m.Hear(nodeB, said.Add(-50*ms))
 	list := claims(m.Step(now, Received{Source: nodeB, Message: claimant(), At: said}))
 	assert.Empty(t, list, "an advertisement of it was heard shortly before")
-	members := m.Members(now)
+	members := m.Members(nil, now)
 	require.Len(t, members, 1)
 	assert.Equal(t, said, members[0].Heard)
 	m.Step(now, Received{Source: nodeB, Message: claimant(), At: now.Add(-4 * time.Second)})
-	assert.Empty(t, m.Members(now), "it counts for its Lifetime from when it came in")
+	assert.Empty(t, m.Members(nil, now), "it counts for its Lifetime from when it came in")
 	due, _ := m.Deadline()
 	assert.False(t, due.Before(now))
 }

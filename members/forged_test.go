@@ -177,7 +177,7 @@ func TestMachineRequesterAsksAHolderThatWasRestarted(t *testing.T) {
 func invented(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 88, byte(i >> 8), byte(i)}) }
 
 func (r *rig) knows(a netip.Addr) bool {
-	return slices.ContainsFunc(r.m.Members(r.now), func(m Member) bool { return m.Address == a })
+	return slices.ContainsFunc(r.m.Members(nil, r.now), func(m Member) bool { return m.Address == a })
 }
 
 // Members that speak once in a second stay, however many invented nodes speak between two of their messages.
@@ -239,7 +239,7 @@ func TestMachineInventedMembersKeepNobodyOut(t *testing.T) {
 		}
 		r.wait(800 * ms)
 	}
-	assert.Len(t, r.m.Members(r.now), maxMembers)
+	assert.Len(t, r.m.Members(nil, r.now), maxMembers)
 }
 
 // Invented claimants do not take the place of a holder among those that a HELLO says are heard: it would take this node for deaf.

@@ -97,11 +97,9 @@ func (m *Machine) Deadline() (time.Time, bool) {
 	return next, !next.IsZero()
 }
 
-// Members lists the other nodes that are known, by address, as they say that they are. A deaf one that cannot know it is named here.
-func (m *Machine) Members(now time.Time) []Member { return m.AppendMembers(nil, now) }
-
-// AppendMembers is Members into memory that the caller has, whose elements go.
-func (m *Machine) AppendMembers(dst []Member, now time.Time) []Member {
+// Members lists the other nodes that are known, by address, as they say that they are. A deaf one that cannot know it is named here. The list is in the
+// memory of dst, whose elements go, as far as there is room.
+func (m *Machine) Members(dst []Member, now time.Time) []Member {
 	m.expire(now)
 	list := append(dst[:0], m.known.table.list...)
 	for i := range list {

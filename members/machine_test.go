@@ -165,17 +165,17 @@ func TestMachineKnowsMembers(t *testing.T) {
 	foreign.Group = nodeC
 	r.hello(netip.MustParseAddr("10.77.0.99"), foreign)
 	r.hello(nodeA, other(vrrp.Active, false))
-	list := r.m.Members(r.now)
+	list := r.m.Members(nil, r.now)
 	require.Len(t, list, 2, "neither of another group nor ourselves")
 	assert.Equal(t, []netip.Addr{nodeB, nodeC}, []netip.Addr{list[0].Address, list[1].Address})
 	r.wait(3 * time.Second)
 	r.hello(nodeC, other(vrrp.Backup, true))
 	r.wait(600 * ms)
-	assert.Len(t, r.m.Members(r.now), 1, "silent for longer than it said")
+	assert.Len(t, r.m.Members(nil, r.now), 1, "silent for longer than it said")
 	bye := other(vrrp.Initialize, false)
 	bye.Lifetime = 0
 	r.hello(nodeC, bye)
-	assert.Empty(t, r.m.Members(r.now))
+	assert.Empty(t, r.m.Members(nil, r.now))
 }
 
 func TestMachineTableIsBounded(t *testing.T) {
@@ -184,7 +184,7 @@ func TestMachineTableIsBounded(t *testing.T) {
 	for i := range 300 {
 		r.hello(netip.AddrFrom4([4]byte{10, 78, byte(i >> 8), byte(i)}), other(vrrp.Backup, true))
 	}
-	assert.Len(t, r.m.Members(r.now), maxMembers)
+	assert.Len(t, r.m.Members(nil, r.now), maxMembers)
 }
 
 func TestMachineRequesterAsksAnUnfitHolder(t *testing.T) {
@@ -593,7 +593,7 @@ func TestMachinePassive(t *testing.T) {
 	r.self(vrrp.Backup, true)
 	assert.Empty(t, r.hello(nodeB, other(vrrp.Active, false)))
 	assert.False(t, r.m.Defers(r.now, nodeB))
-	assert.Len(t, r.m.Members(r.now), 1)
+	assert.Len(t, r.m.Members(nil, r.now), 1)
 	r.self(vrrp.Active, false)
 	assert.Empty(t, r.request(nodeB, other(vrrp.Backup, true), 1))
 	assert.Empty(t, r.wait(time.Second))
@@ -637,7 +637,7 @@ func TestMachineReconfigureToAnotherGroup(t *testing.T) {
 	r := newRig(t, nil)
 	r.self(vrrp.Backup, true)
 	r.hello(nodeB, other(vrrp.Backup, true))
-	require.Len(t, r.m.Members(r.now), 1)
+	require.Len(t, r.m.Members(nil, r.now), 1)
 	next := netip.MustParseAddr("10.77.0.200")
 	var said []Message
 	for _, a := range r.m.Step(r.now, Reconfigure{Config{Group: next, Lease: 290 * ms}}) {
@@ -648,9 +648,9 @@ func TestMachineReconfigureToAnotherGroup(t *testing.T) {
 	assert.Zero(t, said[0].Peer.Lifetime, "the last word")
 	assert.Equal(t, next, said[1].Peer.Group)
 	assert.NotZero(t, said[1].Peer.Lifetime)
-	assert.Empty(t, r.m.Members(r.now))
+	assert.Empty(t, r.m.Members(nil, r.now))
 	assert.Empty(t, r.hello(nodeB, other(vrrp.Backup, true)), "of the old group")
-	assert.Empty(t, r.m.Members(r.now))
+	assert.Empty(t, r.m.Members(nil, r.now))
 }
 
 func TestMachineGoesOnAsTheHolderOfWhatCannotBePassedOn(t *testing.T) {

@@ -251,7 +251,7 @@ func TestLANMemberThatSpreadsIsMissedSoon(t *testing.T) {
 	l.run(5 * time.Second)
 	dead, others := l.nodes[1], []*node{l.nodes[0], l.nodes[2]}
 	for _, n := range others {
-		require.Equal(t, 2, len(n.m.Members(l.now)))
+		require.Equal(t, 2, len(n.m.Members(nil, l.now)))
 		assert.Equal(t, spread(), n.m.known.table.find(dead.addr).Peer.Spread)
 	}
 	l.kill(dead)
@@ -268,7 +268,7 @@ func TestLANMemberThatSpreadsIsMissedSoon(t *testing.T) {
 	}
 	l.run(10 * time.Second)
 	for _, n := range others {
-		assert.Len(t, n.m.Members(l.now), 2, "one that does not spread lives for 3.5 s, whatever the others do")
+		assert.Len(t, n.m.Members(nil, l.now), 2, "one that does not spread lives for 3.5 s, whatever the others do")
 	}
 }
 
@@ -286,7 +286,7 @@ func TestLANMembersThatSpreadBearLoss(t *testing.T) {
 	for range 1200 {
 		l.run(50 * ms)
 		for _, n := range l.nodes {
-			lost += 2 - len(n.m.Members(l.now))
+			lost += 2 - len(n.m.Members(nil, l.now))
 		}
 	}
 	assert.LessOrEqual(t, lost, 4, "of 7200 looks: three in a row have to be lost")

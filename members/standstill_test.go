@@ -27,22 +27,22 @@ func TestMachineReadsFirstAfterAStandstill(t *testing.T) {
 		began := now
 		now = now.Add(stood)
 		m.Step(now, Expired{})
-		require.Len(t, m.Members(now), 1, "after %v", stood)
+		require.Len(t, m.Members(nil, now), 1, "after %v", stood)
 		for at := began.Add(100 * ms); at.Before(now); at = at.Add(100 * ms) {
 			now = now.Add(100 * time.Microsecond)
 			m.Step(now, Received{Source: nodeB, Message: peer(350 * ms), At: at})
-			require.Len(t, m.Members(now), 1, "after %v", stood)
+			require.Len(t, m.Members(nil, now), 1, "after %v", stood)
 		}
 		now = now.Add(readTime)
 		m.Step(now, Expired{})
-		assert.Len(t, m.Members(now), 1, "what came last is new enough")
+		assert.Len(t, m.Members(nil, now), 1, "what came last is new enough")
 	}
 }
 
 // Whatever is asked first.
 func TestMachineForgetsNobodyInALookAfterAStandstill(t *testing.T) {
 	for name, look := range map[string]func(*Machine, time.Time){
-		"who is a member":         func(m *Machine, now time.Time) { m.Members(now) },
+		"who is a member":         func(m *Machine, now time.Time) { m.Members(nil, now) },
 		"who could take over":     func(m *Machine, now time.Time) { m.Successors(now) },
 		"who is to be followed":   func(m *Machine, now time.Time) { m.Defers(now, nodeC) },
 		"an advertisement leaves": func(m *Machine, now time.Time) { m.Step(now, Advertised{}) },
@@ -54,7 +54,7 @@ func TestMachineForgetsNobodyInALookAfterAStandstill(t *testing.T) {
 			now = now.Add(2 * time.Second)
 			look(m, now)
 			m.Step(now, Expired{})
-			assert.Len(t, m.Members(now), 1)
+			assert.Len(t, m.Members(nil, now), 1)
 		})
 	}
 }
@@ -65,17 +65,17 @@ func TestMachineForgetsTheDeadAfterAStandstill(t *testing.T) {
 	m.Step(now, Received{Source: nodeB, Message: peer(350 * ms)})
 	now = now.Add(10 * time.Second)
 	m.Step(now, Expired{})
-	require.Len(t, m.Members(now), 1)
+	require.Len(t, m.Members(nil, now), 1)
 	for range 100 {
 		at, ok := m.Deadline()
 		require.True(t, ok)
 		require.True(t, at.After(now), "there is always something to wait for")
 		now = at
-		if m.Step(now, Expired{}); len(m.Members(now)) == 0 {
+		if m.Step(now, Expired{}); len(m.Members(nil, now)) == 0 {
 			break
 		}
 	}
-	assert.Empty(t, m.Members(now))
+	assert.Empty(t, m.Members(nil, now))
 	assert.LessOrEqual(t, now.Sub(epoch.Add(time.Minute)), 11*time.Second)
 }
 
@@ -89,7 +89,7 @@ func TestMachineBelievesNothingOutdated(t *testing.T) {
 	old := claimant()
 	old.Peer.Lifetime = 350 * ms
 	assert.Empty(t, claims(m.Step(now, Received{Source: nodeB, Message: old, At: began.Add(time.Second)})))
-	assert.Len(t, m.Members(now), 1)
+	assert.Len(t, m.Members(nil, now), 1)
 }
 
 // On a host where every timer is late the dead are forgotten, too.
@@ -97,7 +97,7 @@ func TestMachineThatIsAlwaysLateForgetsTheDead(t *testing.T) {
 	m, now := spreading(t, Config{}, 100*ms)
 	m.Step(now, Received{Source: nodeB, Message: peer(350 * ms)})
 	end := now.Add(time.Second)
-	for len(m.Members(now)) > 0 {
+	for len(m.Members(nil, now)) > 0 {
 		require.False(t, now.After(end))
 		at, ok := m.Deadline()
 		require.True(t, ok)

@@ -32,13 +32,13 @@ func TestMachineTakesOneThatHearsNobodyForDeafWhereOthersHearEachOther(t *testin
 	assert.False(t, m.Deaf(silent), "the other one does not hear this node either")
 	say(other, 2, false, Heard{Session: 1})
 	assert.True(t, m.Deaf(silent))
-	assert.Empty(t, m.Members(now)[1].Peer.Code, "it may just have started")
+	assert.Empty(t, m.Members(nil, now)[1].Peer.Code, "it may just have started")
 
 	now = now.Add(namedAfter)
-	list := m.Members(now)
+	list := m.Members(nil, now)
 	assert.Equal(t, code.Deaf, list[1].Peer.Code)
 	assert.True(t, list[1].Peer.Deaf)
 	say(silent, 3, false, Heard{Session: 1})
 	assert.False(t, m.Deaf(silent))
-	assert.Empty(t, m.Members(now)[1].Peer.Code)
+	assert.Empty(t, m.Members(nil, now)[1].Peer.Code)
 }

@@ -286,7 +286,7 @@ func (x *handoverProtocol) defers(source netip.Addr) bool {
 func (x *handoverProtocol) note() {
 	now := x.m.now
 	x.unnoted = false
-	n := x.m.roster.update(now, x.members.AppendMembers(x.m.roster.spare, now))
+	n := x.m.roster.update(now, x.members.Members(x.m.roster.spare, now))
 	x.report(n)
 	work := x.claims.note(x)
 	if n.others {
