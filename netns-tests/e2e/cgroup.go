@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 const cgroupRoot = "/sys/fs/cgroup"
@@ -38,11 +40,9 @@ func hierarchies() ([]string, error) {
 
 // makeGroup makes a control group for a machine, on the processors that this
 // process may use: whoever confined the tests to some means their containers, too.
-func makeGroup(name string) error {
-	all, err := hierarchies()
-	if err != nil {
-		return err
-	}
+func makeGroup(name string) (err error) {
+	defer try.Catch(&err)
+	all := try.Get(hierarchies())
 	for _, h := range all {
 		dir := filepath.Join(h, name)
 		if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 //go:embed boot.sh
@@ -61,19 +62,16 @@ func newMachine(n *lab.Node, data, sandbox, hosts string, tools tools) (*machine
 func groupName(pid int, label string) string { return fmt.Sprintf("keepvip-e2e-%d-%s", pid, label) }
 
 // boot switches the machine on and waits for containerd.
-func (m *machine) boot() error {
+func (m *machine) boot() (err error) {
+	defer try.Catch(&err)
 	cmd := exec.Command("bash", "-c", bootScript)
 	cmd.Env = m.env
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC, Setsid: true, Pdeathsig: syscall.SIGKILL,
 	}
 	// kubeadm and the kubelet find the machine's own address by the default route.
-	if _, err := m.Run("ip", "route", "replace", "default", "via", "10.77.0.254"); err != nil {
-		return err
-	}
-	if err := m.Sysctl("net/ipv4/ip_forward", "1"); err != nil {
-		return err
-	}
+	try.Get(m.Run("ip", "route", "replace", "default", "via", "10.77.0.254"))
+	try.Do(m.Sysctl("net/ipv4/ip_forward", "1"))
 	log, err := os.OpenFile(filepath.Join(m.data, "boot.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return fmt.Errorf("e2e: boot %s: %w", m.Label, err)
@@ -122,10 +120,9 @@ func (m *machine) powerOff() error {
 }
 
 // powerOn boots the machine with a fresh network and the disk that it had.
-func (m *machine) powerOn() error {
-	if err := m.PowerOn(); err != nil {
-		return err
-	}
+func (m *machine) powerOn() (err error) {
+	defer try.Catch(&err)
+	try.Do(m.PowerOn())
 	return m.boot()
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/keepvip/keepvip/netns-tests/trial"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // status asks the machine's keepvip, by the socket that the pod shares with it:
@@ -28,11 +29,9 @@ func (m *machine) status() (trial.VIPStatus, error) {
 }
 
 // inPod runs a command of keepvip inside its running container.
-func (m *machine) inPod(args ...string) (string, error) {
-	id, err := m.container("keepvip")
-	if err != nil {
-		return "", err
-	}
+func (m *machine) inPod(args ...string) (_ string, err error) {
+	defer try.Catch(&err)
+	id := try.Get(m.container("keepvip"))
 	exec := fmt.Sprintf("e2e-%d", m.execs.Add(1))
 	return m.run(append([]string{"ctr", "-n", "k8s.io", "tasks", "exec", "--exec-id", exec, id, "/keepvip"}, args...)...)
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // APIMode is a state of health of the stand-in apiserver. A number ("401",
@@ -40,7 +42,8 @@ type APIServer struct {
 
 // StartAPIServer starts a healthy stand-in apiserver on the node and waits
 // until it serves.
-func (n *Node) StartAPIServer() (*APIServer, error) {
+func (n *Node) StartAPIServer() (_ *APIServer, err error) {
+	defer try.Catch(&err)
 	if n.api != nil && n.api.Alive() {
 		return n.api, nil
 	}
@@ -50,13 +53,10 @@ func (n *Node) StartAPIServer() (*APIServer, error) {
 	}
 	socket := n.Path("apiserver.sock")
 	_ = os.Remove(socket)
-	p, err := n.StartCommand(Command{
+	p := try.Get(n.StartCommand(Command{
 		Name: "apiserver", Args: []string{exe},
 		Env: []string{roleEnv + "=" + roleAPIServer, apiSocketEnv + "=" + socket, apiNodeEnv + "=" + n.Label},
-	})
-	if err != nil {
-		return nil, err
-	}
+	}))
 	n.api = &APIServer{Process: p, node: n, socket: socket}
 	for end := time.Now().Add(10 * time.Second); ; {
 		if err = n.api.Set(APIHealthy, ""); err == nil {

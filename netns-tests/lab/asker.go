@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Asker asks one node, by its MAC, for many addresses, by ARP and neighbour
@@ -32,7 +34,8 @@ const (
 )
 
 // StartAsker begins to ask.
-func (l *Lab) StartAsker(n *Node, addrs []netip.Addr) (*Asker, error) {
+func (l *Lab) StartAsker(n *Node, addrs []netip.Addr) (_ *Asker, err error) {
+	defer try.Catch(&err)
 	a := &Asker{lab: l, node: n, index: map[netip.Addr]int{}, done: make(chan struct{}), first: make([]time.Duration, len(addrs)), left: len(addrs)}
 	m := l.monitor
 	for i, addr := range addrs {
@@ -46,10 +49,7 @@ func (l *Lab) StartAsker(n *Node, addrs []netip.Addr) (*Asker, error) {
 			a.frames = append(a.frames, neighborSolicitation(e))
 		}
 	}
-	index, err := m.linkIndex("eth0")
-	if err != nil {
-		return nil, err
-	}
+	index := try.Get(m.linkIndex("eth0"))
 	for _, o := range []struct {
 		protocol uint16
 		options  []func(int) error

@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 const (
@@ -41,11 +43,9 @@ func openBridgeControl(space *Namespace) (*bridgeControl, error) {
 func (b *bridgeControl) close() { unix.Close(b.fd) }
 
 // setState sets a port's state and returns when the kernel has done it.
-func (b *bridgeControl) setState(port string, state byte) error {
-	index, err := b.space.linkIndex(port)
-	if err != nil {
-		return err
-	}
+func (b *bridgeControl) setState(port string, state byte) (err error) {
+	defer try.Catch(&err)
+	index := try.Get(b.space.linkIndex(port))
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.seq++

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // CallersConfig says what callers do. They run until they are stopped.
@@ -92,13 +94,12 @@ func taken(addresses []string) error {
 }
 
 // begin starts the process with the policy that it is to have.
-func (k *Callers) begin(equal bool) error {
+func (k *Callers) begin(equal bool) (err error) {
+	defer try.Catch(&err)
 	if equal {
 		return k.cmd.Start()
 	}
-	if err := setScheduler(0, unix.SCHED_IDLE, 0); err != nil {
-		return err
-	}
+	try.Do(setScheduler(0, unix.SCHED_IDLE, 0))
 	return errors.Join(k.cmd.Start(), setScheduler(0, unix.SCHED_NORMAL, 0))
 }
 

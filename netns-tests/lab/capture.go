@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // capture watches what nodes say at the switch: announcements and VRRP.
@@ -52,16 +54,14 @@ type Advert struct {
 }
 
 // startCapture watches frames that pass the filter, all of them without one. raw, if there is one, is given each frame of a node.
-func (l *Lab) startCapture(filter []bpf.Instruction, raw func(frame []byte, at time.Duration, node int)) (*capture, error) {
+func (l *Lab) startCapture(filter []bpf.Instruction, raw func(frame []byte, at time.Duration, node int)) (_ *capture, err error) {
+	defer try.Catch(&err)
 	c := &capture{lab: l, ports: map[int]int{}, done: make(chan struct{}), raw: raw}
-	if err := c.learnPorts(); err != nil {
-		return nil, err
-	}
+	try.Do(c.learnPorts())
 	options := []func(fd int) error{incomingAlone}
 	if len(filter) > 0 {
 		options = append(options, attach(filter))
 	}
-	var err error
 	if c.fd, err = packetSocket(l.Switch, unix.ETH_P_ALL, 0, options...); err != nil {
 		return nil, err
 	}
@@ -70,11 +70,9 @@ func (l *Lab) startCapture(filter []bpf.Instruction, raw func(frame []byte, at t
 }
 
 func (c *capture) learnPorts() error {
-	return c.lab.Switch.Do(func() error {
-		links, err := net.Interfaces()
-		if err != nil {
-			return err
-		}
+	return c.lab.Switch.Do(func() (err error) {
+		defer try.Catch(&err)
+		links := try.Get(net.Interfaces())
 		for _, l := range links {
 			c.ports[l.Index] = 0
 			for _, n := range c.lab.Nodes {

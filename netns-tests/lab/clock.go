@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Clock is a wall clock of a process's own: CLOCK_REALTIME as clock_gettime(2) shows it, which is how Go programs read
@@ -55,13 +57,11 @@ func clockCodes() map[string]clockCode {
 
 // startWithClock starts a command and gives it its clock before it runs. It must be called on a thread that stays: that
 // thread traces the process until then.
-func (p *Process) startWithClock(c Clock) error {
+func (p *Process) startWithClock(c Clock) (err error) {
+	defer try.Catch(&err)
 	p.cmd.SysProcAttr.Ptrace = true
-	if err := p.cmd.Start(); err != nil {
-		return err
-	}
-	err := stopped(p.PID())
-	if err == nil {
+	try.Do(p.cmd.Start())
+	if err = stopped(p.PID()); err == nil {
 		p.clockAt, err = replaceClock(p.PID(), c.Ahead)
 	}
 	if err = errors.Join(err, syscall.PtraceDetach(p.PID())); err != nil {
@@ -110,15 +110,13 @@ func seconds(d time.Duration) []byte {
 }
 
 // replaceClock puts the code for this machine into a process that stands still, and returns the address of the seconds.
-func replaceClock(pid int, ahead time.Duration) (uintptr, error) {
+func replaceClock(pid int, ahead time.Duration) (_ uintptr, err error) {
+	defer try.Catch(&err)
 	with, ok := clockCodes()[runtime.GOARCH]
 	if !ok {
 		return 0, fmt.Errorf("lab: a clock of a process's own: not known how on %s", runtime.GOARCH)
 	}
-	at, size, err := clockReader(pid, with.symbol)
-	if err != nil {
-		return 0, err
-	}
+	at, size := try.Two(clockReader(pid, with.symbol))
 	if size < uint64(len(with.code)) {
 		return 0, fmt.Errorf("lab: a clock of a process's own: %s has %d octets, want %d", with.symbol, size, len(with.code))
 	}

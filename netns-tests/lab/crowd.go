@@ -46,33 +46,21 @@ type crowdSeen struct {
 }
 
 // StartCrowd has so many followers ask all nodes about a group, which is named by its first virtual address.
-func (l *Lab) StartCrowd(group netip.Addr, count int) (*Crowd, error) {
+func (l *Lab) StartCrowd(group netip.Addr, count int) (_ *Crowd, err error) {
+	defer try.Catch(&err)
 	c := &Crowd{group: group, count: count, seen: map[crowdPair]*crowdSeen{}}
-	if err := l.placeCrowd(); err != nil {
-		return nil, err
-	}
+	try.Do(l.placeCrowd())
 	for _, n := range l.Nodes {
 		c.members = append(c.members, n.Address)
 	}
-	err := l.Client.Do(func() (err error) {
+	try.Do(l.Client.Do(func() (err error) {
 		defer try.Catch(&err)
 		conn := try.Get(net.ListenUDP("udp4", &net.UDPAddr{Port: envelope.SourcePort}))
 		c.conn = ipv4.NewPacketConn(conn)
-		raw, err := conn.SyscallConn()
-		if err == nil {
-			err = c.conn.SetControlMessage(ipv4.FlagDst, true)
-		}
-		if err == nil {
-			err = c.conn.SetTTL(255) // what is not signed comes from the link, and from a port of the system
-		}
-		if err == nil {
-			err = raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 16<<20) })
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("lab: followers: %w", err)
-	}
+		try.Do(c.conn.SetControlMessage(ipv4.FlagDst, true))
+		try.Do(c.conn.SetTTL(255)) // what is not signed comes from the link, and from a port of the system
+		return try.Get(conn.SyscallConn()).Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, 16<<20) })
+	}))
 	c.wait.Go(c.read)
 	c.wait.Go(c.renew)
 	l.atEnd(c.Stop)

@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Downloads is a TCP server of one node that says at once what it has to say, and closes the connection.
@@ -90,20 +92,15 @@ func (l *Lab) Download(from *Namespace, target netip.AddrPort, times int, limit 
 
 // NarrowRouter makes the way from the router to the client behind it narrower than the link, in octets of a packet, while the client goes
 // on saying that it takes whole ones: whoever sends more is told by the router alone.
-func (l *Lab) NarrowRouter(mtu int) error {
+func (l *Lab) NarrowRouter(mtu int) (err error) {
+	defer try.Catch(&err)
 	if l.Router == nil {
 		return errors.New("lab: no router: the lab was opened without OffLink")
 	}
 	size := fmt.Sprint(mtu)
-	if _, err := l.Router.Run("ip", "link", "set", "far", "mtu", size); err != nil {
-		return err
-	}
-	if _, err := l.OffLink.Run("ip", "link", "set", "eth0", "mtu", size); err != nil {
-		return err
-	}
-	if _, err := l.OffLink.Run("ip", "route", "replace", "default", "via", "10.97.0.1", "advmss", "1460"); err != nil {
-		return err
-	}
-	_, err := l.OffLink.Run("ip", "-6", "route", "replace", "default", "via", "fd97::1", "advmss", "1440")
+	try.Get(l.Router.Run("ip", "link", "set", "far", "mtu", size))
+	try.Get(l.OffLink.Run("ip", "link", "set", "eth0", "mtu", size))
+	try.Get(l.OffLink.Run("ip", "route", "replace", "default", "via", "10.97.0.1", "advmss", "1460"))
+	_, err = l.OffLink.Run("ip", "-6", "route", "replace", "default", "via", "fd97::1", "advmss", "1440")
 	return err
 }

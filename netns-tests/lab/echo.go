@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // echo answers UDP probes on every address of a node from the address that was
@@ -32,20 +34,15 @@ func startEcho(n *Node) (*echo, error) {
 }
 
 // open opens the sockets of a node.
-func (e *echo) open(n *Node) error {
-	v4, err := udpSocket(n.Namespace, netip.AddrPortFrom(netip.IPv4Unspecified(), echoPort), func(fd int) error {
+func (e *echo) open(n *Node) (err error) {
+	defer try.Catch(&err)
+	v4 := try.Get(udpSocket(n.Namespace, netip.AddrPortFrom(netip.IPv4Unspecified(), echoPort), func(fd int) error {
 		return unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	e.fds = append(e.fds, unix.PollFd{Fd: int32(v4), Events: unix.POLLIN})
-	v6, err := udpSocket(n.Namespace, netip.AddrPortFrom(netip.IPv6Unspecified(), echoPort), func(fd int) error {
+	v6 := try.Get(udpSocket(n.Namespace, netip.AddrPortFrom(netip.IPv6Unspecified(), echoPort), func(fd int) error {
 		return unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1)
-	})
-	if err != nil {
-		return err
-	}
+	}))
 	e.fds = append(e.fds, unix.PollFd{Fd: int32(v6), Events: unix.POLLIN})
 	return nil
 }

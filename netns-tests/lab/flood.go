@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Flood is a stream of prepared frames from one host.
@@ -29,11 +31,9 @@ const (
 // Flood sends the frames from the peer, one after the other and from the start
 // again, so many in a second. A sender that was late sends at most 20 ms' worth
 // at once: it is junk, not a benchmark of the switch.
-func (l *Lab) Flood(from *Peer, frames [][]byte, perSecond int) (*Flood, error) {
-	index, err := from.linkIndex("eth0")
-	if err != nil {
-		return nil, err
-	}
+func (l *Lab) Flood(from *Peer, frames [][]byte, perSecond int) (_ *Flood, err error) {
+	defer try.Catch(&err)
+	index := try.Get(from.linkIndex("eth0"))
 	threads := min((perSecond+floodThread-1)/floodThread, runtime.NumCPU(), len(frames))
 	fds := make([]int, threads)
 	for i := range fds {

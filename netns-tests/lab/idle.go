@@ -258,7 +258,8 @@ func connect(fd int, to unix.Sockaddr) error {
 }
 
 // listen connects, and notes until the input ends when each connection does.
-func (c idleConfig) listen(poll *poller, in, ready *os.File, out io.Writer) error {
+func (c idleConfig) listen(poll *poller, in, ready *os.File, out io.Writer) (err error) {
+	defer try.Catch(&err)
 	ends, at := make(IdleReport, c.Count), map[int32]int{}
 	speak := turns{every: c.Every}
 	family := unix.AF_INET
@@ -282,9 +283,7 @@ func (c idleConfig) listen(poll *poller, in, ready *os.File, out io.Writer) erro
 		at[int32(fd)] = i
 		speak.fds = append(speak.fds, fd)
 	}
-	if err := poll.watch(int(in.Fd()), false); err != nil {
-		return err
-	}
+	try.Do(poll.watch(int(in.Fd()), false))
 	tellReady(ready)
 	speak.began = time.Now()
 	for {

@@ -164,11 +164,10 @@ func (n *Node) DeleteNIC(i int) error {
 }
 
 // CreateNIC makes the interface again, with the same name, MAC and addresses.
-func (n *Node) CreateNIC(i int) error {
+func (n *Node) CreateNIC(i int) (err error) {
+	defer try.Catch(&err)
 	nic := n.NICs[i]
-	if err := n.lab.plug(n.Namespace, nic.Host, nic); err != nil {
-		return err
-	}
+	try.Do(n.lab.plug(n.Namespace, nic.Host, nic))
 	if n.lab.OffLink != nil && i == 0 {
 		return n.routeOffLink()
 	}
@@ -188,10 +187,9 @@ func (n *Node) AddTwin(name string) (err error) {
 }
 
 // RenameNIC gives an interface another name while it stays up.
-func (n *Node) RenameNIC(i int, name string) error {
-	if _, err := n.Run("ip", "link", "set", n.NICs[i].Name, "name", name); err != nil {
-		return err
-	}
+func (n *Node) RenameNIC(i int, name string) (err error) {
+	defer try.Catch(&err)
+	try.Get(n.Run("ip", "link", "set", n.NICs[i].Name, "name", name))
 	n.NICs[i].Name = name
 	return nil
 }

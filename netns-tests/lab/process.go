@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Command is a program to run on a node.
@@ -207,10 +209,9 @@ func (p *Process) Wait(limit time.Duration) (int, error) {
 }
 
 // Terminate sends SIGTERM and waits for the end.
-func (p *Process) Terminate(limit time.Duration) (int, error) {
-	if err := p.Signal(unix.SIGTERM); err != nil {
-		return 0, err
-	}
+func (p *Process) Terminate(limit time.Duration) (_ int, err error) {
+	defer try.Catch(&err)
+	try.Do(p.Signal(unix.SIGTERM))
 	return p.Wait(limit)
 }
 

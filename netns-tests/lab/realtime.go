@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // realtimePriority is low among the real-time priorities: above every ordinary
@@ -32,11 +34,9 @@ func lockMeasuringThread() {
 // The monitor takes the processor of a goroutine that is in a system call, and keeps that call from returning meanwhile: the thread that
 // returns spins. If that thread is a real-time one and the monitor is ordinary, on the same CPU, then the monitor cannot go on until the
 // kernel's limit for real-time threads is reached: 950 ms in which nothing else runs there.
-func monitorInRealtime() error {
-	tid, err := monitorThread()
-	if err != nil {
-		return err
-	}
+func monitorInRealtime() (err error) {
+	defer try.Catch(&err)
+	tid := try.Get(monitorThread())
 	schedulers.RLock()
 	defer schedulers.RUnlock()
 	return setScheduler(tid, unix.SCHED_RR|schedResetOnFork, realtimePriority)

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Sampled is who answered many short connections.
@@ -73,11 +75,9 @@ const (
 
 // Sample connects so many times from a host to greeters, each time from a new port, and closes each connection when the server has
 // introduced itself. A connection fails after ten seconds: on a machine with much to do a server may take one.
-func (l *Lab) Sample(from *Namespace, target netip.AddrPort, count int) (Sampled, error) {
-	s, err := l.sample(from, target, pace{count, sampling, samplingGap, 10 * time.Second})
-	if err != nil {
-		return Sampled{}, err
-	}
+func (l *Lab) Sample(from *Namespace, target netip.AddrPort, count int) (_ Sampled, err error) {
+	defer try.Catch(&err)
+	s := try.Get(l.sample(from, target, pace{count, sampling, samplingGap, 10 * time.Second}))
 	<-s.done
 	return s.out, nil
 }
@@ -87,11 +87,9 @@ type Sampling struct{ s *sampler }
 
 // StartSampling begins them, one at each interval, however many are not answered yet. One fails after a second: a segment that was lost once
 // would have arrived.
-func (l *Lab) StartSampling(from *Namespace, target netip.AddrPort, every time.Duration) (*Sampling, error) {
-	s, err := l.sample(from, target, pace{math.MaxInt, math.MaxInt, every, time.Second})
-	if err != nil {
-		return nil, err
-	}
+func (l *Lab) StartSampling(from *Namespace, target netip.AddrPort, every time.Duration) (_ *Sampling, err error) {
+	defer try.Catch(&err)
+	s := try.Get(l.sample(from, target, pace{math.MaxInt, math.MaxInt, every, time.Second}))
 	l.atEnd(func() { s.stop.Store(true) })
 	return &Sampling{s}, nil
 }

@@ -8,6 +8,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // receiveBuffer holds what arrives while a measuring thread is late.
@@ -43,15 +45,11 @@ func packetSocket(space *Namespace, protocol uint16, index int, options ...func(
 func socket(space *Namespace, family, kind int, to unix.Sockaddr, options []func(fd int) error) (int, error) {
 	fd := -1
 	err := space.Do(func() (err error) {
+		defer try.Catch(&err)
 		// Protocol 0: nothing is queued on a packet socket before the filter is in place.
-		fd, err = unix.Socket(family, kind|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
+		fd = try.Get(unix.Socket(family, kind|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0))
 		for _, option := range append(options, timestamps, largeBuffer) {
-			if err := option(fd); err != nil {
-				return err
-			}
+			try.Do(option(fd))
 		}
 		return unix.Bind(fd, to)
 	})

@@ -48,10 +48,9 @@ func (p *Process) Trace(length time.Duration, stands func()) error {
 }
 
 // Pause stops the process by SIGSTOP, and has it go on after a while. It calls stands once all threads of the process stand still.
-func (p *Process) Pause(length time.Duration, stands func()) error {
-	if err := p.Stop(); err != nil {
-		return err
-	}
+func (p *Process) Pause(length time.Duration, stands func()) (err error) {
+	defer try.Catch(&err)
+	try.Do(p.Stop())
 	if err := p.eventually(p.stopped); err != nil {
 		return errors.Join(err, p.Cont())
 	}

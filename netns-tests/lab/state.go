@@ -86,10 +86,9 @@ func (n *Node) stableJSON(name string, args ...string) (_ string, err error) {
 
 // ChangeMAC gives the node's first NIC another MAC address while it is up, as a bond's fail_over_mac does. Measurements that run ask the node at
 // that one from then on.
-func (n *Node) ChangeMAC(mac net.HardwareAddr) error {
-	if _, err := n.Run("ip", "link", "set", n.NICs[0].Name, "address", mac.String()); err != nil {
-		return err
-	}
+func (n *Node) ChangeMAC(mac net.HardwareAddr) (err error) {
+	defer try.Catch(&err)
+	try.Get(n.Run("ip", "link", "set", n.NICs[0].Name, "address", mac.String()))
 	n.lab.changeMAC(n, mac)
 	return nil
 }
@@ -135,9 +134,8 @@ func (n *Node) SwitchIPv6Off() error {
 }
 
 // SwitchIPv6On undoes [Node.SwitchIPv6Off].
-func (n *Node) SwitchIPv6On() error {
-	if err := n.Sysctl("net/ipv6/conf/"+n.NICs[0].Name+"/disable_ipv6", "0"); err != nil {
-		return err
-	}
+func (n *Node) SwitchIPv6On() (err error) {
+	defer try.Catch(&err)
+	try.Do(n.Sysctl("net/ipv6/conf/"+n.NICs[0].Name+"/disable_ipv6", "0"))
 	return n.PutAddressesBack()
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // stream sends one UDP probe each interval from a client to an address and
@@ -34,15 +36,13 @@ type sample struct {
 	failure string
 }
 
-func (l *Lab) startStream(name string, from *Namespace, target netip.Addr, interval, deadline time.Duration) (*stream, error) {
+func (l *Lab) startStream(name string, from *Namespace, target netip.Addr, interval, deadline time.Duration) (_ *stream, err error) {
+	defer try.Catch(&err)
 	local := netip.IPv4Unspecified()
 	if target.Is6() {
 		local = netip.IPv6Unspecified()
 	}
-	fd, err := udpSocket(from, netip.AddrPortFrom(local, 0))
-	if err != nil {
-		return nil, err
-	}
+	fd := try.Get(udpSocket(from, netip.AddrPortFrom(local, 0)))
 	room := 1 << 16 // a minute of probes each millisecond: a thread that measures does not make room
 	if l.host.less {
 		room = 1 << 10

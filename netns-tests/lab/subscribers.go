@@ -18,6 +18,7 @@ import (
 
 	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/members/subscription"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // SubscribersConfig says what a crowd of subscribers does: the client, with the followers' key, asks a member from many ports, again and again, each time
@@ -46,11 +47,10 @@ type subscribers struct {
 }
 
 // StartSubscribers begins them at the client, in a process of their own.
-func (l *Lab) StartSubscribers(c SubscribersConfig) (*Callers, error) {
+func (l *Lab) StartSubscribers(c SubscribersConfig) (_ *Callers, err error) {
+	defer try.Catch(&err)
 	if c.Addresses > 0 {
-		if err := l.placeCrowd(); err != nil {
-			return nil, err
-		}
+		try.Do(l.placeCrowd())
 	}
 	secret, err := hex.DecodeString(strings.TrimSpace(readFile(c.KeyFile)))
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // tcpPort is where the ticker of each node listens.
@@ -116,7 +118,8 @@ func (l *Lab) Follow(from *Namespace, addr netip.Addr) (stop func(wait time.Dura
 
 // talk reads, and says something now and then as a keep-alive does, until the
 // connection breaks.
-func talk(c net.Conn) error {
+func talk(c net.Conn) (err error) {
+	defer try.Catch(&err)
 	buf := make([]byte, 4<<10)
 	for {
 		_ = c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
@@ -127,9 +130,7 @@ func talk(c net.Conn) error {
 		if t, ok := err.(net.Error); !ok || !t.Timeout() {
 			return err
 		}
-		if _, err := c.Write([]byte("are you there?\n")); err != nil {
-			return err
-		}
+		try.Get(c.Write([]byte("are you there?\n")))
 	}
 }
 
@@ -163,11 +164,9 @@ func (l *Lab) dial(from *Namespace, addr netip.Addr, limit time.Duration) (net.C
 }
 
 // Greet connects from the client to the address, and returns the label of the node whose ticker answers.
-func (l *Lab) Greet(from *Namespace, addr netip.Addr) (string, error) {
-	c, err := l.dial(from, addr, 2*time.Second)
-	if err != nil {
-		return "", err
-	}
+func (l *Lab) Greet(from *Namespace, addr netip.Addr) (_ string, err error) {
+	defer try.Catch(&err)
+	c := try.Get(l.dial(from, addr, 2*time.Second))
 	defer c.Close()
 	_ = c.SetReadDeadline(time.Now().Add(2 * time.Second))
 	line, err := bufio.NewReader(c).ReadString('\n')

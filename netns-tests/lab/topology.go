@@ -160,7 +160,8 @@ func (l *Lab) buildPeer(name string, id int) (_ *Peer, err error) {
 }
 
 // plug makes veths from the namespace to the switch, with MAC addresses of host number id, and gives them addresses.
-func (l *Lab) plug(space *Namespace, id int, nics ...NIC) error {
+func (l *Lab) plug(space *Namespace, id int, nics ...NIC) (err error) {
+	defer try.Catch(&err)
 	var ports, links []string
 	for _, nic := range nics {
 		ports = append(ports, fmt.Sprintf("link add %s type veth peer name %s address %s netns %s", nic.Port, nic.Name, hostMAC(nic.LAN, id), space.Name),
@@ -168,9 +169,7 @@ func (l *Lab) plug(space *Namespace, id int, nics ...NIC) error {
 		links = append(links, fmt.Sprintf("link set %s up", nic.Name), fmt.Sprintf("addr add %s/24 brd + dev %s", host4(nic.LAN, id), nic.Name),
 			fmt.Sprintf("addr add %s/64 dev %s nodad", host6(nic.LAN, id), nic.Name))
 	}
-	if err := l.batch(l.Switch.Name, strings.Join(ports, "\n")); err != nil {
-		return err
-	}
+	try.Do(l.batch(l.Switch.Name, strings.Join(ports, "\n")))
 	return l.batch(space.Name, strings.Join(links, "\n"))
 }
 

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Transfer is a connection of a client to [Transfers]. It is for one goroutine.
@@ -43,15 +45,13 @@ func (l *Lab) OpenTransfer(from *Namespace, target netip.AddrPort) (*Transfer, e
 	return t, nil
 }
 
-func (t *Transfer) connect(target netip.AddrPort) error {
+func (t *Transfer) connect(target netip.AddrPort) (err error) {
+	defer try.Catch(&err)
 	patience := unix.NsecToTimeval(transferPatience.Nanoseconds())
 	for _, option := range []int{unix.SO_RCVTIMEO, unix.SO_SNDTIMEO} { // connect waits as long as a send does
-		if err := unix.SetsockoptTimeval(t.fd, unix.SOL_SOCKET, option, &patience); err != nil {
-			return err
-		}
+		try.Do(unix.SetsockoptTimeval(t.fd, unix.SOL_SOCKET, option, &patience))
 	}
-	err := error(unix.EINTR)
-	for err == unix.EINTR { // a signal to this thread; the next call goes on with the same connection
+	for err = unix.EINTR; err == unix.EINTR; { // a signal to this thread; the next call goes on with the same connection
 		err = unix.Connect(t.fd, sockaddr(target))
 	}
 	if err != nil {

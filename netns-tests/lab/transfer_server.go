@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Transfers is a TCP server of one node that gives or takes as many octets as it is asked to. A thread of its own serves each connection, and
@@ -149,23 +151,20 @@ func threadTime() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-func sendMany(fd int, block []byte, octets int) error {
+func sendMany(fd int, block []byte, octets int) (err error) {
+	defer try.Catch(&err)
 	for octets > 0 {
 		n := min(octets, len(block))
-		if err := sendAll(fd, block[:n]); err != nil {
-			return err
-		}
+		try.Do(sendAll(fd, block[:n]))
 		octets -= n
 	}
 	return nil
 }
 
-func receiveMany(fd int, block []byte, octets int) error {
+func receiveMany(fd int, block []byte, octets int) (err error) {
+	defer try.Catch(&err)
 	for octets > 0 {
-		n, err := receive(fd, block[:min(octets, len(block))])
-		if err != nil {
-			return err
-		}
+		n := try.Get(receive(fd, block[:min(octets, len(block))]))
 		octets -= n
 	}
 	return nil
@@ -185,12 +184,10 @@ func sendAll(fd int, b []byte) error {
 	return nil
 }
 
-func receiveAll(fd int, b []byte) error {
+func receiveAll(fd int, b []byte) (err error) {
+	defer try.Catch(&err)
 	for len(b) > 0 {
-		n, err := receive(fd, b)
-		if err != nil {
-			return err
-		}
+		n := try.Get(receive(fd, b))
 		b = b[n:]
 	}
 	return nil

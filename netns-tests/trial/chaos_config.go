@@ -56,17 +56,15 @@ func changes(i Injection) map[string]string {
 	return changed
 }
 
-func (c *Chaos) reload(n *chaosNode, i Injection) error {
-	if err := c.configure(n, changes(i)); err != nil {
-		return err
-	}
+func (c *Chaos) reload(n *chaosNode, i Injection) (err error) {
+	defer try.Catch(&err)
+	try.Do(c.configure(n, changes(i)))
 	return c.reloaded(n, true)
 }
 
-func (c *Chaos) reloadBack(n *chaosNode, _ Injection) error {
-	if err := c.configure(n, nil); err != nil {
-		return err
-	}
+func (c *Chaos) reloadBack(n *chaosNode, _ Injection) (err error) {
+	defer try.Catch(&err)
+	try.Do(c.configure(n, nil))
 	return c.reloaded(n, true)
 }
 

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // chaosKind is a kind of injection, and what it may cost.
@@ -136,10 +137,9 @@ func stopDaemon(_ *Chaos, n *chaosNode, _ Injection) error { return n.daemon.Sto
 
 func continueDaemon(_ *Chaos, n *chaosNode, _ Injection) error { return n.daemon.Cont() }
 
-func (c *Chaos) startAgain(n *chaosNode, _ Injection) error {
-	if _, err := n.daemon.Wait(5 * time.Second); err != nil {
-		return err
-	}
+func (c *Chaos) startAgain(n *chaosNode, _ Injection) (err error) {
+	defer try.Catch(&err)
+	try.Get(n.daemon.Wait(5 * time.Second))
 	return c.start(n)
 }
 

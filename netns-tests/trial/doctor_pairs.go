@@ -67,18 +67,17 @@ func (b pairing) flags(i, j int, n *lab.Node) ([]string, error) {
 func pairAddress(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 77, 0, byte(110 + i)}) }
 
 // startGroups starts two nodes that agree, and the pairs.
-func (d *doctoring) startGroups(good, pairs []*lab.Node) error {
+func (d *doctoring) startGroups(good, pairs []*lab.Node) (err error) {
+	defer try.Catch(&err)
 	for i, n := range good {
-		if _, err := (Keepvip{}).Run(n, d.flags(n, []string{"--priority", fmt.Sprint(200 - 100*i)})...); err != nil {
-			return err
-		}
+		try.Get((Keepvip{}).Run(n, d.flags(n, []string{"--priority", fmt.Sprint(200 - 100*i)})...))
 	}
 	for i, w := range d.ways {
 		if err := d.startPair(i, w, pairs[2*i:2*i+2]); err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
 	}
-	_, err := until(SettleLimit, "the group has a holder, and so has each pair", func() bool {
+	_, err = until(SettleLimit, "the group has a holder, and so has each pair", func() bool {
 		settled := good[0].Holds(lab.VIP4)
 		for i := range d.ways {
 			settled = settled && pairs[2*i].Holds(pairAddress(i))

@@ -51,7 +51,8 @@ func (e Exchange) Run(l *lab.Lab, cfg lab.MeasureConfig) (_ []Step, _ *lab.Repor
 	return steps, m.Stop(), err
 }
 
-func (e Exchange) course(l *lab.Lab, m *lab.Measurement) ([]Step, error) {
+func (e Exchange) course(l *lab.Lab, m *lab.Measurement) (_ []Step, err error) {
+	defer try.Catch(&err)
 	low, high := l.Nodes[0], l.Nodes[1]
 	var lowProc, highProc *lab.Process
 	start := func(p **lab.Process, n *lab.Node, run Runner, priority int) func() error {
@@ -119,9 +120,7 @@ func (e Exchange) course(l *lab.Lab, m *lab.Measurement) ([]Step, error) {
 			c.At = m.Mark("%s: started", c.Name)
 		}
 		time.Sleep(longest)
-		if err := e.held(l, c.Step); err != nil {
-			return nil, err
-		}
+		try.Do(e.held(l, c.Step))
 		time.Sleep(advertLimit + interval) // the loser's last advertisement may be the last that is seen until the holder's next one
 		c.End = m.Mark("%s: over", c.Name)
 		steps = append(steps, c.Step)

@@ -157,10 +157,9 @@ func crowdFlood() Flood {
 }
 
 // comes begins to follow, and waits until all members tell the worker who they are.
-func (f *Follower) comes() error {
-	if err := f.Begin(len(f.Members())); err != nil {
-		return err
-	}
+func (f *Follower) comes() (err error) {
+	defer try.Catch(&err)
+	try.Do(f.Begin(len(f.Members())))
 	if _, err := until(SettleLimit, "all members tell a follower that has come now", func() bool { return f.told() == nil }); err != nil {
 		return errors.Join(err, f.told())
 	}

@@ -34,10 +34,9 @@ func Flush(n *lab.Node) error {
 }
 
 // flushed empties the rule set of a node, and waits until it has its fence, if its daemon has to make that anew.
-func flushed(n *lab.Node) error {
-	if err := Flush(n); err != nil {
-		return err
-	}
+func flushed(n *lab.Node) (err error) {
+	defer try.Catch(&err)
+	try.Do(Flush(n))
 	return within(10*time.Second, "the fence is there again", func() bool {
 		tables, err := n.Run("nft", "list", "tables", "netdev")
 		return err == nil && strings.Contains(tables, "keepvip")

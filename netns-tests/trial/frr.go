@@ -14,14 +14,13 @@ const FRRDir = "/usr/lib/frr"
 // RunFRR runs FRR's zebra and vrrpd. Each router gets the macvlan interface with
 // the virtual MAC address that vrrpd wants. FRR knows neither passwords nor
 // unicast. The returned process is vrrpd.
-func RunFRR(n *lab.Node, routers ...Router) (*lab.Process, error) {
+func RunFRR(n *lab.Node, routers ...Router) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
 	nic := n.NICs[0].Name
 	var conf strings.Builder
 	fmt.Fprintf(&conf, "hostname %s\nlog stdout\ninterface %s\n", n.Label, nic)
 	for _, r := range routers {
-		if err := r.macvlan(n); err != nil {
-			return nil, err
-		}
+		try.Do(r.macvlan(n))
 		conf.WriteString(r.frr())
 	}
 	return startFRR(n, "vrrpd", conf.String())

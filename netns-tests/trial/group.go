@@ -105,11 +105,10 @@ func (g *Group) Start(n *lab.Node) (err error) {
 }
 
 // StartAll starts the product on every node.
-func (g *Group) StartAll() error {
+func (g *Group) StartAll() (err error) {
+	defer try.Catch(&err)
 	for _, n := range g.Lab.Nodes {
-		if err := g.Start(n); err != nil {
-			return err
-		}
+		try.Do(g.Start(n))
 	}
 	return nil
 }

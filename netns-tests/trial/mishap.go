@@ -98,7 +98,8 @@ type passing struct {
 }
 
 // Fault hands the address over, to a node that is named, and lets it go wrong. The result counts from the mishap on.
-func (m Mishap) Fault(g *Group) (*Result, error) {
+func (m Mishap) Fault(g *Group) (_ *Result, err error) {
+	defer try.Catch(&err)
 	x := &passing{g: g, m: m}
 	cfg := g.everywhere()
 	cfg.AskEvery = 5 * time.Millisecond
@@ -106,9 +107,7 @@ func (m Mishap) Fault(g *Group) (*Result, error) {
 	if x.nodes[Holder] == nil {
 		return res, err
 	}
-	if err = errors.Join(err, x.repair()); err != nil {
-		return nil, err
-	}
+	try.Do(errors.Join(err, x.repair()))
 	if x.missed != nil && res.Report.Silences(0) == 0 { // else a holder was late, and the address has moved without the exchange
 		return nil, x.missed
 	}

@@ -60,13 +60,12 @@ func (r *raftReloaded) once(host *lab.Host, heartbeat time.Duration) (err error)
 }
 
 // reloadAll makes the keepvip of every node one of that kind, and waits for the holder.
-func (g *Group) reloadAll(p Filed) error {
+func (g *Group) reloadAll(p Filed) (err error) {
+	defer try.Catch(&err)
 	for _, n := range g.Lab.Nodes {
-		if err := p.Reload(n, g.Settings[n.ID-1]); err != nil {
-			return err
-		}
+		try.Do(p.Reload(n, g.Settings[n.ID-1]))
 	}
-	_, err := g.SettleAny()
+	_, err = g.SettleAny()
 	return err
 }
 

@@ -102,11 +102,10 @@ func (w *walk) join(n *lab.Node) error {
 }
 
 // leave removes a member, then ends it.
-func (w *walk) leave(n *lab.Node) error {
+func (w *walk) leave(n *lab.Node) (err error) {
+	defer try.Catch(&err)
 	w.members = slices.DeleteFunc(slices.Clone(w.members), func(m *lab.Node) bool { return m == n })
-	if err := w.repeat(w.any(), "remove", n); err != nil {
-		return err
-	}
+	try.Do(w.repeat(w.any(), "remove", n))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.gone[n] = true

@@ -27,10 +27,9 @@ func (p Filed) Start(n *lab.Node, s Settings) (_ *lab.Process, err error) {
 }
 
 // Reload makes the node's keepvip one with other settings.
-func (p Filed) Reload(n *lab.Node, s Settings) error {
-	if _, err := p.write(n, s); err != nil {
-		return err
-	}
+func (p Filed) Reload(n *lab.Node, s Settings) (err error) {
+	defer try.Catch(&err)
+	try.Get(p.write(n, s))
 	return p.reload(n)
 }
 

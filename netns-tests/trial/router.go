@@ -150,12 +150,11 @@ func RunUnderKeepalivedsName(n *lab.Node, routers ...Router) (_ *lab.Process, er
 func KeepalivedPID(n *lab.Node) string { return n.Path("keepalived.pid") }
 
 // startKeepalived starts c with keepalived's command line; lines with @id are read.
-func startKeepalived(n *lab.Node, conf, id string, c lab.Command) (*lab.Process, error) {
+func startKeepalived(n *lab.Node, conf, id string, c lab.Command) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
 	pids := []string{"--pid", KeepalivedPID(n), "--vrrp_pid", n.Path("vrrp.pid"), "--checkers_pid", n.Path("checkers.pid")}
 	// A node that was powered off has left its pid files.
-	if _, err := n.Run("rm", "-f", pids[1], pids[3], pids[5]); err != nil {
-		return nil, err
-	}
+	try.Get(n.Run("rm", "-f", pids[1], pids[3], pids[5]))
 	c.Args = append(append(c.Args, "--dont-fork", "--log-console", "--vrrp", "--use-file", conf), pids...)
 	c.Args = append(c.Args, "--config-id", id)
 	return n.StartCommand(c)

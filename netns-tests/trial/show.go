@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Show is something that keepvip promises and that is no fault of a running
@@ -135,11 +136,10 @@ func sized[T any](full bool, everything, enough T) T {
 }
 
 // sequence runs steps until one fails.
-func sequence(steps ...func() error) error {
+func sequence(steps ...func() error) (err error) {
+	defer try.Catch(&err)
 	for _, step := range steps {
-		if err := step(); err != nil {
-			return err
-		}
+		try.Do(step())
 	}
 	return nil
 }

@@ -37,13 +37,12 @@ func foreignTable(host *lab.Host, full bool) (_ Findings, err error) {
 }
 
 // listing is the median time of `nft list table` for the large table.
-func listing(n *lab.Node, times int) (time.Duration, error) {
+func listing(n *lab.Node, times int) (_ time.Duration, err error) {
+	defer try.Catch(&err)
 	var spans []time.Duration
 	for range times {
 		began := time.Now()
-		if _, err := n.Run("sh", "-c", "nft list table inet foreign > /dev/null"); err != nil {
-			return 0, err
-		}
+		try.Get(n.Run("sh", "-c", "nft list table inet foreign > /dev/null"))
 		spans = append(spans, time.Since(began))
 	}
 	slices.Sort(spans)

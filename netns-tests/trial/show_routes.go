@@ -167,15 +167,14 @@ func (s *routeShow) daemonLives(n *lab.Node) bool {
 }
 
 // powerOff lets a node die as soon as the router looks whether it lives.
-func (s *routeShow) powerOff(n *lab.Node) error {
-	if err := within(20*time.Second, "a BFD session", func() bool {
+func (s *routeShow) powerOff(n *lab.Node) (err error) {
+	defer try.Catch(&err)
+	try.Do(within(20*time.Second, "a BFD session", func() bool {
 		out, err := s.lab.Router.Run("birdc", "-s", s.lab.Dir+"/router.ctl", "show", "bfd", "sessions")
 		return err == nil && strings.Contains(out, " Up ")
-	}); err != nil {
-		return err
-	}
+	}))
 	s.began = time.Now()
-	_, err := n.PowerOff()
+	_, err = n.PowerOff()
 	return err
 }
 

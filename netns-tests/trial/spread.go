@@ -162,10 +162,9 @@ func (s *Spreading) Masquerade(on bool) (err error) {
 }
 
 // ServedByHolder waits until the holder alone serves new connections.
-func (s *Spreading) ServedByHolder() error {
-	if _, err := s.SettleAny(); err != nil {
-		return err
-	}
+func (s *Spreading) ServedByHolder() (err error) {
+	defer try.Catch(&err)
+	try.Get(s.SettleAny())
 	return s.served(s.Targets(), s.Holders)
 }
 

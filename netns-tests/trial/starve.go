@@ -19,12 +19,11 @@ type Beside struct{ Keepvip Keepvip }
 func (Beside) Name() string { return "keepvip" }
 
 // Start implements [Product]; the process is keepvip's.
-func (b Beside) Start(n *lab.Node, s Settings) (*lab.Process, error) {
+func (b Beside) Start(n *lab.Node, s Settings) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
 	other := s
 	other.VRID, other.Addresses = 52, []netip.Addr{besideVIP}
-	if _, err := RunKeepalived(n, Router{Name: "beside", Settings: other}); err != nil {
-		return nil, err
-	}
+	try.Get(RunKeepalived(n, Router{Name: "beside", Settings: other}))
 	return b.Keepvip.Start(n, s)
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/chart"
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // rivalry is one fault, and the products that can take part in it.
@@ -167,11 +168,9 @@ func compare(host *lab.Host, o options, dir, from string, out io.Writer) error {
 func (r rivalry) key(c benchCase) string { return nameOf(c.product()) + ": " + r.name }
 
 // comparedBefore reads what -json has written.
-func comparedBefore(path string) (map[string]trial.Row, error) {
-	read, err := readResults(path)
-	if err != nil {
-		return nil, err
-	}
+func comparedBefore(path string) (_ map[string]trial.Row, err error) {
+	defer try.Catch(&err)
+	read := try.Get(readResults(path))
 	rows := map[string]trial.Row{}
 	for _, r := range rivalries() {
 		for _, c := range r.cases() {
@@ -220,11 +219,9 @@ func writeComparison(dir string, rows map[string]trial.Row) error {
 }
 
 // putMeasured puts figures into the place for them in a document, which a target of make has measured.
-func putMeasured(path, by, figures string) error {
-	page, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
+func putMeasured(path, by, figures string) (err error) {
+	defer try.Catch(&err)
+	page := try.Get(os.ReadFile(path))
 	begin := fmt.Appendf(nil, measuredBegin, by)
 	before, rest, begins := bytes.Cut(page, begin)
 	_, after, ends := bytes.Cut(rest, []byte(measuredEnd))

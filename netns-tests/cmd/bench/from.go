@@ -9,15 +9,14 @@ import (
 	"strings"
 
 	"github.com/keepvip/keepvip/netns-tests/trial"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // fromResults prints the table of earlier runs, or writes that of failure modes from them. Cases that were never run are
 // named on standard error.
-func fromResults(path string, o options, out io.Writer) error {
-	results, err := readResults(path)
-	if err != nil {
-		return err
-	}
+func fromResults(path string, o options, out io.Writer) (err error) {
+	defer try.Catch(&err)
+	results := try.Get(readResults(path))
 	var rows []trial.Row
 	var counted count
 	var missing []string

@@ -14,6 +14,7 @@ import (
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 func main() {
@@ -96,7 +97,8 @@ func run(host *lab.Host, args []string, out io.Writer) error {
 	return table(host, o, out)
 }
 
-func table(host *lab.Host, o options, out io.Writer) error {
+func table(host *lab.Host, o options, out io.Writer) (err error) {
+	defer try.Catch(&err)
 	var rows []trial.Row
 	var counted count
 	seen := map[string]trial.Row{}
@@ -118,9 +120,7 @@ func table(host *lab.Host, o options, out io.Writer) error {
 		rows, seen[c.key()] = append(rows, row), row
 	}
 	if o.page != nil {
-		if err := o.page.write(o.page.path, seen); err != nil {
-			return err
-		}
+		try.Do(o.page.write(o.page.path, seen))
 	}
 	if err := trial.Print(out, rows); err != nil {
 		return fmt.Errorf("bench: print: %w", err)
