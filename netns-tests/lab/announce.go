@@ -56,10 +56,11 @@ func parseARP(frame []byte) (announcement, bool) {
 }
 
 func parseNA(frame []byte) (announcement, bool) {
-	if len(frame) < etherHeader+ipv6Header+24 || frame[etherHeader+6] != unix.IPPROTO_ICMPV6 || frame[etherHeader+ipv6Header] != icmpNeighborAdvertise {
+	p, _ := packetOf(frame)
+	b := p.content
+	if p.protocol != unix.IPPROTO_ICMPV6 || len(b) < 24 || b[0] != icmpNeighborAdvertise {
 		return announcement{}, false
 	}
-	b := frame[etherHeader+ipv6Header:]
 	a := announcement{kind: KindNA, address: netip.AddrFrom16([16]byte(b[8:24])), mac: net.HardwareAddr(frame[6:12])}
 	a.unsolicited = b[4]&0x40 == 0 // the Solicited flag, RFC 4861 section 4.4
 	if len(b) >= 32 && b[24] == 2 && b[25] == 1 {
@@ -71,28 +72,11 @@ func parseNA(frame []byte) (announcement, bool) {
 // parseAdvert reads the fixed part of a VRRP packet in an Ethernet frame,
 // without judging it: the lab wants to see bad ones too.
 func parseAdvert(frame []byte) (Advert, bool) {
-	if len(frame) < etherHeader+ipv4Header {
+	p, _ := packetOf(frame)
+	if p.protocol != protoVRRP || len(p.content) < 8 {
 		return Advert{}, false
 	}
-	var a Advert
-	var vrrp []byte
-	switch binary.BigEndian.Uint16(frame[12:]) {
-	case unix.ETH_P_IP:
-		ip := frame[etherHeader:]
-		header := int(ip[0]&0x0f) * 4
-		if ip[9] != protoVRRP || len(ip) < header+8 {
-			return Advert{}, false
-		}
-		a.Source, vrrp = netip.AddrFrom4([4]byte(ip[12:16])), ip[header:]
-	case unix.ETH_P_IPV6:
-		ip := frame[etherHeader:]
-		if len(ip) < ipv6Header+8 || ip[6] != protoVRRP {
-			return Advert{}, false
-		}
-		a.Source, vrrp = netip.AddrFrom16([16]byte(ip[8:24])), ip[ipv6Header:]
-	default:
-		return Advert{}, false
-	}
+	a, vrrp := Advert{Source: p.from}, p.content
 	a.Version, a.VRID, a.Priority, a.Addresses = int(vrrp[0]>>4), int(vrrp[1]), int(vrrp[2]), int(vrrp[3])
 	if a.Version == 2 {
 		a.Interval = time.Duration(vrrp[5]) * time.Second

@@ -2,13 +2,10 @@ package lab
 
 import (
 	"cmp"
-	"encoding/binary"
 	"math"
 	"net/netip"
 	"slices"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Way is how a node answers for an address.
@@ -46,35 +43,12 @@ func parseAnswer(frame []byte) (Answer, bool) {
 		}
 		return Answer{Address: a.address, Way: way}, !a.unsolicited
 	}
-	from, content := echoed(frame)
-	if p, ok := parsePayload(content); !ok || p.node == 0 {
+	carried, _ := packetOf(frame)
+	port, _, content := carried.datagram()
+	if p, ok := parsePayload(content); !ok || p.node == 0 || port != echoPort {
 		return Answer{}, false
 	}
-	return Answer{Address: from, Way: ByUDP}, true
-}
-
-// echoed is the sender and the content of a UDP datagram from the port of the echoes.
-func echoed(frame []byte) (from netip.Addr, content []byte) {
-	if len(frame) < etherHeader+ipv4Header {
-		return from, nil
-	}
-	ip := frame[etherHeader:]
-	var udp []byte
-	switch size := int(ip[0]&0xf) * 4; binary.BigEndian.Uint16(frame[12:]) {
-	case unix.ETH_P_IP:
-		if ip[9] == unix.IPPROTO_UDP && len(ip) >= size {
-			from, udp = netip.AddrFrom4([4]byte(ip[12:16])), ip[size:]
-		}
-	case unix.ETH_P_IPV6:
-		if len(ip) >= ipv6Header && ip[6] == unix.IPPROTO_UDP {
-			from, udp = netip.AddrFrom16([16]byte(ip[8:24])), ip[ipv6Header:]
-		}
-	}
-	if len(udp) < udpHeader || binary.BigEndian.Uint16(udp) != echoPort {
-		return from, nil
-	}
-	end := min(max(int(binary.BigEndian.Uint16(udp[4:])), udpHeader), len(udp)) // a short frame is padded
-	return from, udp[udpHeader:end]
+	return Answer{Address: carried.from, Way: ByUDP}, true
 }
 
 // Answered tells whether the node answered for the address, any of them if it is the zero one, in [from, to).

@@ -20,8 +20,7 @@ type Asker struct {
 	node   *Node
 	frames [][]byte
 	index  map[netip.Addr]int
-	send   int
-	fds    []unix.PollFd
+	fd     int
 	stop   atomic.Bool
 	done   chan struct{}
 	first  []time.Duration // owned by run until done
@@ -49,38 +48,21 @@ func (l *Lab) StartAsker(n *Node, addrs []netip.Addr) (_ *Asker, err error) {
 			a.frames = append(a.frames, neighborSolicitation(e))
 		}
 	}
-	index := try.Get(m.linkIndex("eth0"))
-	for _, o := range []struct {
-		protocol uint16
-		options  []func(int) error
-	}{{unix.ETH_P_ARP, nil}, {unix.ETH_P_IPV6, []func(int) error{attach(neighborAdvertisements())}}} {
-		fd, err := packetSocket(m.Namespace, o.protocol, index, o.options...)
-		if err != nil {
-			a.closeSockets()
-			return nil, err
-		}
-		a.fds = append(a.fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
-	}
-	a.send = int(a.fds[0].Fd)
+	a.fd = try.Get(packetSocket(m.Namespace, unix.ETH_P_ALL, try.Get(m.linkIndex("eth0")), incomingAlone))
 	go a.run()
 	return a, nil
-}
-
-func (a *Asker) closeSockets() {
-	for _, p := range a.fds {
-		unix.Close(int(p.Fd))
-	}
 }
 
 func (a *Asker) run() {
 	defer close(a.done)
 	lockMeasuringThread()
-	defer a.closeSockets()
+	defer unix.Close(a.fd)
+	poll := []unix.PollFd{{Fd: int32(a.fd), Events: unix.POLLIN}}
 	var r receiver
 	next := a.lab.now()
 	for !a.stop.Load() && a.left > 0 {
-		waitReadable(a.fds, next-a.lab.now())
-		a.drain(&r)
+		waitReadable(poll, next-a.lab.now())
+		r.drain(a.fd, a.note)
 		if now := a.lab.now(); now >= next {
 			a.ask()
 			next = now + askPause
@@ -94,16 +76,10 @@ func (a *Asker) ask() {
 		if a.first[i] != 0 {
 			continue
 		}
-		_, _ = unix.Write(a.send, frame)
+		_, _ = unix.Write(a.fd, frame)
 		if asked++; asked == askMost || a.left == len(a.frames) {
 			return
 		}
-	}
-}
-
-func (a *Asker) drain(r *receiver) {
-	for _, p := range a.fds {
-		r.drain(int(p.Fd), a.note)
 	}
 }
 

@@ -53,18 +53,16 @@ type Advert struct {
 	names []netip.Addr // the first of those addresses
 }
 
-// startCapture watches frames that pass the filter, all of them without one. raw, if there is one, is given each frame of a node.
-func (l *Lab) startCapture(filter []bpf.Instruction, raw func(frame []byte, at time.Duration, node int)) (_ *capture, err error) {
+// startCapture watches what nodes say. raw, if there is one, is given each frame of a node instead.
+func (l *Lab) startCapture(raw func(frame []byte, at time.Duration, node int)) (_ *capture, err error) {
 	defer try.Catch(&err)
 	c := &capture{lab: l, ports: map[int]int{}, done: make(chan struct{}), raw: raw}
 	try.Do(c.learnPorts())
 	options := []func(fd int) error{incomingAlone}
-	if len(filter) > 0 {
-		options = append(options, attach(filter))
+	if raw == nil {
+		options = append(options, attach(nodesSpeak()))
 	}
-	if c.fd, err = packetSocket(l.Switch, unix.ETH_P_ALL, 0, options...); err != nil {
-		return nil, err
-	}
+	c.fd = try.Get(packetSocket(l.Switch, unix.ETH_P_ALL, 0, options...))
 	go c.run()
 	return c, nil
 }

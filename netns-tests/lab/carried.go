@@ -32,7 +32,7 @@ func (l *Lab) WatchCarried(addrs ...netip.Addr) (*CarriedWatch, error) {
 		w.wanted[a] = true
 	}
 	var err error
-	w.capture, err = l.startCapture(nil, w.note)
+	w.capture, err = l.startCapture(w.note)
 	return w, err
 }
 
@@ -58,39 +58,23 @@ func resets(segment []byte) bool { return len(segment) > 13 && segment[13]&0x04 
 
 // carriedBy lists the addresses in whose name a frame speaks.
 func carriedBy(frame []byte) map[string]netip.Addr {
-	if len(frame) < etherHeader+ipv4Header {
+	if len(frame) >= etherHeader+28 && binary.BigEndian.Uint16(frame[12:]) == unix.ETH_P_ARP {
+		return map[string]netip.Addr{"arp": netip.AddrFrom4([4]byte(frame[etherHeader+14:]))}
+	}
+	p, ok := packetOf(frame)
+	switch {
+	case !ok:
 		return nil
+	case p.protocol == unix.IPPROTO_TCP && resets(p.content):
+		return map[string]netip.Addr{KindReset: p.from}
 	}
-	b := frame[etherHeader:]
-	switch binary.BigEndian.Uint16(frame[12:]) {
-	case unix.ETH_P_ARP:
-		return map[string]netip.Addr{"arp": netip.AddrFrom4([4]byte(b[14:18]))}
-	case unix.ETH_P_IP:
-		kind := "ip"
-		if size := int(b[0]&0xf) * 4; b[9] == unix.IPPROTO_TCP && len(b) >= size && resets(b[size:]) {
-			kind = KindReset
-		}
-		return map[string]netip.Addr{kind: netip.AddrFrom4([4]byte(b[12:16]))}
-	case unix.ETH_P_IPV6:
-		return carriedByIPv6(b)
-	}
-	return nil
-}
-
-func carriedByIPv6(b []byte) map[string]netip.Addr {
-	if len(b) < ipv6Header {
-		return nil
-	}
-	if b[6] == unix.IPPROTO_TCP && resets(b[ipv6Header:]) {
-		return map[string]netip.Addr{KindReset: netip.AddrFrom16([16]byte(b[8:24]))}
-	}
-	found := map[string]netip.Addr{"ip": netip.AddrFrom16([16]byte(b[8:24]))}
-	if b[6] == unix.IPPROTO_ICMPV6 && len(b) >= ipv6Header+24 {
-		target := netip.AddrFrom16([16]byte(b[ipv6Header+8 : ipv6Header+24]))
+	found := map[string]netip.Addr{"ip": p.from}
+	if p.protocol == unix.IPPROTO_ICMPV6 && len(p.content) >= 24 {
+		target := netip.AddrFrom16([16]byte(p.content[8:24]))
 		switch {
-		case b[ipv6Header] == icmpNeighborSolicit && !found["ip"].IsUnspecified():
+		case p.content[0] == icmpNeighborSolicit && !p.from.IsUnspecified():
 			found["ns"] = target
-		case b[ipv6Header] == icmpNeighborAdvertise:
+		case p.content[0] == icmpNeighborAdvertise:
 			found["na"] = target
 		}
 	}

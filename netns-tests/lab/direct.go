@@ -158,18 +158,6 @@ func localPort(fd int) uint16 {
 	return 0
 }
 
-// neighborAdvertisements passes ICMPv6 type 136 that follows the IPv6 header.
-func neighborAdvertisements() []bpf.Instruction {
-	return []bpf.Instruction{
-		bpf.LoadAbsolute{Off: etherHeader + 6, Size: 1},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_ICMPV6, SkipFalse: 3},
-		bpf.LoadAbsolute{Off: etherHeader + ipv6Header, Size: 1},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: icmpNeighborAdvertise, SkipFalse: 1},
-		bpf.RetConstant{Val: 0xffff},
-		bpf.RetConstant{Val: 0},
-	}
-}
-
 // attach returns a socket option that sets a filter.
 func attach(program []bpf.Instruction) func(fd int) error {
 	return func(fd int) (err error) {

@@ -74,20 +74,6 @@ func (p *Peer) ForgeUDP(source netip.AddrPort, port uint16, content []byte) []by
 	return ipFrame(ends{fromMAC: p.MAC, toMAC: mac}, source.Addr(), group, unix.IPPROTO_UDP, 255, b)
 }
 
-// UDPOf is the source and the content of a datagram over IPv4 without options.
-func UDPOf(frame []byte) (source netip.Addr, content []byte) {
-	const headers = etherHeader + ipv4Header + udpHeader
-	if len(frame) < headers || frame[etherHeader] != 0x45 {
-		return netip.Addr{}, nil
-	}
-	source, _ = netip.AddrFromSlice(frame[etherHeader+12 : etherHeader+16])
-	size := int(binary.BigEndian.Uint16(frame[etherHeader+ipv4Header+4:])) - udpHeader
-	if size < 0 || len(frame) < headers+size {
-		return source, nil
-	}
-	return source, frame[headers : headers+size]
-}
-
 // ForgeClaim builds the Ethernet frame by which a host with that MAC would claim an address, to everybody.
 func (p *Peer) ForgeClaim(mac net.HardwareAddr, addr netip.Addr) []byte { return gratuitous(mac, addr) }
 

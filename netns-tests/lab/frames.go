@@ -109,6 +109,45 @@ func ipFrame(e ends, from, to netip.Addr, protocol, limit byte, content []byte) 
 	return append(b, content...)
 }
 
+// packet is what a frame carries over IPv4 or IPv6.
+type packet struct {
+	from     netip.Addr
+	protocol byte
+	content  []byte // behind the IP header
+}
+
+func packetOf(frame []byte) (p packet, ok bool) {
+	if len(frame) < etherHeader+ipv4Header {
+		return p, false
+	}
+	ip := frame[etherHeader:]
+	switch size := int(ip[0]&0xf) * 4; binary.BigEndian.Uint16(frame[12:]) {
+	case unix.ETH_P_IP:
+		return packet{netip.AddrFrom4([4]byte(ip[12:16])), ip[9], ip[min(size, len(ip)):]}, true
+	case unix.ETH_P_IPV6:
+		if len(ip) >= ipv6Header {
+			return packet{netip.AddrFrom16([16]byte(ip[8:24])), ip[6], ip[ipv6Header:]}, true
+		}
+	}
+	return p, false
+}
+
+// datagram is what a packet of UDP has: its ports and its content, nil if it is none.
+func (p packet) datagram() (from, to uint16, content []byte) {
+	if p.protocol != unix.IPPROTO_UDP || len(p.content) < udpHeader {
+		return 0, 0, nil
+	}
+	end := min(max(int(binary.BigEndian.Uint16(p.content[4:])), udpHeader), len(p.content)) // a short frame is padded
+	return binary.BigEndian.Uint16(p.content), binary.BigEndian.Uint16(p.content[2:]), p.content[udpHeader:end]
+}
+
+// UDPOf is the source and the content of a datagram.
+func UDPOf(frame []byte) (source netip.Addr, content []byte) {
+	p, _ := packetOf(frame)
+	_, _, content = p.datagram()
+	return p.from, content
+}
+
 func pseudoChecksum(from, to netip.Addr, protocol byte, content []byte) uint16 {
 	pseudo := append(from.AsSlice(), to.AsSlice()...)
 	pseudo = binary.BigEndian.AppendUint32(pseudo, uint32(len(content)))

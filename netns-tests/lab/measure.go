@@ -106,7 +106,7 @@ func (m *Measurement) start() (err error) {
 		m.lateness = startLatenessWatch(m.lab.now)
 	}
 	m.binds = try.Get(m.lab.startBindWatcher())
-	m.capture = try.Get(m.lab.startCapture(nodesSpeak(), nil))
+	m.capture = try.Get(m.lab.startCapture(nil))
 	clients := map[string]*Peer{"c1": m.lab.Client}
 	if m.cfg.OffLink {
 		if m.lab.OffLink == nil {

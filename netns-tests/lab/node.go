@@ -104,7 +104,7 @@ func (n *Node) HealPort() (time.Duration, error) { return n.setPorts(brStateForw
 func (n *Node) setPorts(state byte) (time.Duration, error) {
 	at := n.lab.now()
 	for _, nic := range n.NICs {
-		if err := n.lab.bridge.setState(nic.Port, state); err != nil {
+		if err := n.lab.setPort(nic.Port, state); err != nil {
 			return at, err
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
 
@@ -26,33 +25,33 @@ type RecordedFrame struct {
 }
 
 // Record starts to keep every frame of protocol 112 that a node sends.
-func (l *Lab) Record() (*Recording, error) { return l.record(onlyVRRP()) }
+func (l *Lab) Record() (*Recording, error) {
+	return l.record(func(frame []byte) bool { p, _ := packetOf(frame); return p.protocol == protoVRRP })
+}
 
 // RecordAll starts to keep every frame that a node sends.
-func (l *Lab) RecordAll() (*Recording, error) { return l.record(nil) }
+func (l *Lab) RecordAll() (*Recording, error) {
+	return l.record(func([]byte) bool { return true })
+}
 
 // RecordUDP starts to keep every datagram to the port that a node sends.
-func (l *Lab) RecordUDP(port uint16) (*Recording, error) { return l.record(onlyUDP(port)) }
+func (l *Lab) RecordUDP(port uint16) (*Recording, error) {
+	return l.record(func(frame []byte) bool { p, _ := packetOf(frame); _, to, _ := p.datagram(); return to == port })
+}
 
 // RecordARP starts to keep every ARP frame that a node sends.
 func (l *Lab) RecordARP() (*Recording, error) {
-	return l.record([]bpf.Instruction{
-		bpf.LoadAbsolute{Off: 12, Size: 2},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_ARP, SkipFalse: 1},
-		bpf.RetConstant{Val: 0xffff},
-		bpf.RetConstant{Val: 0},
+	return l.record(func(frame []byte) bool { return binary.BigEndian.Uint16(frame[12:]) == unix.ETH_P_ARP })
+}
+
+func (l *Lab) record(wanted func(frame []byte) bool) (r *Recording, err error) {
+	r = &Recording{}
+	r.capture, err = l.startCapture(func(frame []byte, at time.Duration, node int) {
+		if wanted(frame) {
+			r.frames = append(r.frames, RecordedFrame{At: at, Node: node, Data: bytes.Clone(frame)})
+		}
 	})
-}
-
-func (l *Lab) record(filter []bpf.Instruction) (*Recording, error) {
-	r := &Recording{}
-	var err error
-	r.capture, err = l.startCapture(filter, r.note)
 	return r, err
-}
-
-func (r *Recording) note(frame []byte, at time.Duration, node int) {
-	r.frames = append(r.frames, RecordedFrame{At: at, Node: node, Data: bytes.Clone(frame)})
 }
 
 // Stop ends the recording and returns the frames in the order of arrival.
@@ -82,39 +81,4 @@ func WritePCAP(path string, frames []RecordedFrame) error {
 		return fmt.Errorf("lab: write a capture: %w", err)
 	}
 	return nil
-}
-
-// onlyVRRP passes protocol 112 over both families.
-func onlyVRRP() []bpf.Instruction {
-	return []bpf.Instruction{
-		bpf.LoadAbsolute{Off: 12, Size: 2},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IPV6, SkipTrue: 3},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IP, SkipFalse: 5},
-		bpf.LoadAbsolute{Off: etherHeader + 9, Size: 1},
-		bpf.Jump{Skip: 1},
-		bpf.LoadAbsolute{Off: etherHeader + 6, Size: 1},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: protoVRRP, SkipFalse: 1},
-		bpf.RetConstant{Val: 0xffff},
-		bpf.RetConstant{Val: 0},
-	}
-}
-
-// onlyUDP passes datagrams to a port over both families, without IP options.
-func onlyUDP(port uint16) []bpf.Instruction {
-	const destination = 2 // in the UDP header
-	return []bpf.Instruction{
-		bpf.LoadAbsolute{Off: 12, Size: 2},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IPV6, SkipTrue: 5},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IP, SkipFalse: 9},
-		bpf.LoadAbsolute{Off: etherHeader + 9, Size: 1},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_UDP, SkipFalse: 7},
-		bpf.LoadAbsolute{Off: etherHeader + ipv4Header + destination, Size: 2},
-		bpf.Jump{Skip: 3},
-		bpf.LoadAbsolute{Off: etherHeader + 6, Size: 1},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_UDP, SkipFalse: 3},
-		bpf.LoadAbsolute{Off: etherHeader + ipv6Header + destination, Size: 2},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(port), SkipFalse: 1},
-		bpf.RetConstant{Val: 0xffff},
-		bpf.RetConstant{Val: 0},
-	}
 }

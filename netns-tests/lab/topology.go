@@ -45,7 +45,6 @@ type Lab struct {
 	host    *Host
 	epoch   time.Time
 	monitor *Peer
-	bridge  *bridgeControl
 	lock    *os.File
 	spaces  []*Namespace
 	lans    int
@@ -138,9 +137,7 @@ func (l *Lab) buildSwitch() (err error) {
 		br := bridgeName(lan)
 		script = append(script, "link add "+br+" type bridge stp_state 0 forward_delay 0 mcast_snooping 0", "link set "+br+" up")
 	}
-	try.Do(l.batch(l.Switch.Name, strings.Join(script, "\n")))
-	l.bridge, err = openBridgeControl(l.Switch)
-	return err
+	return l.batch(l.Switch.Name, strings.Join(script, "\n"))
 }
 
 // space makes a namespace that belongs to this run.
@@ -248,9 +245,6 @@ func (l *Lab) remove() {
 	}
 	for _, n := range l.Nodes {
 		n.KillAll()
-	}
-	if l.bridge != nil {
-		l.bridge.close()
 	}
 	for _, s := range l.spaces {
 		s.close()

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"time"
-
-	"golang.org/x/net/bpf"
-	"golang.org/x/sys/unix"
 )
 
 // Sighting is a frame to a group that came out of a node, as the switch saw it.
@@ -19,12 +16,11 @@ type Sighting struct {
 
 // Datagram is the content of a UDP datagram over IPv4 to the port, nil if the frame is none.
 func (s Sighting) Datagram(port uint16) []byte {
-	const protocol, destination = etherHeader + 9, etherHeader + ipv4Header + 2
-	_, content := UDPOf(s.frame)
-	if content == nil || s.frame[protocol] != unix.IPPROTO_UDP || [2]byte(s.frame[destination:]) != [2]byte{byte(port >> 8), byte(port)} {
-		return nil
+	p, _ := packetOf(s.frame)
+	if _, to, content := p.datagram(); p.from.Is4() && to == port {
+		return content
 	}
-	return content
+	return nil
 }
 
 // Advertises tells whether it is a VRRP advertisement of a priority above 0.
@@ -56,12 +52,12 @@ type Tripwire struct {
 func (l *Lab) Trip(match func(Sighting) bool, act func() error) (*Tripwire, error) {
 	t := &Tripwire{match: match, act: act, tripped: make(chan struct{})}
 	var err error
-	t.capture, err = l.startCapture(toGroups(), func(frame []byte, at time.Duration, node int) { t.note(l, frame, at, node) })
+	t.capture, err = l.startCapture(func(frame []byte, at time.Duration, node int) { t.note(l, frame, at, node) })
 	return t, err
 }
 
 func (t *Tripwire) note(l *Lab, frame []byte, at time.Duration, node int) {
-	if t.sprung || !t.match(Sighting{At: at, Node: node, frame: frame}) {
+	if t.sprung || frame[0]&1 == 0 || !t.match(Sighting{At: at, Node: node, frame: frame}) {
 		return
 	}
 	t.sprung = true
@@ -83,14 +79,4 @@ func (t *Tripwire) Wait(limit time.Duration) (time.Duration, error) {
 		return 0, fmt.Errorf("lab: the frame that was waited for did not come within %v", limit)
 	}
 	return t.at, t.err
-}
-
-// toGroups passes frames to all or to a group.
-func toGroups() []bpf.Instruction {
-	return []bpf.Instruction{
-		bpf.LoadAbsolute{Off: 0, Size: 1},
-		bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: 1, SkipFalse: 1},
-		bpf.RetConstant{Val: 0xffff},
-		bpf.RetConstant{Val: 0},
-	}
 }
