@@ -18,43 +18,32 @@ type HeldReport struct {
 
 // Of are the connections that were served by one of the nodes.
 func (r HeldReport) Of(nodes ...*Node) HeldReport {
-	r.Conns = slices.DeleteFunc(slices.Clone(r.Conns), func(c HeldConn) bool {
-		return !slices.ContainsFunc(nodes, func(n *Node) bool { return n.Label == c.Node })
-	})
+	r.Conns = where(r.Conns, func(c HeldConn) bool { return c.of(nodes) })
 	return r
 }
 
 // Without are the connections that no one of the nodes served.
 func (r HeldReport) Without(nodes ...*Node) HeldReport {
-	r.Conns = slices.DeleteFunc(slices.Clone(r.Conns), func(c HeldConn) bool {
-		return slices.ContainsFunc(nodes, func(n *Node) bool { return n.Label == c.Node })
-	})
+	r.Conns = where(r.Conns, func(c HeldConn) bool { return !c.of(nodes) })
 	return r
+}
+
+func (c HeldConn) of(nodes []*Node) bool {
+	return slices.ContainsFunc(nodes, func(n *Node) bool { return n.Label == c.Node })
 }
 
 // Lost is how many were lost.
 func (r HeldReport) Lost() int {
-	lost := 0
-	for _, c := range r.Conns {
-		if c.Lost > 0 {
-			lost++
-		}
-	}
-	return lost
+	return len(where(r.Conns, func(c HeldConn) bool { return c.Lost > 0 }))
 }
 
 // LastLost is when the last one that was lost was told so, 0 if none was.
 func (r HeldReport) LastLost() time.Duration {
-	var last time.Duration
-	for _, c := range r.Conns {
-		last = max(last, c.Lost)
-	}
-	return last
+	return longest(r.Conns, func(c HeldConn) time.Duration { return c.Lost })
 }
 
 // Longest is the connection with the longest stall among those that live.
-func (r HeldReport) Longest() HeldConn {
-	var longest HeldConn
+func (r HeldReport) Longest() (longest HeldConn) {
 	for _, c := range r.Conns {
 		if c.Lost == 0 && c.Stall > longest.Stall {
 			longest = c
@@ -74,13 +63,7 @@ func (r HeldReport) ByNode() map[string]int {
 
 // Disguised is how many connections came to the server from another address than the client's own.
 func (r HeldReport) Disguised() int {
-	n := 0
-	for _, c := range r.Conns {
-		if c.Node != "" && c.Own != c.Seen {
-			n++
-		}
-	}
-	return n
+	return len(where(r.Conns, func(c HeldConn) bool { return c.Node != "" && c.Own != c.Seen }))
 }
 
 // Failures says how connections were lost, and which node served them.

@@ -56,21 +56,11 @@ type IdleEnd struct {
 type IdleReport []IdleEnd
 
 // Told are those whose clients know of the end.
-func (r IdleReport) Told() (n int) {
-	for _, e := range r {
-		if e.At > 0 {
-			n++
-		}
-	}
-	return n
-}
+func (r IdleReport) Told() int { return len(where(r, func(e IdleEnd) bool { return e.At > 0 })) }
 
 // Last is when the last client was told.
-func (r IdleReport) Last() (last time.Duration) {
-	for _, e := range r {
-		last = max(last, e.At)
-	}
-	return last
+func (r IdleReport) Last() time.Duration {
+	return longest(r, func(e IdleEnd) time.Duration { return e.At })
 }
 
 // IdleServers are the servers of one node.

@@ -44,25 +44,34 @@ func (r *Report) Stream(client string, target netip.Addr) *StreamReport {
 
 // Longest is the longest outage over all UDP streams.
 func (r *Report) Longest() time.Duration {
-	var longest time.Duration
-	for _, s := range r.Streams {
-		longest = max(longest, s.Longest)
-	}
-	return longest
+	return longest(r.Streams, func(s StreamReport) time.Duration { return s.Longest })
 }
 
 // LongestAfter is the longest outage over all UDP streams from the instant on.
 func (r *Report) LongestAfter(at time.Duration) time.Duration {
-	var longest time.Duration
-	for _, s := range r.Streams {
-		longest = max(longest, s.LongestAfter(at))
+	return longest(r.Streams, func(s StreamReport) time.Duration { return s.LongestAfter(at) })
+}
+
+// longest is the longest time of a list.
+func longest[T any](list []T, of func(T) time.Duration) (most time.Duration) {
+	for _, x := range list {
+		most = max(most, of(x))
 	}
-	return longest
+	return most
+}
+
+// where are those of a list that are so.
+func where[T any](list []T, so func(T) bool) (found []T) {
+	for _, x := range list {
+		if so(x) {
+			found = append(found, x)
+		}
+	}
+	return found
 }
 
 // Lost is the number of lost UDP probes over all streams.
-func (r *Report) Lost() int {
-	lost := 0
+func (r *Report) Lost() (lost int) {
 	for _, s := range r.Streams {
 		lost += s.Lost
 	}
@@ -70,23 +79,12 @@ func (r *Report) Lost() int {
 }
 
 // MaxStall is the longest lateness of the probers.
-func (r *Report) MaxStall() time.Duration {
-	var longest time.Duration
-	for _, s := range r.Stalls {
-		longest = max(longest, s.Length)
-	}
-	return longest
-}
+func (r *Report) MaxStall() time.Duration { return r.StallIn(0, r.Ended) }
 
 // StallIn is the longest stall that touches the span [from, to].
 func (r *Report) StallIn(from, to time.Duration) time.Duration {
-	var longest time.Duration
-	for _, s := range r.Stalls {
-		if s.At <= to && s.At+s.Length >= from {
-			longest = max(longest, s.Length)
-		}
-	}
-	return longest
+	touch := where(r.Stalls, func(s Stall) bool { return s.At <= to && s.At+s.Length >= from })
+	return longest(touch, func(s Stall) time.Duration { return s.Length })
 }
 
 // StoodStill is for how long the machine, or an ordinary process on it, stood still within any one second of the measurement, at
@@ -140,13 +138,7 @@ func (r *Report) Taker(addr netip.Addr, after time.Duration) int {
 }
 
 func (r *Report) bindsOf(addr netip.Addr, after time.Duration) []Bind {
-	var found []Bind
-	for _, b := range r.Binds {
-		if b.Added && b.Address == addr && b.At >= after {
-			found = append(found, b)
-		}
-	}
-	return found
+	return where(r.Binds, func(b Bind) bool { return b.Added && b.Address == addr && b.At >= after })
 }
 
 // Unbound is when the node lost the address, at or after the instant.
@@ -190,44 +182,20 @@ func (r *Report) LastAdvert(node int, before time.Duration) (Advert, bool) {
 
 // AdvertsOf returns the node's advertisements in [from, to).
 func (r *Report) AdvertsOf(node int, from, to time.Duration) []Advert {
-	var found []Advert
-	for _, a := range r.Adverts {
-		if a.Node == node && a.At >= from && a.At < to {
-			found = append(found, a)
-		}
-	}
-	return found
+	return where(r.Adverts, func(a Advert) bool { return a.Node == node && a.At >= from && a.At < to })
 }
 
-// AnnouncementsAfter counts announcements of the address from the instant on.
+// AnnouncementsAfter are the announcements of the address from the instant on.
 func (r *Report) AnnouncementsAfter(addr netip.Addr, at time.Duration) []Announcement {
-	var found []Announcement
-	for _, a := range r.Announcements {
-		if a.Address == addr && a.At >= at {
-			found = append(found, a)
-		}
-	}
-	return found
+	return where(r.Announcements, func(a Announcement) bool { return a.Address == addr && a.At >= at })
 }
 
 // AnnouncementsOf returns the node's announcements of the address.
 func (r *Report) AnnouncementsOf(node int, addr netip.Addr) []Announcement {
-	var found []Announcement
-	for _, a := range r.Announcements {
-		if a.Node == node && a.Address == addr {
-			found = append(found, a)
-		}
-	}
-	return found
+	return where(r.AnnouncementsAfter(addr, 0), func(a Announcement) bool { return a.Node == node })
 }
 
 // BindsOn counts how often the node bound the address.
 func (r *Report) BindsOn(node int, addr netip.Addr) int {
-	n := 0
-	for _, b := range r.Binds {
-		if b.Added && b.Node == node && b.Address == addr {
-			n++
-		}
-	}
-	return n
+	return len(where(r.bindsOf(addr, 0), func(b Bind) bool { return b.Node == node }))
 }

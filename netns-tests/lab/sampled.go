@@ -38,23 +38,19 @@ func (s Sampled) Worst(members int) float64 {
 		return 100
 	}
 	even := float64(s.Served()) / float64(members)
-	worst, seen := 0.0, 0
-	for _, n := range s.ByNode {
-		seen++
-		worst = max(worst, 100*(float64(n)-even)/even, 100*(even-float64(n))/even)
+	worst := 0.0
+	if len(s.ByNode) < members {
+		worst = 100
 	}
-	if seen < members {
-		worst = max(worst, 100)
+	for _, n := range s.ByNode {
+		worst = max(worst, 100*math.Abs(float64(n)-even)/even)
 	}
 	return worst
 }
 
 // LastFailed is when the last connection began that failed, 0 without any.
-func (s Sampled) LastFailed() (last time.Duration) {
-	for _, at := range s.FailedAt {
-		last = max(last, at)
-	}
-	return last
+func (s Sampled) LastFailed() time.Duration {
+	return longest(s.FailedAt, func(at time.Duration) time.Duration { return at })
 }
 
 // String lists the nodes, and what failed.
