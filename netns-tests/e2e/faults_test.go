@@ -28,8 +28,7 @@ type seen struct {
 // after it; with retry, a request that fails is made once more after that time.
 func (c *cluster) watch(t *testing.T, name string, retry, length time.Duration, breaks func(holder *machine) error) seen {
 	t.Helper()
-	holder, err := c.settle(4 * time.Minute)
-	require.NoError(t, err)
+	holder := must(c.settle(4 * time.Minute))(t)
 	m, err := c.lab.Measure(lab.MeasureConfig{
 		Name: name, Interval: 10 * time.Millisecond, DirectEvery: 20 * time.Millisecond,
 		HTTPS: true, HTTPSInterval: 20 * time.Millisecond, HTTPSPath: "/readyz", HTTPSRetry: retry,
@@ -157,4 +156,13 @@ func TestEtcdStopsOnTheHolder(t *testing.T) {
 	s := c.watch(t, "etcd SIGSTOP on the holder", 0, 15*time.Second, signalled("etcd", unix.SIGSTOP))
 	require.NoError(t, s.holder.signal("etcd", unix.SIGCONT))
 	s.movedOnce(t)
+}
+
+// must is what a step returns, which is required not to fail: must(n.Addresses())(t).
+func must[T any](got T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		require.NoError(t, err)
+		return got
+	}
 }

@@ -18,8 +18,7 @@ func TestKubeadmInitAndJoin(t *testing.T) {
 	assert.Less(t, c.initTook, time.Minute)
 	assert.True(t, strings.HasPrefix(c.join, "join 10.77.0.100:6443 "), c.join)
 	for _, m := range c.machines {
-		after, err := os.ReadFile(m.file(manifestPath))
-		require.NoError(t, err)
+		after := must(os.ReadFile(m.file(manifestPath)))(t)
 		assert.Equal(t, string(c.manifest), string(after), m.Label)
 		for _, name := range []string{"admin.conf", "super-admin.conf"} {
 			text, err := os.ReadFile(m.file("etc/kubernetes/" + name))

@@ -22,8 +22,7 @@ func TestHolderDies(t *testing.T) {
 	// One request in flight waits for its own timeout of a second.
 	assert.LessOrEqual(t, s.longest(), 2500*time.Millisecond+s.stalled())
 	require.NoError(t, s.holder.powerOn())
-	_, err := c.settle(4 * time.Minute)
-	require.NoError(t, err)
+	must(c.settle(4 * time.Minute))(t)
 }
 
 // The apiserver's static pod is taken away for a while, as an upgrade does: the
@@ -42,7 +41,6 @@ func TestAPIServerManifestRemoved(t *testing.T) {
 	s.movedOnce(t)
 	assert.LessOrEqual(t, s.longest(), 500*time.Millisecond+s.stalled())
 	taker := c.holders()
-	_, err := c.settle(4 * time.Minute)
-	require.NoError(t, err)
+	must(c.settle(4 * time.Minute))(t)
 	assert.Equal(t, taker, c.holders(), "it came back to an equal")
 }

@@ -25,16 +25,14 @@ func TestPodHasTwoCapabilitiesAndNoCredentials(t *testing.T) {
 	for _, m := range c.machines {
 		pids := m.pids("keepvip")
 		require.Len(t, pids, 1)
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pids[0]))
-		require.NoError(t, err)
+		text := must(os.ReadFile(fmt.Sprintf("/proc/%d/status", pids[0])))(t)
 		for field, want := range map[string]string{
 			"CapPrm": netAdminAndRaw, "CapEff": netAdminAndRaw, "CapBnd": netAdminAndRaw, "CapInh": "0000000000000000", "CapAmb": "0000000000000000",
 			"NoNewPrivs": "1", "Seccomp": "2",
 		} {
 			assert.Contains(t, string(text), field+":\t"+want+"\n", m.Label)
 		}
-		mounts, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pids[0]))
-		require.NoError(t, err)
+		mounts := must(os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pids[0])))(t)
 		assert.NotContains(t, string(mounts), "kubernetes", "a directory of credentials, or a token, on %s", m.Label)
 		assert.NotContains(t, string(mounts), "serviceaccount", m.Label)
 	}
@@ -65,8 +63,7 @@ func TestContainerRestart(t *testing.T) {
 	s := c.watch(t, "keepvip SIGKILL", 0, 10*time.Second, signalled("keepvip", unix.SIGKILL))
 	assert.LessOrEqual(t, s.moves(), 1)
 	assert.LessOrEqual(t, s.longest(), time.Second+s.stalled())
-	holder, err := c.settle(2 * time.Minute)
-	require.NoError(t, err)
+	holder := must(c.settle(2 * time.Minute))(t)
 	assert.Equal(t, []*machine{holder}, c.holders())
 }
 
@@ -77,8 +74,7 @@ func TestManifestRemoved(t *testing.T) {
 	assert.LessOrEqual(t, s.longest(), 200*time.Millisecond+s.stalled())
 	assert.False(t, s.holder.Holds(lab.VIP4))
 	require.NoError(t, c.drop(s.holder))
-	_, err := c.settle(2 * time.Minute)
-	require.NoError(t, err)
+	must(c.settle(2 * time.Minute))(t)
 }
 
 // Kubelets and controllers keep connections through the address open for good: those are reset at the end of the time, and the
@@ -95,8 +91,7 @@ func TestDrain(t *testing.T) {
 	})
 	s.movedOnce(t)
 	assert.Zero(t, s.https.Lost, "requests failed")
-	st, err := s.holder.status()
-	require.NoError(t, err)
+	st := must(s.holder.status())(t)
 	assert.Equal(t, "drained", st.Desired)
 	out, err := s.holder.inPod("resume")
 	require.NoError(t, err, out)

@@ -16,8 +16,7 @@ import (
 // Nothing that keepvip needs is behind the address that it keeps.
 func TestAllMachinesPoweredOffAndOn(t *testing.T) {
 	c := formed(t)
-	_, err := c.settle(4 * time.Minute)
-	require.NoError(t, err)
+	must(c.settle(4 * time.Minute))(t)
 	c.forAll(t, (*machine).powerOff)
 	c.forAll(t, (*machine).powerOn)
 
@@ -27,8 +26,7 @@ func TestAllMachinesPoweredOffAndOn(t *testing.T) {
 	t.Logf("all machines off and on: first apiserver ready %v after the boot, the address answers %v later",
 		healthy.Round(10*time.Millisecond), (answered - healthy).Round(time.Millisecond))
 	assert.Less(t, answered-healthy, 5*time.Second)
-	_, err = c.settle(4 * time.Minute)
-	require.NoError(t, err)
+	must(c.settle(4 * time.Minute))(t)
 	c.podsReady(t)
 }
 

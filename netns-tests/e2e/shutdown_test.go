@@ -20,8 +20,7 @@ const apiserverPath = "etc/kubernetes/manifests/kube-apiserver.yaml"
 // most and a tenth; the same question after that is answered by another machine.
 func TestAPIServerTerminatedWithDelay(t *testing.T) {
 	c := formed(t)
-	holder, err := c.settle(4 * time.Minute)
-	require.NoError(t, err)
+	holder := must(c.settle(4 * time.Minute))(t)
 	c.delayShutdown(t, holder)
 	// The address has moved away while the apiserver was started anew.
 	c.handOver(t, holder)
@@ -35,8 +34,7 @@ func TestAPIServerTerminatedWithDelay(t *testing.T) {
 func (c *cluster) delayShutdown(t *testing.T, m *machine) {
 	t.Helper()
 	path := m.file(apiserverPath)
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
+	text := must(os.ReadFile(path))(t)
 	const flag = "    - --secure-port=6443\n"
 	require.Contains(t, string(text), flag)
 	before := m.pids("kube-apiserver")

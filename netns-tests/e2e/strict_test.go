@@ -19,13 +19,11 @@ func TestKubeadmThatNeedsTheAddressDuringInit(t *testing.T) {
 		shared.cluster.close()
 		shared.cluster, shared.formed, shared.tried = nil, false, false
 	}
-	c, err := newCluster(shared.host, shared.tools, "kubeadm-strict")
-	require.NoError(t, err)
+	c := must(newCluster(shared.host, shared.tools, "kubeadm-strict"))(t)
 	t.Cleanup(c.close)
 	require.NoError(t, c.init())
 	t.Logf("kubeadm init took %v", c.initTook.Round(10*time.Millisecond))
 	assert.Less(t, c.initTook, time.Minute)
-	node, err := c.lab.Ask(c.lab.Client.Namespace, lab.VIP4, "/readyz", 2*time.Second)
-	require.NoError(t, err)
+	node := must(c.lab.Ask(c.lab.Client.Namespace, lab.VIP4, "/readyz", 2*time.Second))(t)
 	assert.Equal(t, 1, node)
 }

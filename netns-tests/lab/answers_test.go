@@ -145,11 +145,9 @@ func TestRivalryIsHowOftenTwoAdvertiseInTurn(t *testing.T) {
 }
 
 func TestCaptureKeepsWhatAnswersAndPassesQuestionsOver(t *testing.T) {
-	raw, err := bpf.Assemble(nodesSpeak())
-	require.NoError(t, err)
+	raw := must(bpf.Assemble(nodesSpeak()))(t)
 	instructions, _ := bpf.Disassemble(raw)
-	filter, err := bpf.NewVM(instructions)
-	require.NoError(t, err)
+	filter := must(bpf.NewVM(instructions))(t)
 
 	own, other := net.HardwareAddr{2, 0, 0, 0, 0, 1}, net.HardwareAddr{2, 0, 0, 0, 0, 9}
 	client4, client6 := netip.MustParseAddr("10.77.0.201"), netip.MustParseAddr("fd77::201")
@@ -186,13 +184,11 @@ func TestCaptureKeepsWhatAnswersAndPassesQuestionsOver(t *testing.T) {
 		}
 		assert.Equal(t, tt.want, got, name)
 		if tt.want.Address.IsValid() {
-			n, err := filter.Run(tt.frame)
-			require.NoError(t, err)
+			n := must(filter.Run(tt.frame))(t)
 			assert.NotZero(t, n, "the filter passes: "+name)
 		}
 	}
-	n, err := filter.Run(echo(client4, VIP4, 9, 10, 0))
-	require.NoError(t, err)
+	n := must(filter.Run(echo(client4, VIP4, 9, 10, 0)))(t)
 	assert.Zero(t, n, "the filter drops other datagrams")
 	_, stamped := stampOf(nil)
 	assert.False(t, stamped, "without a time of the kernel there is none")
@@ -218,5 +214,14 @@ func TestMoveBySilenceIsOneAfterThreeIntervals(t *testing.T) {
 		"there, and back by another": {[]Advert{said(0, 1, 100), said(300*ms, 2, 100), said(700*ms, 1, 100)}, 2},
 	} {
 		assert.Equal(t, tt.want, (&Report{Adverts: tt.adverts}).BySilence(0), name)
+	}
+}
+
+// must is what a step returns, which is required not to fail: must(n.Addresses())(t).
+func must[T any](got T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		require.NoError(t, err)
+		return got
 	}
 }

@@ -26,8 +26,7 @@ func TestMeasuringThreadsAreOrdinaryWhileGarbageIsCollected(t *testing.T) {
 		<-end
 	}()
 	defer close(end)
-	monitor, err := monitorThread()
-	require.NoError(t, err)
+	monitor := must(monitorThread())(t)
 	require.NoError(t, monitorInRealtime())
 	for _, tid := range []int{<-measures, monitor} {
 		assert.EqualValues(t, unix.SCHED_RR, policy(tid))

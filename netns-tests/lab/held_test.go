@@ -20,27 +20,23 @@ func TestHeldConnectionsAreAliveOrLost(t *testing.T) {
 	n1, n2 := l.Nodes[0], l.Nodes[1]
 	var greeters []*Greeter
 	for _, n := range l.Nodes {
-		g, err := n.StartGreeter(GreeterConfig{Port: greetPort})
-		require.NoError(t, err)
+		g := must(n.StartGreeter(GreeterConfig{Port: greetPort}))(t)
 		greeters = append(greeters, g)
 	}
 	began := l.Now()
 	var held []*Held
 	for _, target := range []netip.Addr{n1.Address, n1.Addr6, n2.Address, n2.Addr6} {
 		for _, from := range []*Peer{l.Client, l.OffLink} {
-			h, err := l.Hold(from.Namespace, HeldConfig{Target: netip.AddrPortFrom(target, greetPort), Count: 25})
-			require.NoError(t, err)
+			h := must(l.Hold(from.Namespace, HeldConfig{Target: netip.AddrPortFrom(target, greetPort), Count: 25}))(t)
 			held = append(held, h)
 		}
 	}
 	assert.Equal(t, 100, greeters[0].Connections())
 	settleFor(300 * time.Millisecond)
-	cut, err := n1.CutPort()
-	require.NoError(t, err)
+	cut := must(n1.CutPort())(t)
 	// Longer than all before, so that no stall of that time can be the longest.
 	settleFor(cut - began + 300*time.Millisecond)
-	healed, err := n1.HealPort()
-	require.NoError(t, err)
+	healed := must(n1.HealPort())(t)
 	greeters[1].Close()
 	settleFor(healed - cut + 100*time.Millisecond) // TCP sends again after no longer than it has waited so far
 	for i, h := range held {
@@ -60,12 +56,10 @@ func TestHeldConnectionsAreAliveOrLost(t *testing.T) {
 		assert.Equal(t, map[string]int{"n2": 25}, r.ByNode())
 		assert.Less(t, r.LastLost(), l.Now())
 	}
-	s, err := l.Sample(l.OffLink.Namespace, netip.AddrPortFrom(n1.Addr6, greetPort), 200)
-	require.NoError(t, err)
+	s := must(l.Sample(l.OffLink.Namespace, netip.AddrPortFrom(n1.Addr6, greetPort), 200))(t)
 	assert.Equal(t, Sampled{ByNode: map[string]int{"n1": 200}, Failures: map[string]int{}, Slowest: s.Slowest}, s)
 	assert.InDelta(t, 100, s.Worst(2), 0.1)
-	s, err = l.Sample(l.Client.Namespace, netip.AddrPortFrom(n2.Address, greetPort), 10)
-	require.NoError(t, err)
+	s = must(l.Sample(l.Client.Namespace, netip.AddrPortFrom(n2.Address, greetPort), 10))(t)
 	assert.Equal(t, map[string]int{"connection refused": 10}, s.Failures)
 }
 
@@ -73,16 +67,13 @@ func TestDownloadThroughANarrowRouter(t *testing.T) {
 	t.Parallel()
 	const port, size = 9444, 200_000
 	l := open(t, Config{Nodes: 1, OffLink: true})
-	_, err := l.Nodes[0].StartDownloads(port, size)
-	require.NoError(t, err)
+	must(l.Nodes[0].StartDownloads(port, size))(t)
 	require.NoError(t, l.NarrowRouter(1400))
 	for _, a := range []netip.Addr{l.Nodes[0].Address, l.Nodes[0].Addr6} {
-		got, err := l.Download(l.OffLink.Namespace, netip.AddrPortFrom(a, port), 2, 10*time.Second)
-		require.NoError(t, err)
+		got := must(l.Download(l.OffLink.Namespace, netip.AddrPortFrom(a, port), 2, 10*time.Second))(t)
 		assert.Equal(t, []int{size, size}, got)
 	}
-	routes, err := l.Nodes[0].Run("ip", "route", "show", "cache")
-	require.NoError(t, err)
+	routes := must(l.Nodes[0].Run("ip", "route", "show", "cache"))(t)
 	assert.Contains(t, routes, "mtu 1400", "the node was told of the narrow way")
 }
 
@@ -90,11 +81,9 @@ func TestForgedSYNsAreAnswered(t *testing.T) {
 	t.Parallel()
 	l := open(t, Config{Nodes: 1, OffLink: true})
 	n := l.Nodes[0]
-	_, err := n.StartGreeter(GreeterConfig{Port: greetPort, Everywhere: true})
-	require.NoError(t, err)
+	must(n.StartGreeter(GreeterConfig{Port: greetPort, Everywhere: true}))(t)
 	require.NoError(t, l.LoseBehindRouter())
-	f, err := l.Flood(l.Client, l.Client.ForgeSYNs(n.NICs[0].MAC, netip.AddrPortFrom(n.Address, greetPort), 1000), 1000)
-	require.NoError(t, err)
+	f := must(l.Flood(l.Client, l.Client.ForgeSYNs(n.NICs[0].MAC, netip.AddrPortFrom(n.Address, greetPort), 1000), 1000))(t)
 	assert.Eventually(t, func() bool {
 		out, err := n.Run("ss", "-Htn", "state", "syn-recv")
 		return err == nil && strings.Count(out, "10.97.0.") > 10

@@ -25,8 +25,7 @@ func TestMain(m *testing.M) {
 
 func open(t *testing.T, cfg Config) *Lab {
 	t.Helper()
-	l, err := host.Open(cfg)
-	require.NoError(t, err)
+	l := must(host.Open(cfg))(t)
 	t.Cleanup(l.Close)
 	return l
 }
@@ -55,8 +54,7 @@ func TestMeasurementSeesAnAddressMovedByHand(t *testing.T) {
 	first, second := l.Nodes[0], l.Nodes[1]
 	move(t, first, VIP4)
 	settleFor(100 * time.Millisecond)
-	m, err := l.Measure(MeasureConfig{OffLink: true})
-	require.NoError(t, err)
+	m := must(l.Measure(MeasureConfig{OffLink: true}))(t)
 	settleFor(200 * time.Millisecond)
 	fault := m.Mark("address removed")
 	drop(t, first, VIP4)
@@ -94,8 +92,7 @@ func TestMeasurementSeesTwoNodesAnswering(t *testing.T) {
 	for _, vip := range []netip.Addr{VIP4, VIP6} {
 		move(t, l.Nodes[0], vip)
 	}
-	m, err := l.Measure(MeasureConfig{Targets: []netip.Addr{VIP4, VIP6}})
-	require.NoError(t, err)
+	m := must(l.Measure(MeasureConfig{Targets: []netip.Addr{VIP4, VIP6}}))(t)
 	settleFor(100 * time.Millisecond)
 	began := l.Now()
 	for _, vip := range []netip.Addr{VIP4, VIP6} {
@@ -128,22 +125,18 @@ func TestNodeFaults(t *testing.T) {
 	reachable := func() bool { return l.Reaches(l.Client.Namespace, n.Address, 10*time.Second) }
 	silent := func() bool { return !l.Reaches(l.Client.Namespace, n.Address, 500*time.Millisecond) }
 	carrier := func() bool {
-		out, err := n.Run("ip", "-br", "link", "show", n.NICs[0].Name)
-		require.NoError(t, err)
+		out := must(n.Run("ip", "-br", "link", "show", n.NICs[0].Name))(t)
 		return !strings.Contains(out, "NO-CARRIER")
 	}
 	require.True(t, reachable())
 
-	_, err := n.CutPort()
-	require.NoError(t, err)
+	must(n.CutPort())(t)
 	assert.True(t, silent(), "port cut")
 	assert.True(t, carrier(), "a cut port keeps the carrier")
-	_, err = n.HealPort()
-	require.NoError(t, err)
+	must(n.HealPort())(t)
 	assert.True(t, reachable(), "port healed")
 
-	_, err = n.PullCable()
-	require.NoError(t, err)
+	must(n.PullCable())(t)
 	assert.False(t, carrier(), "cable pulled")
 	require.NoError(t, n.PlugCable())
 	assert.True(t, reachable(), "cable plugged")
@@ -153,11 +146,9 @@ func TestNodeFaults(t *testing.T) {
 	require.NoError(t, n.LoseNothing())
 	assert.True(t, reachable(), "no loss")
 
-	p, err := n.Start("sleeper", "sleep", "1000")
-	require.NoError(t, err)
+	p := must(n.Start("sleeper", "sleep", "1000"))(t)
 	require.NoError(t, n.AddAddress(netip.PrefixFrom(VIP4, 32)))
-	_, err = n.PowerOff()
-	require.NoError(t, err)
+	must(n.PowerOff())(t)
 	assert.False(t, p.Alive(), "killed by the power cut")
 	require.NoError(t, n.PowerOn())
 	assert.False(t, n.Holds(VIP4), "a booted node has its own addresses only")
@@ -168,12 +159,10 @@ func TestAPIServerModes(t *testing.T) {
 	l := open(t, Config{Nodes: 1})
 	n := l.Nodes[0]
 	move(t, n, VIP4)
-	api, err := n.StartAPIServer()
-	require.NoError(t, err)
+	api := must(n.StartAPIServer())(t)
 	window := func(mode APIMode, arg string) StreamReport {
 		require.NoError(t, api.Set(mode, arg))
-		m, err := l.Measure(MeasureConfig{HTTPS: true, NoDirect: true})
-		require.NoError(t, err)
+		m := must(l.Measure(MeasureConfig{HTTPS: true, NoDirect: true}))(t)
 		settleFor(200 * time.Millisecond)
 		r := m.Stop()
 		require.NotZero(t, r.HTTPS[0].Sent)
@@ -205,16 +194,13 @@ func TestAPIServerModes(t *testing.T) {
 		})
 	}
 	require.NoError(t, api.Kill9())
-	_, err = api.Wait(10 * time.Second)
-	require.NoError(t, err)
+	must(api.Wait(10 * time.Second))(t)
 }
 
 func TestProcessRunsWithChosenCapabilitiesAndOrdinaryPolicy(t *testing.T) {
 	l := open(t, Config{Nodes: 1})
-	p, err := l.Nodes[0].StartCommand(Command{Name: "caps", Args: []string{"sh", "-c", "grep CapEff /proc/self/status; chrt -p $$"}, Capabilities: []string{"net_admin", "net_raw"}})
-	require.NoError(t, err)
-	code, err := p.Wait(20 * time.Second)
-	require.NoError(t, err)
+	p := must(l.Nodes[0].StartCommand(Command{Name: "caps", Args: []string{"sh", "-c", "grep CapEff /proc/self/status; chrt -p $$"}, Capabilities: []string{"net_admin", "net_raw"}}))(t)
+	code := must(p.Wait(20 * time.Second))(t)
 	assert.Zero(t, code)
 	assert.Contains(t, p.Stdout(), "0000000000003000")
 	assert.Contains(t, p.Stdout(), "SCHED_OTHER")
@@ -223,10 +209,8 @@ func TestProcessRunsWithChosenCapabilitiesAndOrdinaryPolicy(t *testing.T) {
 func TestProcessSeesItsOwnDirectoryMounts(t *testing.T) {
 	l := open(t, Config{Nodes: 1})
 	n := l.Nodes[0]
-	p, err := n.StartCommand(Command{Name: "mounts", Args: []string{"touch", "/mnt/here"}, Mounts: map[string]string{"/mnt": n.Path("mnt")}})
-	require.NoError(t, err)
-	code, err := p.Wait(20 * time.Second)
-	require.NoError(t, err)
+	p := must(n.StartCommand(Command{Name: "mounts", Args: []string{"touch", "/mnt/here"}, Mounts: map[string]string{"/mnt": n.Path("mnt")}}))(t)
+	code := must(p.Wait(20 * time.Second))(t)
 	require.Zero(t, code, p.Log())
 	assert.FileExists(t, n.Path("mnt/here"))
 	assert.NoFileExists(t, "/mnt/here")

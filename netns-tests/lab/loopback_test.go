@@ -32,11 +32,9 @@ const loopbackPort = 17443
 
 func TestWatches(t *testing.T) {
 	n := loopback(t)
-	server, err := n.StartWatchServer(loopbackPort)
-	require.NoError(t, err)
+	server := must(n.StartWatchServer(loopbackPort))(t)
 	target := netip.AddrPortFrom(n.Address, loopbackPort)
-	w, err := n.lab.Watch(n.Namespace, WatchesConfig{Target: target, Clients: 2, Each: 3, Path: "/watch"})
-	require.NoError(t, err)
+	w := must(n.lab.Watch(n.Namespace, WatchesConfig{Target: target, Clients: 2, Each: 3, Path: "/watch"}))(t)
 	w.Await(5, 10*time.Second)
 	assert.Equal(t, 2, w.Connections())
 	assert.ElementsMatch(t, w.Stop().Own, unique(server.Audit()))
@@ -46,8 +44,7 @@ func TestWatches(t *testing.T) {
 	assert.Zero(t, r.Missed)
 	assert.Empty(t, r.Restarts)
 
-	w, err = n.lab.Watch(n.Namespace, WatchesConfig{Target: target, Clients: 1, Each: 2, Path: "/watch"})
-	require.NoError(t, err)
+	w = must(n.lab.Watch(n.Namespace, WatchesConfig{Target: target, Clients: 1, Each: 2, Path: "/watch"}))(t)
 	server.Close()
 	require.Eventually(t, func() bool { w.mu.Lock(); defer w.mu.Unlock(); return len(w.report.Restarts) > 1 }, 10*time.Second, 10*time.Millisecond)
 	assert.NotEmpty(t, w.Stop().Restarts, "watches that end are told of")
@@ -66,23 +63,19 @@ func unique(list []netip.AddrPort) (out []netip.AddrPort) {
 
 func TestTransfers(t *testing.T) {
 	n := loopback(t)
-	server, err := n.StartTransfers(GreeterConfig{Port: loopbackPort})
-	require.NoError(t, err)
-	c, err := n.lab.OpenTransfer(n.Namespace, netip.AddrPortFrom(n.Address, loopbackPort))
-	require.NoError(t, err)
+	server := must(n.StartTransfers(GreeterConfig{Port: loopbackPort}))(t)
+	c := must(n.lab.OpenTransfer(n.Namespace, netip.AddrPortFrom(n.Address, loopbackPort)))(t)
 	defer c.Close()
 	assert.Equal(t, "n2", c.Node)
-	took, err := c.RoundTrips(100)
-	require.NoError(t, err)
+	took := must(c.RoundTrips(100))(t)
 	assert.Len(t, took, 100)
 	assert.NotContains(t, took, time.Duration(0))
 	for _, transfer := range []func(int) (time.Duration, error){c.Down, c.Up, c.Down} {
-		used, err := transfer(10_000_000)
-		require.NoError(t, err)
+		used := must(transfer(10_000_000))(t)
 		assert.Positive(t, used)
 	}
 	server.Close()
-	_, err = c.Down(1)
+	_, err := c.Down(1)
 	assert.Error(t, err)
 }
 
