@@ -46,7 +46,8 @@ type DrillRun struct {
 // Drill runs `keepvip drill` on the holder, and on all other nodes what watches it.
 func (g *Group) Drill(kind string) (_ *DrillRun, err error) {
 	defer try.Catch(&err)
-	k, run := keepvipOf(g), &DrillRun{}
+	run := &DrillRun{}
+	k, _ := commands(g.Product)
 	name := try.Get(g.nameOfVIP(k))
 	run.Result, err = g.run("keepvip drill --"+kind, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
 		defer try.Catch(&err)
@@ -186,15 +187,19 @@ func drillDoc(k Keepvip, n *lab.Node, args ...string) (doc DrillDoc, err error) 
 	return doc, nil
 }
 
-// keepvipOf is how to run commands of the group's product.
-func keepvipOf(g *Group) Keepvip {
-	switch p := g.Product.(type) {
+// commands is how to run commands of a product; not ok: it is no keepvip.
+func commands(p Product) (k Keepvip, ok bool) {
+	switch p := p.(type) {
 	case Keepvip:
-		return p
+		return p, true
 	case Raft:
-		return p.Keepvip
+		return p.Keepvip, true
+	case Gatewayed:
+		return p.Keepvip, true
+	case Keyed, Versions:
+		return Keepvip{}, true
 	}
-	return Keepvip{}
+	return Keepvip{}, false
 }
 
 // nameOfVIP is what the group's keepvip calls its virtual address.
@@ -211,7 +216,7 @@ func (g *Group) nameOfVIP(k Keepvip) (_ string, err error) {
 // the daemon runs again, and one node holds the address.
 func (g *Group) InterruptDrill(kind string, after time.Duration, how DrillBreak) (_ *Result, err error) {
 	defer try.Catch(&err)
-	k := keepvipOf(g)
+	k, _ := commands(g.Product)
 	name := try.Get(g.nameOfVIP(k))
 	return g.run(fmt.Sprintf("keepvip drill --%s, %s after %v", kind, how, after), lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
 		defer try.Catch(&err)

@@ -119,28 +119,13 @@ func Frozen(length time.Duration) Fault {
 // healthy waits until every node that runs knows its apiserver to be healthy
 // again, so that the next fault starts from a clean state.
 func (g *Group) healthy() error {
-	k, ok := g.Product.(Keepvip)
-	if with, gatewayed := g.Product.(Gatewayed); gatewayed {
-		k, ok = with.Keepvip, true
-	}
-	if _, versions := g.Product.(Versions); versions {
-		ok = true
-	}
-	if with, elected := g.Product.(Raft); elected {
-		k, ok = with.Keepvip, true
-	}
+	k, ok := commands(g.Product)
 	if !ok {
 		// keepalived of the kubeadm guide: two good checks, three seconds apart.
 		time.Sleep(10 * time.Second)
 		return nil
 	}
-	var last error
-	for end := time.Now().Add(SettleLimit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if last = g.checkHealthy(k); last == nil {
-			return nil
-		}
-	}
-	return last
+	return insist(SettleLimit, 50*time.Millisecond, func() error { return g.checkHealthy(k) })
 }
 
 func (g *Group) checkHealthy(k Keepvip) (err error) {
@@ -162,15 +147,9 @@ func (g *Group) checkHealthy(k Keepvip) (err error) {
 // afterwards `keepvip resume`.
 func Verb(args ...string) Fault {
 	return func(g *Group) (*Result, error) {
-		var k Keepvip
-		switch p := g.Product.(type) {
-		case Keepvip:
-			k = p
-		case Raft:
-			k = p.Keepvip
-		case Keyed:
-		default:
-			return nil, fmt.Errorf("trial: %s has no command to hand over", p.Name())
+		k, ok := commands(g.Product)
+		if !ok {
+			return nil, fmt.Errorf("trial: %s has no command to hand over", g.Product.Name())
 		}
 		return g.run("keepvip "+args[0], g.everywhere(), func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
 			at := m.Mark("keepvip %v on %s", args, holder.Label)

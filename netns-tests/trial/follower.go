@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
@@ -97,18 +98,16 @@ func (f *Follower) Begin(members int) (err error) {
 
 // Follows waits until so many members get connections from the worker, as its keepvip says.
 func (f *Follower) Follows(members int) error {
-	last := ""
-	for end := time.Now().Add(SettleLimit); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	if err := insist(SettleLimit, 20*time.Millisecond, func() error {
 		s, err := f.Status()
-		if err != nil {
-			last = err.Error()
-			continue
+		if err == nil && (s.used(len(f.Addresses)) != members || members > 0 && len(s.Follows[0].By) == 0) {
+			err = errors.New(s.text())
 		}
-		if last = s.text(); s.used(len(f.Addresses)) == members && (members == 0 || len(s.Follows[0].By) > 0) {
-			return nil
-		}
+		return err
+	}); err != nil {
+		return fmt.Errorf("trial: want %d members to get connections from the worker within %v: %w\n%s", members, SettleLimit, err, f.Process.Log())
 	}
-	return fmt.Errorf("trial: want %d members to get connections from the worker within %v: %s\n%s", members, SettleLimit, last, f.Process.Log())
+	return nil
 }
 
 // FollowerStatus is what the lab reads of `keepvip status -o json` on the worker.

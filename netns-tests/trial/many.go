@@ -104,17 +104,13 @@ const joinLimit = time.Minute
 
 // bestHoldsAll waits until the node with the best priority has every address.
 func (g *Group) bestHoldsAll(p many) error {
-	missing := p.addresses
-	for end := time.Now().Add(joinLimit); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
-		var err error
-		if missing, err = without(p.addresses, g.Lab.Nodes[0]); err != nil {
-			return err
+	return insist(joinLimit, 100*time.Millisecond, func() error {
+		missing, err := without(p.addresses, g.Lab.Nodes[0])
+		if err == nil && len(missing) > 0 {
+			err = fmt.Errorf("trial: n1 has the best priority and did not take %d of %d addresses within %v: %v", len(missing), len(p.addresses), joinLimit, missing)
 		}
-		if len(missing) == 0 {
-			return nil
-		}
-	}
-	return fmt.Errorf("trial: n1 has the best priority and did not take %d of %d addresses within %v: %v", len(missing), len(p.addresses), joinLimit, missing)
+		return err
+	})
 }
 
 // manyLimit is how much longer is waited for the last address of many on a machine that stands still: the figure says how long it took.

@@ -109,13 +109,10 @@ func (g *Group) Voters(limit time.Duration, nodes ...*lab.Node) error {
 	if !ok {
 		return fmt.Errorf("trial: %s has no voters", g.Product.Name())
 	}
-	var last error
-	for end := time.Now().Add(limit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if last = r.agree(nodes); last == nil {
-			return nil
-		}
+	if err := insist(limit, 50*time.Millisecond, func() error { return r.agree(nodes) }); err != nil {
+		return fmt.Errorf("%w, after %v\n%s", err, limit, g.Logs())
 	}
-	return fmt.Errorf("%w, after %v\n%s", last, limit, g.Logs())
+	return nil
 }
 
 func (r Raft) agree(nodes []*lab.Node) (err error) {

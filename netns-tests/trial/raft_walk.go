@@ -121,13 +121,11 @@ func (w *walk) any() *lab.Node { return w.members[w.random.IntN(len(w.members))]
 
 // repeat runs a command until it succeeds, as a person would whose node has just been killed.
 func (w *walk) repeat(on *lab.Node, op string, subject *lab.Node) error {
-	var last error
-	for end := time.Now().Add(agreeLimit); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
-		if last = w.raft.Member(on, op, subject.Address.String()); last == nil || w.kills == 0 {
-			return last
-		}
+	step := func() error { return w.raft.Member(on, op, subject.Address.String()) }
+	if w.kills == 0 {
+		return step()
 	}
-	return last
+	return insist(agreeLimit, 200*time.Millisecond, step)
 }
 
 // disturbed kills running nodes at random moments beside a step, and starts them again as a supervisor would.

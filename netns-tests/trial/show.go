@@ -156,6 +156,15 @@ func until(limit time.Duration, what string, ok func() bool) (time.Duration, err
 	return time.Since(began), nil
 }
 
+// insist takes a step again and again until it succeeds; after the limit the error is its last one.
+func insist(limit, pause time.Duration, step func() error) (err error) {
+	for end := time.Now().Add(limit); ; time.Sleep(pause) {
+		if err = step(); err == nil || time.Now().After(end) {
+			return err
+		}
+	}
+}
+
 // Case is one of the ways in which a show happens, in a lab of its own. It waits most of the time, so several may happen side by side.
 type Case struct {
 	Name  string

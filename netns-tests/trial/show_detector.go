@@ -77,23 +77,15 @@ func quiet(name string, length time.Duration, product Keepvip, disturb func(*Gro
 
 // watched waits until each Backup would find out that the node of the holder is gone: before that nothing could be found wrongly.
 func (g *Group) watched() error {
-	var last error
-	for end := time.Now().Add(SettleLimit); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		last = nil
+	return insist(SettleLimit, 50*time.Millisecond, func() (err error) {
+		defer try.Catch(&err)
 		for _, n := range g.Lab.Nodes {
-			s, err := Keepvip{}.Status(n)
-			switch {
-			case err != nil:
-				last = err
-			case len(s.VIPs) == 0 || s.VIPs[0].Detector == nil || s.VIPs[0].Detector.Plain != "":
-				last = fmt.Errorf("trial: %s does not watch the holder", n.Label)
+			if d := try.Get(Keepvip{}.Status(n)).VIPs[0].Detector; d == nil || d.Plain != "" {
+				return fmt.Errorf("trial: %s does not watch the holder", n.Label)
 			}
 		}
-		if last == nil {
-			return nil
-		}
-	}
-	return last
+		return nil
+	})
 }
 
 func throttled(percent int) func(*Group, time.Time) error {

@@ -130,13 +130,10 @@ func raftRecovered(host *lab.Host, _ bool) (_ Findings, err error) {
 
 // recover repeats the command until the others have been silent for long enough to be believed dead.
 func (g *Group) recover(r Raft, n *lab.Node) error {
-	var last error
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
-		if last = r.Member(n, "recover"); last == nil {
-			return nil
-		}
+	if err := insist(10*time.Second, 200*time.Millisecond, func() error { return r.Member(n, "recover") }); err != nil {
+		return fmt.Errorf("%w\n%s", err, g.Logs())
 	}
-	return fmt.Errorf("%w\n%s", last, g.Logs())
+	return nil
 }
 
 func (g *Group) eventually(limit time.Duration, what string, condition func() bool) error {
