@@ -18,8 +18,22 @@ import (
 // bothFamilies is an entry whose election goes by IPv4.
 var bothFamilies = trial.Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}
 
-// The holder whose IPv6 is switched off gives both addresses to a node that has both families. The last node keeps the family that works, and has the other
-// one again as soon as it can. Each change is one line.
+// switchedOff has the IPv6 of the holder switched off, which gives both addresses to a node that has both families, and is fit again as soon as it can.
+func switchedOff(t *testing.T, cfg trial.Config, while func(g *trial.Group, former *lab.Node), again func(v trial.VIPStatus) bool) {
+	t.Helper()
+	g := open(t, cfg)
+	former := settled(t, g)
+	require.NoError(t, former.SwitchIPv6Off())
+	require.True(t, eventually(t, 20*time.Second, "a node with both families holds both", func() bool {
+		h := g.Holders()
+		return len(h) == 1 && h[0] != former && h[0].Holds(lab.VIP4) && h[0].Holds(lab.VIP6) && !former.Holds(lab.VIP4)
+	}), g.Logs())
+	while(g, former)
+	require.NoError(t, former.SwitchIPv6On())
+	require.True(t, eventually(t, 20*time.Second, "it is fit again", shows(former, again)), g.Logs())
+}
+
+// Each change is one line.
 func TestFamilyThatIsSwitchedOffAtTheHolder(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*trial.Config){
@@ -30,21 +44,14 @@ func TestFamilyThatIsSwitchedOffAtTheHolder(t *testing.T) {
 			t.Parallel() // seconds of waiting for looks
 			cfg := bothFamilies
 			change(&cfg)
-			g := open(t, cfg)
-			former := settled(t, g)
-			require.NoError(t, former.SwitchIPv6Off())
-			require.True(t, eventually(t, 20*time.Second, "a node with both families holds both", func() bool {
-				h := g.Holders()
-				return len(h) == 1 && h[0] != former && h[0].Holds(lab.VIP4) && h[0].Holds(lab.VIP6) && !former.Holds(lab.VIP4)
-			}), g.Logs())
-			s := statusOf(t, former)
-			assert.Contains(t, s.VIPs[0].Lacking, "IPv6 is off on eth0")
-			assert.Contains(t, s.VIPs[0].Unfit, "IPv6 is off on eth0")
-			settleFor(6 * time.Second) // more than one renewal
-			assert.Equal(t, 1, strings.Count(g.Daemon(former).Log(), "KV343 reason"), g.Daemon(former).Log())
-			assert.NotContains(t, g.Daemon(former).Log(), "not corrected")
-			require.NoError(t, former.SwitchIPv6On())
-			require.True(t, eventually(t, 20*time.Second, "it is fit again", shows(former, func(v trial.VIPStatus) bool { return v.Lacking == "" && v.Eligible })), g.Logs())
+			switchedOff(t, cfg, func(g *trial.Group, former *lab.Node) {
+				s := statusOf(t, former)
+				assert.Contains(t, s.VIPs[0].Lacking, "IPv6 is off on eth0")
+				assert.Contains(t, s.VIPs[0].Unfit, "IPv6 is off on eth0")
+				settleFor(6 * time.Second) // more than one renewal
+				assert.Equal(t, 1, strings.Count(g.Daemon(former).Log(), "KV343 reason"), g.Daemon(former).Log())
+				assert.NotContains(t, g.Daemon(former).Log(), "not corrected")
+			}, func(v trial.VIPStatus) bool { return v.Lacking == "" && v.Eligible })
 		})
 	}
 }
@@ -76,17 +83,9 @@ func TestFamilyOfTheElectionThatIsSwitchedOff(t *testing.T) {
 	t.Parallel() // seconds of waiting for looks
 	cfg := bothFamilies
 	cfg.Addresses = []netip.Addr{lab.VIP6, lab.VIP4}
-	g := open(t, cfg)
-	former := settled(t, g)
-	require.NoError(t, former.SwitchIPv6Off())
-	require.True(t, eventually(t, 20*time.Second, "a node with IPv6 holds both", func() bool {
-		h := g.Holders()
-		return len(h) == 1 && h[0] != former && h[0].Holds(lab.VIP4) && h[0].Holds(lab.VIP6) && !former.Holds(lab.VIP4)
-	}), g.Logs())
-	s := statusOf(t, former)
-	assert.Contains(t, s.VIPs[0].Reason, "IPv6 is off on eth0, and fd77::100 is elected with IPv6, and 10.77.0.100 with it: written first")
-	require.NoError(t, former.SwitchIPv6On())
-	require.True(t, eventually(t, 20*time.Second, "it takes part again", shows(former, func(v trial.VIPStatus) bool { return v.State == "backup" && v.Eligible })), g.Logs())
+	switchedOff(t, cfg, func(_ *trial.Group, former *lab.Node) {
+		assert.Contains(t, statusOf(t, former).VIPs[0].Reason, "IPv6 is off on eth0, and fd77::100 is elected with IPv6, and 10.77.0.100 with it: written first")
+	}, func(v trial.VIPStatus) bool { return v.State == "backup" && v.Eligible })
 }
 
 // A node without IPv6 from the beginning takes the address only when nobody else is left.

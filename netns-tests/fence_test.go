@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
@@ -27,15 +26,7 @@ func TestHolderThatIsKilledOrStandsStillFallsSilent(t *testing.T) {
 				t.Log("no cgroup freezer on this machine: nothing to see")
 				return
 			}
-			res := measure(t, g, fault)
-			require.NotNil(t, res.Silence)
-			t.Logf("frames after the lease %d, announcements after waking %d, address gone after %v", res.Silence.Late, res.Silence.Woken, res.Silence.Gone)
-			assert.Zero(t, res.Report.Beside(res.Victim, res.FaultAt, res.Report.Ended), "the silenced node answers beside another")
-			assert.Zero(t, res.Silence.Late, "frames in the address's name after its lease: %s", res.Note)
-			assert.Zero(t, res.Silence.Woken, "announcements of the woken node")
-			if name == "kill -9" || name == "SIGSTOP" {
-				assert.Positive(t, res.Silence.Gone, "the kernel has not removed the address")
-			}
+			fallsSilent(t, g, fault, name == "kill -9" || name == "SIGSTOP")
 		})
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
@@ -35,11 +34,7 @@ func TestHolderWhoseRulesAreFlushedFallsSilent(t *testing.T) {
 		g := started(t, trial.Config{Addresses: dualStack(), Product: trial.Keepvip{Path: c.path}})
 		for name, fault := range c.faults {
 			t.Run(c.name+", "+name, func(t *testing.T) {
-				res := measure(t, g, fault)
-				require.NotNil(t, res.Silence)
-				t.Logf("frames after the lease %d, two answering %v", res.Silence.Late, res.Two)
-				assert.Zero(t, res.Silence.Late, "frames in the address's name after its lease: %s", res.Note)
-				assert.Zero(t, res.Report.Beside(res.Victim, res.FaultAt, res.Report.Ended), "the silenced node answers beside another")
+				fallsSilent(t, g, fault, false)
 			})
 		}
 		g.Close()

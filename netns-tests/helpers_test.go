@@ -89,6 +89,22 @@ func measure(t *testing.T, g *trial.Group, fault trial.Fault) *trial.Result {
 	return res
 }
 
+// fallsSilent asserts that a holder to which a fault happens answers no longer than its lease, and beside nobody, and says nothing when it is woken; gone: and
+// that its kernel takes the address away.
+func fallsSilent(t *testing.T, g *trial.Group, fault trial.Fault, gone bool) *trial.Result {
+	t.Helper()
+	res := measure(t, g, fault)
+	require.NotNil(t, res.Silence)
+	t.Logf("frames after the lease %d, announcements after waking %d, address gone after %v, two answering %v", res.Silence.Late, res.Silence.Woken, res.Silence.Gone, res.Two)
+	assert.Zero(t, res.Report.Beside(res.Victim, res.FaultAt, res.Report.Ended), "the silenced node answers beside another")
+	assert.Zero(t, res.Silence.Late, "frames in the address's name after its lease: %s", res.Note)
+	assert.Zero(t, res.Silence.Woken, "announcements of the woken node")
+	if gone {
+		assert.Positive(t, res.Silence.Gone, "the kernel has not removed the address")
+	}
+	return res
+}
+
 // reached asserts that a client is answered at each address in the end.
 func reached(t *testing.T, g *trial.Group) {
 	t.Helper()
