@@ -71,10 +71,8 @@ func TestFollowerGoesStraightToTheMembers(t *testing.T) {
 	f := openFollower(t, trial.FollowerConfig{Signed: true})
 	evenly(t, f, 300, f.Members()...)
 	held := must(f.HoldFrom(30))(t)
-	eventually(t, 5*time.Second, "30 connections", func() bool { return held.Greeted() == 30 })
 	drained := f.Members()[1]
-	p, code := mustTwo(trial.Keepvip{}.Command(drained, "drain", "--socket", trial.Socket(drained)))(t)
-	require.Zero(t, code, p.Log())
+	require.Zero(t, command(t, drained, "drain"))
 	require.NoError(t, f.Follows(2))
 	assert.Zero(t, served(t, f, 60).ByNode[drained.Label])
 	metrics := must(f.Metrics())(t)
@@ -95,7 +93,7 @@ func TestFollowerGoesStraightToTheMembers(t *testing.T) {
 	served(t, f, 60)
 	assert.Zero(t, held.Stop().Lost(), "connections go on")
 	require.NoError(t, f.Begin(2))
-	code = must(f.Process.Terminate(10 * time.Second))(t)
+	code := must(f.Process.Terminate(10 * time.Second))(t)
 	assert.Zero(t, code, f.Process.Log())
 	assert.NotContains(t, must(f.Worker.Run("nft", "list", "tables"))(t), "keepvip", "nothing is left")
 }
@@ -105,7 +103,6 @@ func TestDrainWaitsForTheConnectionsOfFollowers(t *testing.T) {
 	t.Parallel()
 	f := openFollower(t, trial.FollowerConfig{Signed: true})
 	held := must(f.HoldFrom(30))(t)
-	eventually(t, 5*time.Second, "30 connections", func() bool { return held.Greeted() == 30 })
 	drained := f.Members()[1]
 	drain := must(trial.Keepvip{}.BeginCommand(drained, "drain", "--wait", "--timeout", "60s", "--socket", trial.Socket(drained)))(t)
 	require.NoError(t, f.Follows(2))
@@ -114,9 +111,7 @@ func TestDrainWaitsForTheConnectionsOfFollowers(t *testing.T) {
 		require.Fail(t, "it has not waited", "%s", drain.Log())
 	case <-time.After(3 * time.Second):
 	}
-	shown, code := mustTwo(trial.Keepvip{}.Command(drained, "spread", "--socket", trial.Socket(drained)))(t)
-	require.Zero(t, code, shown.Log())
-	assert.Contains(t, shown.Stdout(), "1 follower with 10 connections of their own here")
+	assert.Contains(t, printed(t, drained, "spread"), "1 follower with 10 connections of their own here")
 	assert.Zero(t, held.Stop().Lost())
 	code, err := drain.Wait(20 * time.Second)
 	require.NoError(t, err, "the connections have ended")
@@ -174,7 +169,6 @@ func TestFollowerEndsConnectionsToADeadMember(t *testing.T) {
 	t.Parallel()
 	f := openFollower(t, trial.FollowerConfig{})
 	held := must(f.HoldFrom(30))(t)
-	eventually(t, 5*time.Second, "30 connections", func() bool { return held.Greeted() == 30 })
 	dead := f.Members()[0]
 	at := must(dead.PowerOff())(t)
 	require.NoError(t, f.Follows(2))
@@ -226,7 +220,6 @@ func TestFollowerReloads(t *testing.T) {
 
 	require.NoError(t, f.Process.Kill9())
 	eventually(t, 5*time.Second, "its end", func() bool { return !f.Process.Alive() })
-	p, code := mustTwo(trial.Keepvip{}.Command(f.Worker, "cleanup", "--socket", trial.Socket(f.Worker)))(t)
-	require.Zero(t, code, p.Log())
+	require.Zero(t, command(t, f.Worker, "cleanup"))
 	assert.NotContains(t, must(f.Worker.Run("nft", "list", "tables"))(t), "keepvip")
 }

@@ -71,101 +71,52 @@ func hearsTheHolder(t *testing.T, g *trial.Group, own *lab.Node, conf string) *l
 	return p
 }
 
-// Peers that send with another hop limit than 255, as keepalived does by IPv6 unless it is told, are heard.
-func TestKeepalivedConfHearsEveryHopLimit(t *testing.T) {
-	t.Parallel() // seconds of waiting for timers
-	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}})
-	other, own := g.Lab.Nodes[0], g.Lab.Nodes[1]
-	conf := func(n, peer *lab.Node, priority int) string {
-		path := must(n.WriteFile("keepalived.conf", fmt.Sprintf(`
-vrrp_instance FOUR {
-    interface eth0
-    virtual_router_id 1
-    version 3
-    advert_int 0.1
-    priority %d
-    unicast_ttl 64
-    unicast_peer {
-        %s
-    }
-    virtual_ipaddress {
-        %s
-    }
-}
-vrrp_instance SIX {
-    interface eth0
-    virtual_router_id 2
-    advert_int 0.1
-    priority %d
-    unicast_src_ip %s
-    unicast_peer {
-        %s
-    }
-    virtual_ipaddress {
-        %s
-    }
-}
-`, priority, peer.Address, lab.VIP4, priority, n.Addr6, peer.Addr6, lab.VIP6), 0o644))(t)
-		return path
+// confOf is a keepalived.conf of two instances, for IPv4 and for IPv6, with more in each of them.
+func confOf(t *testing.T, n *lab.Node, priority int, global, four, six string) string {
+	t.Helper()
+	text := global
+	for _, i := range []struct {
+		name, more string
+		id         int
+		address    netip.Addr
+	}{{"FOUR", "version 3\n " + four, 1, lab.VIP4}, {"SIX", six, 2, lab.VIP6}} {
+		text += fmt.Sprintf("vrrp_instance %s {\n interface eth0\n virtual_router_id %d\n advert_int 0.1\n priority %d\n %s\n virtual_ipaddress {\n  %s\n }\n}\n", i.name, i.id, priority, i.more, i.address)
 	}
-	holds := func(n *lab.Node) bool { return n.Holds(lab.VIP4) && n.Holds(lab.VIP6) }
-	k := must(trial.RunKeepalivedFile(other, conf(other, own, 150)))(t)
-	eventually(t, 10*time.Second, "keepalived is alone", func() bool { return holds(other) })
-	p := hearsTheHolder(t, g, own, conf(own, other, 100))
-	conf(own, other, 200)
-	require.NoError(t, p.Signal(unix.SIGHUP))
-	eventually(t, 10*time.Second, "keepalived hears it", func() bool { return holds(own) && !other.Holds(lab.VIP4) && !other.Holds(lab.VIP6) })
-	if t.Failed() {
-		t.Log(k.Log(), p.Log())
-	}
+	return must(n.WriteFile("keepalived.conf", text, 0o644))(t)
 }
 
-// Nodes with another multicast group hear each other, and not those of the usual one.
-func TestKeepalivedConfWithAnotherGroup(t *testing.T) {
-	t.Parallel() // seconds of waiting for timers
-	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 3}})
-	conf := func(n *lab.Node, priority int, groups string) string {
-		path := must(n.WriteFile("keepalived.conf", fmt.Sprintf(`
-global_defs {
-    %s
-}
-vrrp_instance FOUR {
-    interface eth0
-    virtual_router_id 1
-    version 3
-    advert_int 0.1
-    priority %d
-    mcast_src_ip %s
-    virtual_ipaddress {
-        %s
-    }
-}
-vrrp_instance SIX {
-    interface eth0
-    virtual_router_id 2
-    advert_int 0.1
-    priority %d
-    virtual_ipaddress {
-        %s
-    }
-}
-`, groups, priority, n.Address, lab.VIP4, priority, lab.VIP6), 0o644))(t)
-		return path
-	}
-	const groups = "vrrp_mcast_group4 224.0.0.55\n vrrp_mcast_group6 ff02::55"
+// Peers that send with another hop limit than 255, as keepalived does by IPv6 unless it is told, are heard. Nodes with another multicast group hear each
+// other, and not those of the usual one.
+func TestKeepalivedConfHearsHopLimitsAndGroups(t *testing.T) {
+	t.Parallel()
 	holds := func(n *lab.Node) bool { return n.Holds(lab.VIP4) && n.Holds(lab.VIP6) }
-	free := func(n *lab.Node) bool { return !n.Holds(lab.VIP4) && !n.Holds(lab.VIP6) }
-	other, own, stranger := g.Lab.Nodes[0], g.Lab.Nodes[1], g.Lab.Nodes[2]
-	must(trial.RunKeepalivedFile(other, conf(other, 150, groups)))(t)
-	eventually(t, 10*time.Second, "keepalived is alone", func() bool { return holds(other) })
-	p := hearsTheHolder(t, g, own, conf(own, 100, groups))
-	conf(own, 200, groups)
-	require.NoError(t, p.Signal(unix.SIGHUP))
-	eventually(t, 10*time.Second, "keepalived hears it", func() bool { return holds(own) && free(other) })
-	must(trial.RunKeepalivedFile(stranger, conf(stranger, 250, "")))(t)
-	eventually(t, 10*time.Second, "the usual group is another one", func() bool { return holds(stranger) && holds(own) })
-	if t.Failed() {
-		t.Log(p.Log())
+	for name, conf := range map[string]func(t *testing.T, n, peer *lab.Node, priority int) string{
+		"every hop limit": func(t *testing.T, n, peer *lab.Node, priority int) string {
+			return confOf(t, n, priority, "", fmt.Sprintf("unicast_ttl 64\n unicast_peer {\n  %s\n }", peer.Address),
+				fmt.Sprintf("unicast_src_ip %s\n unicast_peer {\n  %s\n }", n.Addr6, peer.Addr6))
+		},
+		"another group": func(t *testing.T, n, _ *lab.Node, priority int) string {
+			return confOf(t, n, priority, "global_defs {\n vrrp_mcast_group4 224.0.0.55\n vrrp_mcast_group6 ff02::55\n}\n", "mcast_src_ip "+n.Address.String(), "")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // seconds of waiting for timers
+			g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 3}})
+			other, own, stranger := g.Lab.Nodes[0], g.Lab.Nodes[1], g.Lab.Nodes[2]
+			k := must(trial.RunKeepalivedFile(other, conf(t, other, own, 150)))(t)
+			eventually(t, 10*time.Second, "keepalived is alone", func() bool { return holds(other) })
+			p := hearsTheHolder(t, g, own, conf(t, own, other, 100))
+			conf(t, own, other, 200)
+			require.NoError(t, p.Signal(unix.SIGHUP))
+			eventually(t, 10*time.Second, "keepalived hears it", func() bool { return holds(own) && !other.Holds(lab.VIP4) && !other.Holds(lab.VIP6) })
+			if name == "another group" {
+				must(trial.RunKeepalivedFile(stranger, confOf(t, stranger, 250, "", "mcast_src_ip "+stranger.Address.String(), "")))(t)
+				eventually(t, 10*time.Second, "the usual group is another one", func() bool { return holds(stranger) && holds(own) })
+			}
+			if t.Failed() {
+				t.Log(k.Log(), p.Log())
+			}
+		})
 	}
 }
 

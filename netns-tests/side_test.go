@@ -95,8 +95,7 @@ func TestHoldOnAFullDiskMovesNothing(t *testing.T) {
 		assert.True(t, slices.Equal(g.Holders(), []*lab.Node{holder}), "the address has not moved")
 	}
 	require.NoError(t, os.Remove(fill))
-	_, exit = mustTwo(trial.Keepvip{}.Command(holder, "hold", "--socket", trial.Socket(holder)))(t)
-	assert.Zero(t, exit)
+	assert.Zero(t, command(t, holder, "hold"))
 	require.Error(t, os.WriteFile(fill, make([]byte, 1<<20), 0o600))
 	p, exit = mustTwo(trial.Keepvip{}.Command(holder, "resume", "--socket", trial.Socket(holder)))(t)
 	assert.Zero(t, exit, "the last hold ends on a full disk, too: %s", p.Stderr())

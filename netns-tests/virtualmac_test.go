@@ -254,11 +254,10 @@ func TestVirtualMACInterfaceIsUpWithTheAddressAlone(t *testing.T) {
 
 	assert.Contains(t, printed(t, first, "status"), "on eth0, with the virtual MAC 00:00:5e:00:01:33 (vrrp.51)")
 
-	p, code := mustTwo(trial.Keepvip{}.Command(first, "drain", "--socket", trial.Socket(first)))(t)
-	require.Zero(t, code, p.Log())
+	require.Zero(t, command(t, first, "drain"))
 	settled(second, first)
 
-	code = must(g.Daemon(first).Terminate(10 * time.Second))(t)
+	code := must(g.Daemon(first).Terminate(10 * time.Second))(t)
 	assert.Zero(t, code, g.Logs())
 	assert.Equal(t, before, must(first.State())(t))
 	assert.NotContains(t, g.Logs(), "level=ERROR")
@@ -333,8 +332,7 @@ func TestVirtualMACByReload(t *testing.T) {
 		{", virtualMAC: auto", "vrrp.51", "vmac0"}, {", virtualMAC: vmac0", "vmac0", "vrrp.51"}, {"", "eth0", "vmac0"},
 	} {
 		write(c.vmac)
-		r, code := mustTwo(trial.Keepvip{}.Command(n, "reload", "--socket", trial.Socket(n)))(t)
-		require.Zero(t, code, r.Log())
+		require.Zero(t, command(t, n, "reload"))
 		eventually(t, trial.SettleLimit, "on "+c.on, func() bool { return on(c.on) && g.Lab.Reaches(g.Lab.Client.Namespace, lab.VIP4, time.Second) })
 		assert.Empty(t, ipLink(t, n, c.gone))
 	}
