@@ -3,10 +3,16 @@
 package netnstests
 
 import (
+	"flag"
 	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -100,4 +106,152 @@ func TestTrackersMoveTheAddressAsInKeepalived(t *testing.T) {
 			}
 		})
 	}
+}
+
+var scenarioSeed = flag.Uint64("scenario-seed", 1, "of the check scripts that keepalived and keepvip are given")
+
+// decisions are what a check's results led to: + when it became good, - when it became bad.
+type decisions map[int]string
+
+// decided reads them in a log, in which a check is named check_ID or check-ID.
+func decided(log string, line *regexp.Regexp) decisions {
+	out := decisions{}
+	for _, m := range line.FindAllStringSubmatch(log, -1) {
+		id, _ := strconv.Atoi(m[1])
+		out[id] += map[string]string{"succeeded": "+", "true": "+"}[m[2]]
+		if m[2] == "failed" || m[2] == "false" {
+			out[id] += "-"
+		}
+	}
+	return out
+}
+
+var (
+	keepalivedDecides = regexp.MustCompile(`VRRP_Script\(check_(\d+)\) (succeeded|failed)`)
+	keepvipDecides    = regexp.MustCompile(`msg="health changed" .*check=check-(\d+) healthy=(true|false)`)
+	keepalivedWeighs  = regexp.MustCompile(`\(VI_(\d+)\) Changing effective priority from \d+ to (\d+)`)
+)
+
+// runScenarios runs them on a node of their own until every script was run so often that nothing can change any more. The scripts are not short of
+// time, so that a machine that is late changes no decision.
+func runScenarios(t *testing.T, all []trial.Scenario, run func(n *lab.Node, conf string) (*lab.Process, error)) (*lab.Node, *lab.Process) {
+	t.Helper()
+	l := must(host.Open(lab.Config{Nodes: 1}))(t)
+	t.Cleanup(l.Close)
+	n := l.Nodes[0]
+	p := must(run(n, must(trial.WriteScenarios(n, all))(t)))(t)
+	eventually(t, 3*time.Minute, "every script was run often enough", func() bool {
+		return !slices.ContainsFunc(all, func(s trial.Scenario) bool { return !s.Over(n) })
+	})
+	require.True(t, p.Alive(), p.Log())
+	return n, p
+}
+
+// With the same file, and scripts that fail in the same way, keepvip takes the same decisions as keepalived: rise, fall, interval, weight,
+// init_fail and the way in which the runs end are drawn.
+func TestCheckScriptsDecideAsInKeepalived(t *testing.T) {
+	all := trial.Scenarios(*scenarioSeed, 30)
+	var nodes [2]*lab.Node
+	var daemons [2]*lab.Process
+	var both sync.WaitGroup
+	for i, run := range []func(*lab.Node, string) (*lab.Process, error){trial.RunKeepalivedFile, trial.KeepvipWith} {
+		both.Go(func() { nodes[i], daemons[i] = runScenarios(t, all, run) })
+	}
+	both.Wait()
+	require.False(t, t.Failed())
+	theirs, ours := decided(daemons[0].Log(), keepalivedDecides), decided(daemons[1].Log(), keepvipDecides)
+	weights := map[int]int{}
+	for _, m := range keepalivedWeighs.FindAllStringSubmatch(daemons[0].Log(), -1) {
+		id, _ := strconv.Atoi(m[1])
+		weights[id], _ = strconv.Atoi(m[2])
+	}
+	changes := 0
+	for _, s := range all {
+		changes += len(theirs[s.ID])
+		assert.Equal(t, theirs[s.ID], ours[s.ID], "%+v", s)
+		if want, weighs := weights[s.ID]; weighs {
+			eventually(t, 30*time.Second, fmt.Sprintf("%+v: priority %d in the end", s, want), func() bool {
+				status, err := trial.Keepvip{}.Status(nodes[1])
+				return err == nil && slices.ContainsFunc(status.VIPs, func(v trial.VIPStatus) bool { return v.VRID == s.ID && v.Priority == want })
+			})
+		}
+	}
+	t.Logf("%d scenarios, %d changes", len(all), changes)
+	assert.Greater(t, changes, len(all))
+}
+
+// An instance without an address, whose scripts would move a cloud's: one keepalived.conf for keepalived and keepvip, in both roles. The
+// scripts are called as keepalived calls them, and nothing is bound.
+func TestInstanceWithoutAddressBesideKeepalived(t *testing.T) {
+	t.Parallel() // seconds of waiting for timers
+	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}})
+	other, own := g.Lab.Nodes[0], g.Lab.Nodes[1]
+	for _, n := range g.Lab.Nodes {
+		must(n.WriteFile("notify.sh", fmt.Sprintf("#!/bin/sh\necho \"$1\" >> %s\n", n.Path("told")), 0o755))(t)
+	}
+	conf := func(n *lab.Node, priority int) string {
+		text := fmt.Sprintf("global_defs {\n script_user root\n}\nvrrp_instance VI_1 {\n interface eth0\n virtual_router_id 51\n priority %d\n", priority)
+		for _, state := range []string{"master", "backup", "stop"} {
+			text += fmt.Sprintf(" notify_%s \"%s %s\"\n", state, n.Path("notify.sh"), strings.ToUpper(state))
+		}
+		return must(n.WriteFile("keepalived.conf", text+"}\n", 0o644))(t)
+	}
+	calls := func(n *lab.Node) string {
+		text, _ := os.ReadFile(n.Path("told"))
+		return strings.Join(strings.Fields(string(text)), " ")
+	}
+	// told waits until what keepvip has told last is this. A holder that was late may have told of a move more.
+	told := func(last string) {
+		t.Helper()
+		eventually(t, 20*time.Second, own.Label+" is told "+last, func() bool { return strings.HasSuffix(calls(own), last) })
+		assert.Regexp(t, `^(BACKUP( MASTER BACKUP)*( MASTER)?( STOP ?)?)+$`, calls(own), "it is told of each change once")
+	}
+	before := addressesOn(t, own)
+
+	keepalived := must(trial.RunKeepalivedFile(other, conf(other, 100)))(t)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("keepalived has said:\n%s\nits scripts: %s\nthose of keepvip: %s", keepalived.Log(), calls(other), calls(own))
+		}
+	})
+	// enters waits until keepalived, by its own word, has gone from one state into the other last. Its scripts run beside each other, so on a late
+	// machine the one that began last need not be the last to write.
+	enters := func(from, to string) {
+		t.Helper()
+		eventually(t, 20*time.Second, "keepalived enters "+to, func() bool {
+			states := entered.FindAllStringSubmatch(keepalived.Log(), -1)
+			return len(states) > 1 && states[len(states)-2][1] == from && states[len(states)-1][1] == to
+		})
+		eventually(t, 20*time.Second, "it tells of each change once", func() bool {
+			var states []string
+			for _, s := range entered.FindAllStringSubmatch(keepalived.Log(), -1) {
+				states = append(states, s[1])
+			}
+			said := strings.Fields(calls(other))
+			slices.Sort(states)
+			slices.Sort(said)
+			return slices.Equal(said, states)
+		})
+	}
+	enters("BACKUP", "MASTER")
+	p := must(trial.Keepvip{}.Run(own, "--keepalived-conf", conf(own, 150)))(t)
+	told("BACKUP MASTER")
+	enters("MASTER", "BACKUP")
+	assert.Equal(t, before, addressesOn(t, own), "nothing is bound")
+	status, _ := mustTwo(trial.Keepvip{}.Command(own, "status", "--socket", trial.Socket(own)))(t)
+	assert.Contains(t, status.Stdout(), "hooks move the address")
+	must(p.Terminate(10 * time.Second))(t)
+	told("STOP")
+	enters("BACKUP", "MASTER")
+
+	must(trial.Keepvip{}.Run(own, "--keepalived-conf", conf(own, 50)))(t)
+	told("BACKUP")
+	enters("BACKUP", "MASTER")
+}
+
+var entered = regexp.MustCompile(`Entering (MASTER|BACKUP) STATE`)
+
+func addressesOn(t *testing.T, n *lab.Node) string {
+	t.Helper()
+	return must(n.Run("ip", "-o", "-4", "addr", "show"))(t)
 }

@@ -3,7 +3,9 @@ package dump
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/tools/keepalived"
@@ -185,4 +187,148 @@ func tracked(c *keepalived.Config, name string) bool {
 		}
 	}
 	return slices.ContainsFunc(c.Groups, func(g *keepalived.SyncGroup) bool { return slices.ContainsFunc(g.Track.Scripts, is) })
+}
+
+// GlobalFacts is what a model says in global_defs, in the words of keepalived's data file. That of keepalived itself has them, too, where nothing
+// of VRRP is configured. The default interface is left out: keepalived looks it up when a static address needs it, and says eth0 until then.
+func GlobalFacts(c *keepalived.Config) []string {
+	g := c.Global
+	f := factsOf("global")
+	if g.RouterID != "" {
+		f.add("Router ID = %s", g.RouterID)
+	}
+	f.add("Dynamic interfaces = %t", g.DynamicInterfaces)
+	f.add("VRRP notify priority changes = %t", g.PriorityChanges)
+	f.add("VRRP IPv4 mcast group = %s", g.Group4)
+	f.add("VRRP IPv6 mcast group = %s", g.Group6)
+	f.add("Gratuitous ARP delay = %d", g.Garp.Delay/time.Second)
+	f.add("Gratuitous ARP repeat = %d", g.Garp.Repeat)
+	f.add("Gratuitous ARP refresh timer = %d", g.Garp.Refresh/time.Second)
+	f.add("Gratuitous ARP refresh repeat = %d", g.Garp.RefreshRepeat)
+	f.add("Gratuitous ARP lower priority delay = %d", g.Garp.LowerPrioDelay/time.Second)
+	f.add("Gratuitous ARP lower priority repeat = %d", g.Garp.LowerPrioRepeat)
+	f.add("Gratuitous ARP interval = %f", g.GarpInterval.Seconds())
+	f.add("Gratuitous NA interval = %f", g.GNAInterval.Seconds())
+	f.add("Num adverts before down = %d", g.DownTimerAdverts)
+	f.add("Send advert after receive lower priority advert = %t", !g.LowerPrioNoAdvert)
+	f.add("Send advert after receive higher priority advert = %t", g.HigherPrioSendAdvert)
+	f.add("VRRP default protocol version = %d", g.Version)
+	f.add("VRRP check unicast_src = %t", g.CheckUnicastSrc)
+	f.add("VRRP skip check advert addresses = %t", g.SkipCheckAdvAddr)
+	f.add("VRRP strict mode = %t", g.Strict)
+	if g.MaxAutoPriority < 0 {
+		f.add("Max auto priority = Disabled")
+	} else {
+		f.add("Max auto priority = %d", g.MaxAutoPriority)
+	}
+	f.add("VRRP don't swap = %t", g.NoSwap)
+	f.add("VRRP realtime priority = %d", g.RTPriority)
+	f.add("Script security %s", word(g.ScriptSecurity, "enabled", "disabled"))
+	return f.list
+}
+
+// unset is what the first process says of a number that its child gives a default.
+const unset = " = 4294967295"
+
+// ParseGlobal is what a data file says of global_defs. The name that the router has by default is the host's, and is left out.
+func ParseGlobal(data, host string) []string {
+	keys := map[string]bool{}
+	for _, f := range GlobalFacts(&keepalived.Config{Global: keepalived.Global{RouterID: "x"}}) {
+		key, _, _ := strings.Cut(strings.TrimPrefix(f, "global: "), " = ")
+		keys[key] = true
+	}
+	_, section, _ := strings.Cut(data, "------< Global definitions >------")
+	section, _, _ = strings.Cut(section, "\n------<")
+	var out []string
+	for line := range strings.Lines(section) {
+		text := strings.TrimSpace(line)
+		key, _, _ := strings.Cut(text, " = ")
+		if text != "Router ID = "+host && !strings.HasSuffix(text, unset) && (keys[key] || strings.HasPrefix(text, "Script security ")) {
+			out = append(out, "global: "+text)
+		}
+	}
+	return out
+}
+
+// Parse is what a data file of keepalived says, in the same words. What depends on the host or on the moment is left out.
+func Parse(data string) []string {
+	var out []string
+	about, list, section := "", "", ""
+	for line := range strings.Lines(data) {
+		text := strings.TrimSpace(line)
+		indent := len(line) - len(strings.TrimLeft(line, " "))
+		key, value, _ := strings.Cut(text, " = ")
+		switch {
+		case strings.HasPrefix(line, "------<"):
+			section, about, list = strings.Trim(text, "-<> "), "", ""
+		case indent == 1:
+			list = ""
+			about = subject(section, key, value)
+		case about == "":
+		case indent >= 5 && list != "":
+			out = append(out, about+": "+list+" "+vmac.ReplaceAllString(strings.TrimSuffix(text, " set"), " dev "))
+		case indent == 3:
+			if list = lists[key]; strings.HasPrefix(text, "Virtual IP (") {
+				list = "vip"
+			}
+			if f, ok := fact(about, text, key, value); ok && list == "" {
+				out = append(out, about+": "+f)
+			}
+		}
+	}
+	return out
+}
+
+// vmac is an interface that keepalived has made above another one; above is what it says of that one.
+var (
+	vmac  = regexp.MustCompile(` dev [^ @]+@`)
+	above = regexp.MustCompile(`^.*, (?:vmac|ipvlan) on `)
+)
+
+var lists = map[string]string{
+	"Virtual IP Excluded :": "evip", "Unicast Peer :": "peer", "Tracked interfaces :": "interface", "Tracked scripts :": "script",
+	"Tracked files :": "file", "Tracked processes :": "process", "VRRP member instances :": "member",
+}
+
+func subject(section, key, value string) string {
+	switch {
+	case section == "VRRP Topology" && key == "VRRP Instance":
+		return value
+	case key == "VRRP Script":
+		return "script " + value
+	case key == "VRRP Sync Group":
+		name, _, _ := strings.Cut(value, ", ")
+		return "group " + name
+	}
+	return ""
+}
+
+// compared are the lines of each block that are compared as they are.
+var compared = map[string]string{
+	"script": "|Command|Interval|Timeout|Weight|Rise|Fall|",
+	"group":  "|Using smtp notification|",
+	"": "|VRRP Version|Interface|Virtual Router ID|Priority|Advert interval|Authentication type|Password|Accept|Preempt|Preempt delay|Promote_secondaries|" +
+		"Gratuitous ARP delay|Gratuitous ARP repeat|Gratuitous ARP refresh|Gratuitous ARP refresh repeat|Gratuitous ARP lower priority delay|" +
+		"Gratuitous ARP lower priority repeat|Down timer adverts|Send advert after receive lower priority advert|Send advert after receive higher priority advert|" +
+		"Using smtp notification|Notify priority changes|Notify deleted|Unicast TTL|Skip checking advert IP addresses|Enforcing strict VRRP compliance|Sync group|",
+}
+
+func fact(about, text, key, value string) (string, bool) {
+	kind, _, found := strings.Cut(about, " ")
+	if !found || compared[kind] == "" {
+		kind = ""
+	}
+	switch {
+	case key == "Command" && strings.HasPrefix(value, "'"): // resolved to its real path
+		program, rest, _ := strings.Cut(value[1:], "'")
+		return strings.TrimSpace("Command = " + filepath.Base(program) + rest), true
+	case key == "Interface":
+		return "Interface = " + above.ReplaceAllString(value, ""), true
+	case kind == "" && strings.HasPrefix(text, "Multicast address "):
+		text, _, _ = strings.Cut(text, ",")
+		return text, true
+	case kind == "" && strings.HasSuffix(text, "(from configuration)"):
+		return text, true
+	}
+	return text, strings.Contains(compared[kind], "|"+key+"|")
 }

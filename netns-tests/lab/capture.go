@@ -1,10 +1,13 @@
 package lab
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -173,4 +176,225 @@ func nodesSpeak() []bpf.Instruction {
 		accept: bpf.RetConstant{Val: 0xffff},
 		reject: bpf.RetConstant{Val: 0},
 	}
+}
+
+// Recording keeps whole VRRP frames as nodes sent them, for other programs to
+// read and for replays.
+type Recording struct {
+	capture *capture
+	frames  []RecordedFrame // owned by the capture until Stop
+}
+
+// RecordedFrame is one Ethernet frame that came out of a node.
+type RecordedFrame struct {
+	At   time.Duration // since [Host.Open]
+	Node int
+	Data []byte
+}
+
+// Record starts to keep every frame of protocol 112 that a node sends.
+func (l *Lab) Record() (*Recording, error) {
+	return l.record(func(frame []byte) bool { p, _ := packetOf(frame); return p.protocol == protoVRRP })
+}
+
+// RecordAll starts to keep every frame that a node sends.
+func (l *Lab) RecordAll() (*Recording, error) {
+	return l.record(func([]byte) bool { return true })
+}
+
+// RecordUDP starts to keep every datagram to the port that a node sends.
+func (l *Lab) RecordUDP(port uint16) (*Recording, error) {
+	return l.record(func(frame []byte) bool { p, _ := packetOf(frame); _, to, _ := p.datagram(); return to == port })
+}
+
+// RecordARP starts to keep every ARP frame that a node sends.
+func (l *Lab) RecordARP() (*Recording, error) {
+	return l.record(func(frame []byte) bool { return binary.BigEndian.Uint16(frame[12:]) == unix.ETH_P_ARP })
+}
+
+func (l *Lab) record(wanted func(frame []byte) bool) (r *Recording, err error) {
+	r = &Recording{}
+	r.capture, err = l.startCapture(func(frame []byte, at time.Duration, node int) {
+		if wanted(frame) {
+			r.frames = append(r.frames, RecordedFrame{At: at, Node: node, Data: bytes.Clone(frame)})
+		}
+	})
+	return r, err
+}
+
+// Stop ends the recording and returns the frames in the order of arrival.
+func (r *Recording) Stop() []RecordedFrame {
+	r.capture.finish()
+	return r.frames
+}
+
+// WritePCAP writes frames to a file that tshark and tcpdump read (the classic
+// format, link type Ethernet); instants count from 1970.
+func WritePCAP(path string, frames []RecordedFrame) error {
+	const ethernet = 1
+	b := binary.LittleEndian.AppendUint32(nil, 0xa1b2c3d4)
+	b = binary.LittleEndian.AppendUint16(b, 2)
+	b = binary.LittleEndian.AppendUint16(b, 4)
+	b = append(b, make([]byte, 8)...)
+	b = binary.LittleEndian.AppendUint32(b, 65535)
+	b = binary.LittleEndian.AppendUint32(b, ethernet)
+	for _, f := range frames {
+		b = binary.LittleEndian.AppendUint32(b, uint32(f.At/time.Second))
+		b = binary.LittleEndian.AppendUint32(b, uint32(f.At%time.Second/time.Microsecond))
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(f.Data)))
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(f.Data)))
+		b = append(b, f.Data...)
+	}
+	if err := os.WriteFile(path, b, 0o644); err != nil {
+		return fmt.Errorf("lab: write a capture: %w", err)
+	}
+	return nil
+}
+
+// Carried is a frame that a node sent in an address's name.
+type Carried struct {
+	At      time.Duration
+	Node    int
+	Kind    string // "arp", "ip", "ns", "na" or KindReset
+	Address netip.Addr
+}
+
+// CarriedWatch notes every frame that carries one of some addresses.
+type CarriedWatch struct {
+	capture *capture
+	wanted  map[netip.Addr]bool
+	frames  []Carried // owned by the capture until Stop
+}
+
+// WatchCarried notes each frame that comes out of a node and carries one of the
+// addresses: as the sender in ARP, as the source of a packet, or as the target of
+// a neighbour solicitation or advertisement.
+func (l *Lab) WatchCarried(addrs ...netip.Addr) (*CarriedWatch, error) {
+	w := &CarriedWatch{wanted: map[netip.Addr]bool{}}
+	for _, a := range addrs {
+		w.wanted[a] = true
+	}
+	var err error
+	w.capture, err = l.startCapture(w.note)
+	return w, err
+}
+
+// Stop ends the watch and returns the frames in the order of arrival.
+func (w *CarriedWatch) Stop() []Carried {
+	w.capture.finish()
+	return w.frames
+}
+
+func (w *CarriedWatch) note(frame []byte, at time.Duration, node int) {
+	for kind, addr := range carriedBy(frame) {
+		if w.wanted[addr] {
+			w.frames = append(w.frames, Carried{At: at, Node: node, Kind: kind, Address: addr})
+			return
+		}
+	}
+}
+
+// KindReset is the end of a connection of TCP: it answers nobody.
+const KindReset = "reset"
+
+func resets(segment []byte) bool { return len(segment) > 13 && segment[13]&0x04 != 0 }
+
+// carriedBy lists the addresses in whose name a frame speaks.
+func carriedBy(frame []byte) map[string]netip.Addr {
+	if len(frame) >= etherHeader+28 && binary.BigEndian.Uint16(frame[12:]) == unix.ETH_P_ARP {
+		return map[string]netip.Addr{"arp": netip.AddrFrom4([4]byte(frame[etherHeader+14:]))}
+	}
+	p, ok := packetOf(frame)
+	switch {
+	case !ok:
+		return nil
+	case p.protocol == unix.IPPROTO_TCP && resets(p.content):
+		return map[string]netip.Addr{KindReset: p.from}
+	}
+	found := map[string]netip.Addr{"ip": p.from}
+	if p.protocol == unix.IPPROTO_ICMPV6 && len(p.content) >= 24 {
+		target := netip.AddrFrom16([16]byte(p.content[8:24]))
+		switch {
+		case p.content[0] == icmpNeighborSolicit && !p.from.IsUnspecified():
+			found["ns"] = target
+		case p.content[0] == icmpNeighborAdvertise:
+			found["na"] = target
+		}
+	}
+	return found
+}
+
+// Sighting is a frame to a group that came out of a node, as the switch saw it.
+type Sighting struct {
+	At   time.Duration
+	Node int
+
+	frame []byte
+}
+
+// Datagram is the content of a UDP datagram over IPv4 to the port, nil if the frame is none.
+func (s Sighting) Datagram(port uint16) []byte {
+	p, _ := packetOf(s.frame)
+	if _, to, content := p.datagram(); p.from.Is4() && to == port {
+		return content
+	}
+	return nil
+}
+
+// Advertises tells whether it is a VRRP advertisement of a priority above 0.
+func (s Sighting) Advertises() bool {
+	a, ok := parseAdvert(s.frame)
+	return ok && a.Priority > 0
+}
+
+// Announces tells whether it is a gratuitous ARP or an unsolicited neighbour advertisement of the address.
+func (s Sighting) Announces(addr netip.Addr) bool {
+	a, ok := parseAnnouncement(s.frame)
+	return ok && a.unsolicited && a.address == addr
+}
+
+// Tripwire does something as soon as the switch sees a certain frame.
+type Tripwire struct {
+	capture *capture
+	match   func(Sighting) bool
+	act     func() error
+	tripped chan struct{} // closed when act has returned
+
+	sprung bool // of the capture's thread; the others are read after tripped
+	at     time.Duration
+	err    error
+}
+
+// Trip calls act once, in the thread that watches, as soon as a node sends a frame to a group that matches. The frame itself is
+// on its way: whoever has another processor may have it before act has done anything.
+func (l *Lab) Trip(match func(Sighting) bool, act func() error) (*Tripwire, error) {
+	t := &Tripwire{match: match, act: act, tripped: make(chan struct{})}
+	var err error
+	t.capture, err = l.startCapture(func(frame []byte, at time.Duration, node int) { t.note(l, frame, at, node) })
+	return t, err
+}
+
+func (t *Tripwire) note(l *Lab, frame []byte, at time.Duration, node int) {
+	if t.sprung || frame[0]&1 == 0 || !t.match(Sighting{At: at, Node: node, frame: frame}) {
+		return
+	}
+	t.sprung = true
+	t.err = t.act()
+	t.at = l.now()
+	close(t.tripped)
+}
+
+// Wait ends the watch when act has returned, or after the limit, which is an error. It returns when that was.
+func (t *Tripwire) Wait(limit time.Duration) (time.Duration, error) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-t.tripped:
+	case <-timer.C:
+	}
+	t.capture.finish()
+	if !t.sprung {
+		return 0, fmt.Errorf("lab: the frame that was waited for did not come within %v", limit)
+	}
+	return t.at, t.err
 }

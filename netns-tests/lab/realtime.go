@@ -1,10 +1,14 @@
 package lab
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/metrics"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -92,4 +96,145 @@ func nap(d time.Duration) {
 func waitReadable(fds []unix.PollFd, limit time.Duration) {
 	ts := unix.NsecToTimespec(max(limit, 0).Nanoseconds())
 	_, _, _ = unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(unsafe.SliceData(fds))), uintptr(len(fds)), uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
+}
+
+const (
+	// collectFrom is how much garbage and live memory this process has before it is collected.
+	collectFrom = 256 << 20
+	// memoryLimit is from where on the runtime collects by itself: nothing comes near it.
+	memoryLimit = 2 << 30
+)
+
+// collect collects the garbage of this process when it is much, until ctx ends.
+//
+// The runtime must not begin a collection by itself. A thread that returns from a system call while a collector looks at its stack spins
+// until that is done. A real-time thread spins on the processor that the collector, which is ordinary, was on, until the kernel's limit for
+// real-time threads is reached: 950 ms in which nothing else runs there.
+func collect(ctx context.Context) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		if metrics.Read(sample); sample[0].Value.Uint64() > collectFrom {
+			withoutRealtime(runtime.GC)
+		}
+	}
+}
+
+// schedulers is held while a thread becomes a real-time one, and exclusively while none may be.
+var schedulers sync.RWMutex
+
+// withoutRealtime runs fn while every thread of this process is ordinary.
+func withoutRealtime(fn func()) {
+	schedulers.Lock()
+	defer schedulers.Unlock()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	const reset = schedResetOnFork
+	var threads []int
+	for _, tid := range ownThreads() {
+		policy, _, errno := unix.Syscall(unix.SYS_SCHED_GETSCHEDULER, uintptr(tid), 0, 0)
+		if errno == 0 && policy&^uintptr(reset) == unix.SCHED_RR && setScheduler(tid, unix.SCHED_NORMAL|reset, 0) == nil {
+			threads = append(threads, tid)
+		}
+	}
+	fn()
+	for _, tid := range threads {
+		if _, err := os.Stat("/proc/self/task/" + strconv.Itoa(tid)); err == nil { // it has not ended
+			_ = setScheduler(tid, unix.SCHED_RR|reset, realtimePriority)
+		}
+	}
+}
+
+// ownThreads lists the threads of this process.
+func ownThreads() []int {
+	entries, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		return nil
+	}
+	var out []int
+	for _, e := range entries {
+		if tid, err := strconv.Atoi(e.Name()); err == nil {
+			out = append(out, tid)
+		}
+	}
+	return out
+}
+
+// stallLimit is the lateness of a measuring thread that is reported.
+const stallLimit = 5 * time.Millisecond
+
+// starvedLimit is the lateness of an ordinary process that is reported.
+const starvedLimit = 10 * time.Millisecond
+
+// Stall is a time in which the measuring side itself did not run.
+type Stall struct {
+	At     time.Duration `json:"at"`
+	Length time.Duration `json:"length"`
+	CPU    int           `json:"cpu"` // which processor stood still, -1 for a prober's own lateness
+}
+
+// latenessWatch measures what the machine itself does: on every CPU a
+// real-time thread that only sleeps and wakes (its lateness stops everything
+// on that CPU), and one ordinary thread (what programs under test live with).
+type latenessWatch struct {
+	now  func() time.Duration
+	stop atomic.Bool
+	wait sync.WaitGroup
+
+	mu              sync.Mutex
+	stalls, starved []Stall
+}
+
+func startLatenessWatch(now func() time.Duration) *latenessWatch {
+	w := &latenessWatch{now: now}
+	for cpu := range runtime.NumCPU() {
+		w.wait.Go(func() {
+			lockMeasuringThread() // and bind it to one CPU
+			var set unix.CPUSet
+			set.Set(cpu)
+			if unix.SchedSetaffinity(0, &set) == nil {
+				w.watch(&w.stalls, stallLimit, cpu)
+			}
+		})
+	}
+	w.wait.Go(func() {
+		runtime.LockOSThread() // never unlocked: the thread has another policy
+		if setScheduler(0, unix.SCHED_NORMAL, 0) == nil {
+			w.watch(&w.starved, starvedLimit, -1)
+		}
+	})
+	return w
+}
+
+// watch sleeps 2 ms at a time, and notes how much later than that it goes on.
+func (w *latenessWatch) watch(to *[]Stall, limit time.Duration, cpu int) {
+	for !w.stop.Load() {
+		due := w.now() + 2*time.Millisecond
+		nap(2 * time.Millisecond)
+		if late := w.now() - due; late > limit {
+			w.mu.Lock()
+			*to = append(*to, Stall{At: due, Length: late, CPU: cpu})
+			w.mu.Unlock()
+		}
+	}
+}
+
+func (w *latenessWatch) finish() {
+	w.stop.Store(true)
+	w.wait.Wait()
+}
+
+// StoodStill does something, and returns for how long the machine, or an ordinary process on it, stood still meanwhile within any one second.
+func StoodStill(do func() error) (time.Duration, error) {
+	began := time.Now()
+	w := startLatenessWatch(func() time.Duration { return time.Since(began) })
+	err := do()
+	w.finish()
+	return standstill(joined(w.stalls, w.starved)), err
 }

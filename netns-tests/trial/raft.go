@@ -1,10 +1,12 @@
 package trial
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -151,4 +153,167 @@ func (g *Group) Wipe(n *lab.Node) (err error) {
 		return fmt.Errorf("trial: wipe %s: %w", n.Label, err)
 	}
 	return nil
+}
+
+// others are the nodes but for one, beginning with the next.
+func (g *Group) others(n *lab.Node) []*lab.Node {
+	nodes := g.Lab.Nodes
+	return slices.Concat(nodes[n.ID:], nodes[:n.ID-1])
+}
+
+// AcknowledgerRestarted cuts the holder from the third node, so that one other acknowledges alone, and then kills that one
+// and starts it again at once, while the holder is frozen: its vote must not bring the third to power before the holder's
+// lease is over.
+func AcknowledgerRestarted(frozen bool) Fault {
+	return func(g *Group) (*Result, error) {
+		name := "acknowledging follower killed and restarted"
+		if frozen {
+			name += ", holder frozen"
+		}
+		res, err := g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
+			defer try.Catch(&err)
+			others := g.others(holder)
+			try.Do(g.Lab.Cut(lab.Apart([]*lab.Node{holder}, others[1:])...))
+			m.Mark("%s cut from all but %s", holder.Label, others[0].Label)
+			time.Sleep(2 * raftHeartbeat)
+			if !holder.Holds(g.Addresses[0]) {
+				return m.Mark("the holder has changed before the fault"), nil
+			}
+			at := m.Mark("kill -9 of the daemon on %s", others[0].Label)
+			if frozen {
+				try.Do(g.Daemon(holder).Stop())
+			}
+			try.Do(g.Daemon(others[0]).Kill9())
+			try.Get(g.Daemon(others[0]).Wait(2 * time.Second))
+			try.Do(g.Start(others[0]))
+			time.Sleep(3 * time.Second)
+			if frozen {
+				try.Do(g.Daemon(holder).Cont())
+			}
+			m.Mark("healed")
+			try.Do(g.Lab.Cut())
+			time.Sleep(g.span())
+			return at, nil
+		})
+		return res, errors.Join(err, g.Lab.Cut())
+	}
+}
+
+// ClocksStepped makes the wall clocks of the holder and of another node jump apart, then cuts the holder off. The daemons must
+// have clocks of their own.
+func ClocksStepped(by time.Duration) Fault {
+	return func(g *Group) (*Result, error) {
+		res, err := g.run(fmt.Sprintf("clocks stepped by %v", by), lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
+			defer try.Catch(&err)
+			others := g.others(holder)
+			at := m.Mark("the clock of %s goes wrong by %v, that of %s by %v", holder.Label, by, others[0].Label, -by)
+			try.Do(g.Daemon(holder).StepClock(by))
+			try.Do(g.Daemon(others[0]).StepClock(-by))
+			time.Sleep(2 * time.Second)
+			m.Mark("%s cut from the others", holder.Label)
+			try.Do(g.Lab.Cut(lab.Apart([]*lab.Node{holder}, others)...))
+			time.Sleep(3 * time.Second)
+			m.Mark("healed")
+			try.Do(g.Lab.Cut())
+			time.Sleep(g.span())
+			return at, errors.Join(g.Daemon(holder).StepClock(0), g.Daemon(others[0]).StepClock(0))
+		})
+		return res, errors.Join(err, g.Lab.Cut())
+	}
+}
+
+// raftReloads begin an election by Raft with another heartbeat timeout than the process started with, and change it again while the
+// cluster runs: the lease of the fence is that of the cluster. At the end VRRP elects again.
+func raftReloads() []Case {
+	var list []Case
+	for _, heartbeat := range []time.Duration{1500 * time.Millisecond, 400 * time.Millisecond} {
+		list = append(list, Case{Name: fmt.Sprint(heartbeat), Brief: heartbeat > time.Second, Run: func(host *lab.Host, times int) (Findings, error) {
+			var worst raftReloaded
+			for range times {
+				if err := worst.once(host, heartbeat); err != nil {
+					return nil, err
+				}
+			}
+			return worst.findings(), nil
+		}})
+	}
+	return list
+}
+
+// raftReloaded sums up several runs.
+type raftReloaded struct {
+	two, beside, outage time.Duration
+	lost                float64 // per cent, of the run that lost most
+	left                int     // nodes that Raft goes on at when VRRP elects again
+}
+
+func (r *raftReloaded) findings() Findings {
+	return Findings{
+		took("two nodes answering", r.two, 0), took("a killed leader beside another", r.beside, 0), told("longest outage", r.outage),
+		// A lease that is too short ends between every two calls of the leader: a quarter of the time. A starved machine costs less.
+		{What: "time without an answer", Got: r.lost, Limit: 4, Unit: "%"},
+		none("nodes that still listen for Raft", r.left),
+	}
+}
+
+func (r *raftReloaded) once(host *lab.Host, heartbeat time.Duration) (err error) {
+	defer try.Catch(&err)
+	g := try.Get(Open(host, Config{Product: Filed{NoLines: true}, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}))
+	defer g.Close()
+	for _, h := range []time.Duration{heartbeat, heartbeat * 3 / 2} {
+		try.Do(errors.Join(g.reloadAll(Filed{Heartbeat: h, NoLines: true}), r.watch(g, h)))
+	}
+	try.Do(r.kill(g, Filed{Heartbeat: heartbeat * 3 / 2, NoLines: true}))
+	try.Do(errors.Join(g.reloadAll(Filed{NoLines: true}), r.watch(g, g.Settings[0].Interval)))
+	for _, n := range g.Lab.Nodes {
+		r.left += count(try.Get(n.Run("ss", "-Hltn", "sport", "=", ":9646")) != "")
+	}
+	return nil
+}
+
+// reloadAll makes the keepvip of every node one of that kind, and waits for the holder.
+func (g *Group) reloadAll(p Filed) (err error) {
+	defer try.Catch(&err)
+	for _, n := range g.Lab.Nodes {
+		try.Do(p.Reload(n, g.Settings[n.ID-1]))
+	}
+	_, err = g.SettleAny()
+	return err
+}
+
+// watch looks on for a time in which a lease that is too short would end several times.
+func (r *raftReloaded) watch(g *Group, lease time.Duration) (err error) {
+	defer try.Catch(&err)
+	m := try.Get(g.watch("reloaded", lab.MeasureConfig{}))
+	from := g.Lab.Now()
+	time.Sleep(max(3*lease, time.Second))
+	rep := m.Stop()
+	r.two = max(r.two, rep.TwoIn(from, rep.Ended))
+	r.lost = max(r.lost, lostShare(rep))
+	r.outage = max(r.outage, rep.LongestAfter(from))
+	return nil
+}
+
+// kill ends the leader's process, which must be silent when another node has the address, and starts it again.
+func (r *raftReloaded) kill(g *Group, p Filed) (err error) {
+	defer try.Catch(&err)
+	holder := try.Get(g.SettleAny())
+	m := try.Get(g.watch("killed", lab.MeasureConfig{}))
+	at := g.Lab.Now()
+	try.Do(g.Daemon(holder).Kill9())
+	time.Sleep(2*p.Heartbeat + time.Second)
+	rep := m.Stop()
+	r.beside = max(r.beside, rep.Beside(holder.ID, at, rep.Ended))
+	g.Daemons[holder.ID-1] = try.Get(p.Start(holder, g.Settings[holder.ID-1]))
+	_, err = g.SettleAny()
+	return err
+}
+
+// lostShare is how many of a hundred probes had no answer.
+func lostShare(r *lab.Report) float64 {
+	sent, lost := 0, 0
+	for _, s := range r.Streams {
+		sent, lost = sent+s.Sent, lost+s.Lost
+	}
+	return 100 * float64(lost) / float64(max(sent, 1))
 }

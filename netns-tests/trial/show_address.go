@@ -3,6 +3,8 @@ package trial
 import (
 	"fmt"
 	"net/netip"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -155,4 +157,193 @@ func addressEventsOf(host *lab.Host, addresses int, length time.Duration) (perMi
 		seen += count(strings.Contains(line, " inet ") && !strings.Contains(line, "Deleted"))
 	}
 	return float64(seen) / float64(addresses) / length.Minutes(), nil
+}
+
+// checker is one node with an apiserver and a keepvip that checks it many times over.
+type checker struct {
+	lab    *lab.Lab
+	api    *lab.APIServer
+	daemon *lab.Process
+}
+
+// startChecker runs that many checks every 100 ms.
+func startChecker(host *lab.Host, checks int, timeout time.Duration) (_ *checker, err error) {
+	defer try.Catch(&err)
+	l := try.Get(host.Open(lab.Config{Nodes: 1}))
+	c := &checker{lab: l}
+	n := l.Nodes[0]
+	if c.api, err = n.StartAPIServer(); err == nil {
+		c.daemon, err = runChecks(n, checks, timeout)
+	}
+	if err == nil {
+		_, err = until(SettleLimit, "the node that is well holds the address", func() bool { return n.Holds(lab.VIP4) })
+	}
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func runChecks(n *lab.Node, checks int, timeout time.Duration) (_ *lab.Process, err error) {
+	defer try.Catch(&err)
+	var b strings.Builder
+	fmt.Fprintf(&b, "apiVersion: keepvip/v1\nkind: Config\nvips:\n- addresses: [%q]\n  checks:\n", lab.VIP4)
+	for i := range checks {
+		fmt.Fprintf(&b, "  - {kind: https, name: c%d, url: \"https://127.0.0.1:6443/readyz\", insecure: true, interval: 100ms, timeout: %v}\n", i, timeout)
+	}
+	return Keepvip{}.Run(n, "--config", try.Get(n.WriteFile("keepvip.yaml", b.String(), 0o644)))
+}
+
+// files counts the open files of the daemon.
+func (c *checker) files() int {
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", c.daemon.PID()))
+	if err != nil {
+		return -1
+	}
+	return len(entries)
+}
+
+// most is the largest resident set that the daemon ever had, in MiB.
+func (c *checker) most() (float64, error) {
+	octets, err := c.daemon.PeakRSS()
+	return float64(octets) / (1 << 20), err
+}
+
+// mostFiles is the most open files in a while in which every check makes a new connection.
+func (c *checker) mostFiles(watch time.Duration) (most int) {
+	for end := time.Now().Add(watch); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		most = max(most, c.files())
+	}
+	return most
+}
+
+// probes counts what the daemon has probed so far.
+func (c *checker) probes() (sum int, err error) {
+	status, err := Keepvip{}.Status(c.lab.Nodes[0])
+	for _, v := range status.VIPs {
+		for _, check := range v.Checks {
+			sum += check.Probes
+		}
+	}
+	return sum, err
+}
+
+// fiftyChecks is what many fast checks cost. An hour of one check at its default interval is 12,000 probes.
+func fiftyChecks(host *lab.Host) (_ Findings, err error) {
+	defer try.Catch(&err)
+	const watch = time.Minute
+	c := try.Get(startChecker(host, 50, 600*time.Millisecond))
+	defer c.lab.Close()
+	time.Sleep(2 * time.Second)
+	files := c.mostFiles(4 * time.Second)
+	before := try.Get(c.daemon.CPU())
+	began := time.Now()
+	time.Sleep(watch)
+	after := try.Get(c.daemon.CPU())
+	used := float64(after-before) / float64(time.Since(began)) * 100
+	later := c.mostFiles(4 * time.Second)
+	probes := try.Get(c.probes())
+	most, err := c.most()
+	return Findings{
+		{What: "CPU of 50 checks every 100 ms", Got: used, Limit: 10, Unit: "% of a core"},
+		{What: "probes", Got: float64(probes), Limit: -1, Unit: "in all"},
+		{What: "open files at the beginning", Got: float64(files), Limit: -1, Unit: "at most"},
+		// Each has one idle connection, one that it asks on, and now and then the next one already.
+		{What: "more of them at the end", Got: max(float64(later-files), 0), Limit: 10, Unit: "files"},
+		{What: "memory", Got: most, Limit: 32, Unit: "MiB"},
+	}, err
+}
+
+// Conflict is a foreign host that a node's keepvip reports.
+type Conflict struct {
+	Address string `json:"address"`
+	MAC     string `json:"mac"`
+}
+
+// reports tells whether the node's keepvip reports that a host with this MAC
+// claims every one of the addresses.
+func reports(n *lab.Node, mac string, addrs []netip.Addr) bool {
+	s, err := Keepvip{}.Status(n)
+	if err != nil || len(s.VIPs) != 1 {
+		return false
+	}
+	for _, a := range addrs {
+		if !slices.Contains(s.VIPs[0].Conflicts, Conflict{Address: a.String(), MAC: mac}) {
+			return false
+		}
+	}
+	return true
+}
+
+// foreignHost gives the addresses to a host that knows nothing of the election.
+func foreignHost(announces bool) func(*lab.Host, bool) (Findings, error) {
+	return func(host *lab.Host, _ bool) (_ Findings, err error) {
+		defer try.Catch(&err)
+		g := try.Get(Open(host, Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}))
+		defer g.end(&err)
+		time.Sleep(time.Second) // past the probes of the start
+		foreign, limit := g.Lab.Client, 30*time.Second
+		for _, a := range g.Addresses {
+			try.Do(foreign.Take(a))
+		}
+		began := time.Now()
+		if announces {
+			limit = time.Second
+			for _, a := range g.Addresses {
+				try.Do(foreign.Announce(a))
+			}
+		}
+		var slowest time.Duration
+		for _, n := range g.Lab.Nodes {
+			try.Get(until(40*time.Second, n.Label+" reports the foreign host", func() bool { return reports(n, foreign.MAC.String(), g.Addresses) }))
+			slowest = max(slowest, time.Since(began))
+		}
+		return Findings{took("reported by all nodes after", slowest, limit), none("nodes whose log does not name the MAC", silentLogs(g, foreign.MAC.String()))}, nil
+	}
+}
+
+func silentLogs(g *Group, mac string) int {
+	silent := 0
+	for _, n := range g.Lab.Nodes {
+		if !strings.Contains(g.Daemon(n).Log(), mac) {
+			silent++
+		}
+	}
+	return silent
+}
+
+// foreignFirst starts keepvip while a foreign host has the address, for each
+// family, and at two intervals: one leaves the probes time, one does not.
+func foreignFirst(host *lab.Host, full bool) (out Findings, err error) {
+	defer try.Catch(&err)
+	for _, interval := range []time.Duration{100 * time.Millisecond, 10 * time.Millisecond} {
+		for _, a := range []netip.Addr{lab.VIP4, lab.VIP6} {
+			if !full && a.Is6() != (interval < 50*time.Millisecond) {
+				continue
+			}
+			bound, said := try.Two(refusesFirst(host, a, interval))
+			out = append(out, none(fmt.Sprintf("%s at %v bound", a, interval), bound), none(fmt.Sprintf("%s at %v not said", a, interval), said))
+		}
+	}
+	return out, nil
+}
+
+func refusesFirst(host *lab.Host, a netip.Addr, interval time.Duration) (bound, unsaid int, err error) {
+	defer try.Catch(&err)
+	g := try.Get(Prepare(host, Config{Addresses: []netip.Addr{a}, Interval: interval}))
+	defer g.Close()
+	try.Do(g.Lab.Client.Take(a))
+	m := try.Get(g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses, NoDirect: true}))
+	try.Do(g.StartAll())
+	time.Sleep(2 * time.Second)
+	r := m.Stop()
+	for _, n := range g.Lab.Nodes {
+		bound += len(r.AnnouncementsOf(n.ID, a)) + r.BindsOn(n.ID, a)
+		s := try.Get(Keepvip{}.Status(n))
+		if !strings.Contains(s.VIPs[0].Reason+s.VIPs[0].Unfit, "refused") {
+			unsaid++
+		}
+	}
+	return bound, unsaid, nil
 }

@@ -1,9 +1,11 @@
 package trial
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -160,4 +162,140 @@ func spreadLeavesNothing(host *lab.Host, _ bool) (_ Findings, err error) {
 		}
 	}
 	return Findings{none("hosts on which something was left"+what, left)}, nil
+}
+
+// Backends is a group of two load balancers before two servers that run no keepvip.
+func Backends() SpreadConfig {
+	return SpreadConfig{Nodes: 4, Running: 2, Product: WithSpread{Masquerade: true, Backends: 2}}
+}
+
+// backends are the servers without keepvip.
+func (s *Spreading) backends() []*lab.Node { return s.Lab.Nodes[len(s.Lab.Nodes)-s.product.Backends:] }
+
+// backendTold is when clients of a backend that is dead are told: its check fails three times, each after 300 ms, and its host leaves three
+// questions without an answer, before its connections are ended.
+const backendTold = 2500 * time.Millisecond
+
+// BackendEvents happen to one of them: its own connections end, and those to the other go on. New ones all go to the other.
+func BackendEvents() []SpreadEvent {
+	return []SpreadEvent{
+		{Name: "a backend's service ends and returns", Do: func(x *SpreadMove) (*lab.Node, error) {
+			b := x.backends()
+			x.mark("the service of %s ends", b[0].Label)
+			x.unserve(b[0])
+			return b[0], x.ServedBy(b[1:]...)
+		}, Undo: func(x *SpreadMove) error {
+			return sequence(func() error { return x.serve(x.backends()[0]) }, x.Ready)
+		}},
+		{Name: "a backend's node dies", Told: backendTold, Do: func(x *SpreadMove) (*lab.Node, error) {
+			b := x.backends()
+			x.mark("%s dies", b[0].Label)
+			_, err := b[0].PowerOff()
+			x.unserve(b[0])
+			return b[0], sequence(func() error { return err }, func() error { return x.ServedBy(b[1:]...) }, x.watched)
+		}, Undo: func(x *SpreadMove) error {
+			b := x.backends()[0]
+			return sequence(b.PowerOn, func() error { return x.serve(b) }, x.Ready)
+		}},
+	}
+}
+
+// backed is what two load balancers do with connections to servers that run no keepvip.
+func backed(host *lab.Host, _ bool) (out Findings, err error) {
+	defer try.Catch(&err)
+	s := try.Get(OpenSpread(host, Backends()))
+	defer s.end(&err)
+	for i, target := range s.Targets() {
+		out = append(out, try.Get(s.Share(s.clients()[i%2], target, 1000)).Findings(len(s.backends()), 16)...)
+	}
+	for _, e := range BackendEvents() {
+		k := try.Get(s.Keep(e, spreadConnected))
+		k.Disguised = 0 // as it is with masquerade
+		out = append(out, k.Findings(e).of(e.Name)...)
+	}
+	return out, nil
+}
+
+// slotOwners are the members that a node's kernel sends the packets of each slot to.
+func (s *Spreading) slotOwners(n *lab.Node) (_ []netip.Addr, err error) {
+	defer try.Catch(&err)
+	text := try.Get(n.Run("nft", "-j", "list", "map", "ip", "keepvip-spread-apiserver", "owners"))
+	var listed struct {
+		Nftables []struct {
+			Map struct {
+				Size int                  `json:"size"`
+				Elem [][2]json.RawMessage `json:"elem"`
+			} `json:"map"`
+		} `json:"nftables"`
+	}
+	if err := json.Unmarshal([]byte(text), &listed); err != nil {
+		return nil, fmt.Errorf("trial: the slots of %s: %w", n.Label, err)
+	}
+	var owners []netip.Addr
+	for _, l := range listed.Nftables {
+		if l.Map.Size == 0 {
+			continue
+		}
+		owners = slices.Repeat([]netip.Addr{n.Address}, l.Map.Size) // those that it serves itself are not listed
+		for _, e := range l.Map.Elem {
+			var slot int
+			var owner netip.Addr
+			if err := errors.Join(json.Unmarshal(e[0], &slot), json.Unmarshal(e[1], &owner)); err != nil {
+				return nil, fmt.Errorf("trial: a slot of %s: %w", n.Label, err)
+			}
+			if slot >= len(owners) {
+				return nil, fmt.Errorf("trial: %s has slot %d of %d", n.Label, slot, len(owners))
+			}
+			owners[slot] = owner
+		}
+	}
+	if len(owners) == 0 {
+		return nil, fmt.Errorf("trial: %s has no slots: %s", n.Label, text)
+	}
+	return owners, nil
+}
+
+// movedSlots compares two tables: the part of all slots that have another owner, in per cent, and how many of them one that is not the new member.
+// A table of more members may have more slots, each a part of one before.
+func movedSlots(before, after []netip.Addr, joined netip.Addr) (share float64, others int) {
+	moved := 0
+	for slot, owner := range after {
+		if owner == before[slot*len(before)/len(after)] {
+			continue
+		}
+		if moved++; owner != joined {
+			others++
+		}
+	}
+	return 100 * float64(moved) / float64(len(after)), others
+}
+
+// fourthJoins has a fourth member join three that have connections.
+func fourthJoins(host *lab.Host, _ int) (_ Findings, err error) {
+	defer try.Catch(&err)
+	s := try.Get(OpenSpread(host, SpreadConfig{Nodes: 4, Running: 3}))
+	defer s.end(&err)
+	first, fourth := s.Lab.Nodes[0], s.Lab.Nodes[3]
+	before := try.Get(s.slotOwners(first))
+	e := SpreadEvent{Name: "a fourth member joins", Do: func(x *SpreadMove) (*lab.Node, error) {
+		x.mark("the fourth begins")
+		return nil, sequence(x.started(fourth), x.settledAgain, x.watched)
+	}}
+	k := try.Get(s.Keep(e, spreadConnected))
+	var after []netip.Addr
+	differ := 0
+	for _, n := range s.Lab.Nodes {
+		owners := try.Get(s.slotOwners(n))
+		if after == nil {
+			after = owners
+		}
+		differ += count(!slices.Equal(owners, after))
+	}
+	share, others := movedSlots(before, after, fourth.Address)
+	out := Findings{
+		{What: "slots that moved", Got: share, Limit: 25, Unit: "%"}, none("to another than the fourth", others), none("nodes with another table", differ),
+	}
+	out = append(out, k.Findings(e)...)
+	more, err := s.shares(s.Lab.Nodes...)
+	return append(out, more...), err
 }

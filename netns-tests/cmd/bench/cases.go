@@ -156,3 +156,93 @@ func cases() []benchCase {
 func keepalivedAPI(g *trial.Group) (*trial.Result, error) {
 	return trial.APIIll(lab.APIRefuse, "", 45*time.Second)(g)
 }
+
+// hostCases are what happens to the host under the address. The limit of each is what the docs promise, and the soak judges by the same.
+func hostCases() []benchCase {
+	const length = 5 * time.Second
+	dual := trial.Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}
+	other := trial.Config{Product: trial.Keepalived{}}
+	stays := limits{outageWorst: 20 * ms, takeovers: noTakeover, two: noTwo}
+	return []benchCase{
+		{
+			name: "deaf holder", mode: "nothing arrives at the holder any more, and what it sends does, for 5 s", runs: 10,
+			fault: trial.ToHolder("deaf", length), limits: limits{outageWorst: time.Second, takeovers: 2, two: 200 * ms},
+		},
+		{name: "deaf holder", runs: 3, fault: trial.ToHolder("deaf", length), config: other},
+		{
+			name: "deaf backup", mode: "nothing arrives at another node any more, whose address is the highest, for 5 s", runs: 10,
+			fault: trial.ToBackup("deaf", length), limits: stays,
+		},
+		{name: "deaf backup", runs: 3, fault: trial.ToBackup("deaf", length), config: other},
+		{name: "ruleset flushed", mode: "all nftables rules of the holder are flushed", runs: 5, fault: trial.ToHolder("ruleset flushed", time.Second), config: dual, limits: stays},
+		{name: "MAC changed", mode: "the holder's NIC gets another MAC address", runs: 5, fault: trial.ToHolder("MAC changed", time.Second), config: dual, limits: stays},
+		{
+			name: "own address applied again", mode: "the holder's own addresses are deleted, and added again immediately", runs: 5,
+			fault: trial.ToHolder("own address applied again", time.Second), config: dual, limits: stays,
+		},
+		{
+			name: "IPv6 off", mode: "IPv6 is switched off on the holder of addresses of both families", runs: 5, fault: trial.ToHolder("IPv6 off", time.Second), config: dual,
+			limits: limits{outageWorst: 400 * ms, takeovers: 1, two: 100 * ms},
+		},
+	}
+}
+
+// raftCases are the faults of an election by Raft. In none of them may two nodes answer, and whoever can reach a majority has
+// a holder within 2.5 s.
+func raftCases() []benchCase {
+	var (
+		three = trial.RaftConfig(trial.Raft{})
+		five  = trial.RaftConfig(trial.Raft{Peers: 5})
+		apart = trial.RaftConfig(trial.RaftOwnClocks())
+		fast  = trial.RaftConfig(trial.Raft{Heartbeat: 200 * ms})
+		held  = limits{two: noTwo, outageWorst: 2500 * ms}
+		cases []benchCase
+	)
+	add := func(name string, runs int, c trial.Config, f trial.Fault, l limits) {
+		cases = append(cases, benchCase{name: "raft, " + name, runs: runs, config: c, fault: f, limits: l})
+	}
+	const cut = 5 * time.Second
+	add("node death", 20, three, trial.NodeDeath, limits{two: noTwo, outageMedian: 1200 * ms, outageWorst: 2500 * ms})
+	add("node death, fast profile", 20, fast, trial.NodeDeath, limits{two: noTwo, outageMedian: 400 * ms, outageWorst: 2500 * ms})
+	add("node death, five nodes", 10, five, trial.NodeDeath, limits{two: noTwo, outageMedian: 1200 * ms, outageWorst: 2500 * ms})
+	add("holder alone", 10, three, trial.Lost("the holder and the others are apart").For(cut), held)
+	add("holder with a minority of five", 10, five, trial.TwoOfFive(true).For(cut), held)
+	add("holder sends, does not receive", 10, three, trial.Lost("the holder hears none of the others").For(cut), held)
+	add("holder receives, does not send", 10, three, trial.Lost("none of the others hears the holder").For(cut), held)
+	add("follower islands", 10, three, trial.Lost("the others do not hear each other").For(cut), limits{two: noTwo, outageWorst: 20 * ms, takeovers: noTakeover})
+	add("30 % loss", 10, three, trial.LossBetween(30).For(10*time.Second), held)
+	add("SIGSTOP", 10, three, trial.Frozen(3*time.Second), held)
+	add("kill -9", 10, three, trial.DaemonKilled, held)
+	add("acknowledging follower restarted", 10, three, trial.AcknowledgerRestarted(false), held)
+	add("acknowledging follower restarted, holder frozen", 10, three, trial.AcknowledgerRestarted(true), limits{two: noTwo, outageWorst: 2500 * ms})
+	add("clocks stepped by 1 h", 5, apart, trial.ClocksStepped(time.Hour), held)
+	add("clocks stepped by -1 h", 5, apart, trial.ClocksStepped(-time.Hour), held)
+	add("SIGTERM", 10, three, trial.Terminated, limits{two: noTwo, outageWorst: 300 * ms, takeovers: 1})
+	add("handover", 10, three, trial.Verb("handover"), limits{two: noTwo, outageWorst: 300 * ms, takeovers: 1})
+	return cases
+}
+
+// drillCases fail over on purpose: the figure is the lab's own, and the address comes back. A drill that is broken leaves one holder.
+func drillCases() []benchCase {
+	vrrp, raft := trial.Config{API: true}, trial.RaftConfig(trial.Raft{})
+	raft.API = true
+	return append(drillCasesOf("VRRP", vrrp), drillCasesOf("Raft", raft)...)
+}
+
+func drillCasesOf(name string, config trial.Config) (cases []benchCase) {
+	for _, kind := range []string{"handover", "stop", "check"} {
+		cases = append(cases, benchCase{
+			name: fmt.Sprintf("drill, %s, %s", name, kind), runs: 3, config: config, fault: trial.Drilled(kind),
+			limits: limits{outageWorst: 1200 * ms, two: 120 * ms},
+		})
+		for _, how := range []trial.DrillBreak{trial.BreakInterrupt, trial.BreakCommand, trial.BreakDaemon} {
+			for _, after := range []time.Duration{100 * ms, 400 * ms, 700 * ms, 1500 * ms} {
+				cases = append(cases, benchCase{
+					name: fmt.Sprintf("drill, %s, %s, %s after %v", name, kind, how, after), runs: 1, config: config,
+					fault: trial.DrillBroken(kind, after, how), limits: limits{outageWorst: 2500 * ms, two: 120 * ms},
+				})
+			}
+		}
+	}
+	return cases
+}

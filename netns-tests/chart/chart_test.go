@@ -11,6 +11,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func TestBarsAreWellFormedAndInProportion(t *testing.T) {
+	svg := Horizontal("A & B", "ms", []Bars{{Heading: "x < y", Bars: []Bar{
+		{Name: "one", Value: 10, Words: "10", Own: true}, {Name: "two", Value: 100, Words: "100"}, {Name: "three", Value: math.NaN(), Words: "does not know"},
+	}}})
+	for d := xml.NewDecoder(strings.NewReader(svg)); ; {
+		if _, err := d.Token(); err == io.EOF {
+			break
+		} else {
+			require.NoError(t, err)
+		}
+	}
+	assert.Contains(t, svg, `<rect class="g" x="150" y="74" width="320"`) // half of the logarithm of the most
+	assert.Contains(t, svg, `<rect class="o" x="150" y="96" width="640"`)
+	assert.Equal(t, 1, strings.Count(svg, `class="g"`))
+	assert.Contains(t, svg, "does not know")
+}
+
 func TestCurvesAreWellFormed(t *testing.T) {
 	svg := Curves("Growth & more", "connections", []int{100, 1000, 100_000}, []Curve{
 		{"processor, %", []float64{0.3, 0.5, 3}}, {"memory, MiB", []float64{14, math.NaN(), 15}}, {"nothing, ms", []float64{0, 0, 0}},
