@@ -16,6 +16,7 @@ import (
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // The holder answers no question for the address: ARP is off, or neighbour discovery of it is dropped, on its way in or out.
@@ -24,18 +25,14 @@ func TestHolderThatAnswersNoQuestionGivesTheAddressAway(t *testing.T) {
 	dropped := func(hook, kind string) func(*lab.Node) error {
 		return func(n *lab.Node) error {
 			target := lab.VIP6.As16()
-			_, err := n.RunInput(fmt.Sprintf("table ip6 firewall { chain c { type filter hook %s priority 0; icmpv6 type %s @th,64,128 0x%x drop; }; }", hook, kind, target[:]), "nft", "-f", "-")
-			return err
+			return try.Err(n.RunInput(fmt.Sprintf("table ip6 firewall { chain c { type filter hook %s priority 0; icmpv6 type %s @th,64,128 0x%x drop; }; }", hook, kind, target[:]), "nft", "-f", "-"))
 		}
 	}
 	for name, c := range map[string]struct {
 		vip   netip.Addr
 		fault func(*lab.Node) error
 	}{
-		"IPv4": {lab.VIP4, func(n *lab.Node) error {
-			_, err := n.Run("ip", "link", "set", n.NICs[0].Name, "arp", "off")
-			return err
-		}},
+		"IPv4":            {lab.VIP4, func(n *lab.Node) error { return try.Err(n.Run("ip", "link", "set", n.NICs[0].Name, "arp", "off")) }},
 		"IPv6, questions": {lab.VIP6, dropped("input", "nd-neighbor-solicit")},
 		"IPv6, answers":   {lab.VIP6, dropped("output", "nd-neighbor-advert")},
 	} {

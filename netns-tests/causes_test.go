@@ -18,6 +18,7 @@ import (
 	"github.com/keepvip/keepvip/internal/node/history"
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // said is what a node has to say: its history and its log of a move, and its status and `keepvip explain` of both. The zero value is not asked.
@@ -53,8 +54,7 @@ func apiBecomes(mode lab.APIMode) func(*trial.Group, *lab.Node) error {
 
 // terminated ends a daemon.
 func terminated(g *trial.Group, n *lab.Node) error {
-	_, err := g.Daemon(n).Terminate(10 * time.Second)
-	return err
+	return try.Err(g.Daemon(n).Terminate(10 * time.Second))
 }
 
 // again ends a daemon, and starts it with another setting or another argument.
@@ -126,8 +126,7 @@ func TestEveryNodeNamesTheCauseOfAMoveBySettings(t *testing.T) {
 		},
 		{
 			cause{name: "the fence is taken away", before: said{code: code.FenceLost, stays: true}, happen: func(_ *trial.Group, n *lab.Node) error {
-				_, err := n.Run("sh", "-c", "nft delete table netdev $(nft list tables netdev | grep -o 'keepvip-.*')")
-				return err
+				return try.Err(n.Run("sh", "-c", "nft delete table netdev $(nft list tables netdev | grep -o 'keepvip-.*')"))
 			}},
 			trial.Config{Product: trial.Keepvip{Path: must(trial.Unowned())(t)}},
 		},
@@ -161,8 +160,7 @@ func TestEveryNodeNamesTheCauseOfAMoveBySettings(t *testing.T) {
 		},
 		{
 			cause{name: "advertisements do not leave", before: said{code: code.NotSent, stays: true}, after: split, third: split, happen: func(_ *trial.Group, n *lab.Node) error {
-				_, err := n.Run("nft", "table netdev spoiler { chain out { type filter hook egress device eth0 priority -300; ip protocol 112 drop; }; }")
-				return err
+				return try.Err(n.Run("nft", "table netdev spoiler { chain out { type filter hook egress device eth0 priority -300; ip protocol 112 drop; }; }"))
 			}},
 			trial.Config{},
 		},

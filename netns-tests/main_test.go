@@ -13,6 +13,7 @@ import (
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 var host *lab.Host // one per process, made before any test runs
@@ -39,6 +40,5 @@ func ready() error {
 			return fmt.Errorf("%s is missing: run `make deps`", tool)
 		}
 	}
-	_, err := trial.Binary()
-	return err
+	return try.Err(trial.Binary())
 }

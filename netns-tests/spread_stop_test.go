@@ -15,6 +15,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // spreadStops is a group whose load is spread, and what an operator does to its nodes.
@@ -227,8 +228,7 @@ func TestSpreadMemberThatPacketsDoNotReach(t *testing.T) {
 			}{
 				{"deaf", func() error { return victim.Lose("ip protocol tcp", 100, lab.In) }, victim.LoseNothing},
 				{"firewall", func() error { _, err := victim.RunInput(firewall, "nft", "-f", "-"); return err }, func() error {
-					_, err := victim.Run("nft", "delete", "table", "inet", "firewall")
-					return err
+					return try.Err(victim.Run("nft", "delete", "table", "inet", "firewall"))
 				}},
 			} {
 				what := fault.name

@@ -109,8 +109,7 @@ func (c *cluster) form() (err error) {
 	for _, m := range c.machines[1:] {
 		try.Do(c.joins(m))
 	}
-	_, err = c.settle(3 * time.Minute)
-	return err
+	return try.Err(c.settle(3 * time.Minute))
 }
 
 // tools are the programs and the image under test; `make e2e-kubeadm` makes

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Nothing that keepvip needs is behind the address that it keeps.
@@ -73,17 +74,11 @@ func (c *cluster) firsts(limit time.Duration) (healthy, answered time.Duration) 
 	}
 	for _, m := range c.machines {
 		wait.Go(func() {
-			poll(func() error {
-				_, err := c.lab.Ask(c.lab.Client.Namespace, m.Address, "/readyz", time.Second)
-				return err
-			}, &healthy)
+			poll(func() error { return try.Err(c.lab.Ask(c.lab.Client.Namespace, m.Address, "/readyz", time.Second)) }, &healthy)
 		})
 	}
 	wait.Go(func() {
-		poll(func() error {
-			_, err := c.lab.Ask(c.lab.Client.Namespace, lab.VIP4, "/readyz", time.Second)
-			return err
-		}, &answered)
+		poll(func() error { return try.Err(c.lab.Ask(c.lab.Client.Namespace, lab.VIP4, "/readyz", time.Second)) }, &answered)
 	})
 	wait.Wait()
 	return healthy, answered

@@ -217,8 +217,7 @@ func (l *Lab) LoseBehindRouter() error {
 	if l.Router == nil {
 		return fmt.Errorf("lab: no router: the lab was opened without OffLink")
 	}
-	_, err := l.Router.Run("ip", "route", "replace", "blackhole", "10.97.0.128/25")
-	return err
+	return try.Err(l.Router.Run("ip", "route", "replace", "blackhole", "10.97.0.128/25"))
 }
 
 // Pressure is work that keeps every processor busy with short tasks.

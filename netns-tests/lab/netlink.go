@@ -169,8 +169,7 @@ func (l *Lab) setPort(port string, state byte) (err error) {
 		info.AddRtAttr(iflaBrportState, []byte{state})
 		request.AddData(message)
 		request.AddData(info)
-		_, err := request.Execute(unix.NETLINK_ROUTE, 0)
-		return err
+		return try.Err(request.Execute(unix.NETLINK_ROUTE, 0))
 	})
 	if err != nil {
 		return fmt.Errorf("lab: set state of port %s: %w", port, err)

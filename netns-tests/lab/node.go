@@ -124,10 +124,7 @@ func (n *Node) PlugCable() error {
 
 // LinkDown sets the node's first NIC administratively down, which also takes
 // its IPv6 addresses; [Node.LinkUp] puts the node's own one back.
-func (n *Node) LinkDown() error {
-	_, err := n.Run("ip", "link", "set", n.NICs[0].Name, "down")
-	return err
-}
+func (n *Node) LinkDown() error { return try.Err(n.Run("ip", "link", "set", n.NICs[0].Name, "down")) }
 
 // LinkUp undoes [Node.LinkDown].
 func (n *Node) LinkUp() error {
@@ -196,14 +193,12 @@ func (n *Node) RenameNIC(i int, name string) (err error) {
 
 // AddAddress adds an address to the node's first NIC by hand.
 func (n *Node) AddAddress(p netip.Prefix) error {
-	_, err := n.Run("ip", "addr", "add", p.String(), "dev", n.NICs[0].Name, "nodad")
-	return err
+	return try.Err(n.Run("ip", "addr", "add", p.String(), "dev", n.NICs[0].Name, "nodad"))
 }
 
 // RemoveAddress removes an address from the node's first NIC by hand.
 func (n *Node) RemoveAddress(p netip.Prefix) error {
-	_, err := n.Run("ip", "addr", "del", p.String(), "dev", n.NICs[0].Name)
-	return err
+	return try.Err(n.Run("ip", "addr", "del", p.String(), "dev", n.NICs[0].Name))
 }
 
 // Announce sends one gratuitous ARP request or unsolicited neighbour
@@ -218,8 +213,7 @@ func (p *Peer) Announce(addr netip.Addr) error { return announce(p.Namespace, "e
 
 // Take gives the peer an address by hand, without a word about it on the link.
 func (p *Peer) Take(addr netip.Addr) error {
-	_, err := p.Run("ip", "addr", "add", netip.PrefixFrom(addr, addr.BitLen()).String(), "dev", "eth0", "nodad")
-	return err
+	return try.Err(p.Run("ip", "addr", "add", netip.PrefixFrom(addr, addr.BitLen()).String(), "dev", "eth0", "nodad"))
 }
 
 func announce(space *Namespace, nic string, mac net.HardwareAddr, addr netip.Addr) (err error) {
@@ -332,8 +326,7 @@ func (n *Node) LoseAll(direction Direction, matches ...string) error {
 	}
 	table := "loss-" + n.Label
 	script := fmt.Sprintf("table bridge %s\ndelete table bridge %s\ntable bridge %s {\nchain forward {\ntype filter hook forward priority 0;\n%s}\n}\n", table, table, table, rules)
-	_, err := n.lab.Switch.RunInput(script, "nft", "-f", "-")
-	return err
+	return try.Err(n.lab.Switch.RunInput(script, "nft", "-f", "-"))
 }
 
 // LoseVRRP drops percent of protocol 112 over both families.
@@ -344,8 +337,7 @@ func (n *Node) LoseVRRP(percent int, direction Direction) error {
 // LoseNothing ends [Node.Lose].
 func (n *Node) LoseNothing() error {
 	table := "loss-" + n.Label
-	_, err := n.lab.Switch.RunInput(fmt.Sprintf("table bridge %s\ndelete table bridge %s\n", table, table), "nft", "-f", "-")
-	return err
+	return try.Err(n.lab.Switch.RunInput(fmt.Sprintf("table bridge %s\ndelete table bridge %s\n", table, table), "nft", "-f", "-"))
 }
 
 // Cut is a way on which the switch loses frames: everything that a node sends to another one, broadcasts too. The client
@@ -374,8 +366,7 @@ func (l *Lab) Cut(cuts ...Cut) error {
 	if len(cuts) > 0 {
 		script += fmt.Sprintf("table bridge %s {\nchain forward {\ntype filter hook forward priority 0;\n%s}\n}\n", table, &rules)
 	}
-	_, err := l.Switch.RunInput(script, "nft", "-f", "-")
-	return err
+	return try.Err(l.Switch.RunInput(script, "nft", "-f", "-"))
 }
 
 // Apart lists the ways between two sides, both there and back.

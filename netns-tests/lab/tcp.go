@@ -265,6 +265,5 @@ func (l *Lab) NarrowRouter(mtu int) (err error) {
 	try.Get(l.Router.Run("ip", "link", "set", "far", "mtu", size))
 	try.Get(l.OffLink.Run("ip", "link", "set", "eth0", "mtu", size))
 	try.Get(l.OffLink.Run("ip", "route", "replace", "default", "via", "10.97.0.1", "advmss", "1460"))
-	_, err = l.OffLink.Run("ip", "-6", "route", "replace", "default", "via", "fd97::1", "advmss", "1440")
-	return err
+	return try.Err(l.OffLink.Run("ip", "-6", "route", "replace", "default", "via", "fd97::1", "advmss", "1440"))
 }

@@ -301,14 +301,10 @@ func (l *Lab) instant(stamp time.Time) time.Duration {
 	}
 }
 
-func (l *Lab) ip(args ...string) error {
-	_, err := l.Switch.Run("ip", args...)
-	return err
-}
+func (l *Lab) ip(args ...string) error { return try.Err(l.Switch.Run("ip", args...)) }
 
 func (l *Lab) batch(space, script string) error {
-	_, err := l.Switch.RunInput(script, "ip", "-n", space, "-batch", "-")
-	return err
+	return try.Err(l.Switch.RunInput(script, "ip", "-n", space, "-batch", "-"))
 }
 
 func bridgeName(lan int) string    { return fmt.Sprintf("br%d", lan) }

@@ -60,10 +60,7 @@ func APIIll(mode lab.APIMode, arg string, watch time.Duration) Fault {
 		func(n *lab.Node) error { return n.API().Set(lab.APIHealthy, "") })
 }
 
-func startAPI(n *lab.Node) error {
-	_, err := n.StartAPIServer()
-	return err
-}
+func startAPI(n *lab.Node) error { return try.Err(n.StartAPIServer()) }
 
 // APILoop lets the apiserver of the first holder restart again and again: it is
 // up for a while and down for a while. The result counts from its first end.
@@ -268,8 +265,7 @@ func RouterLost(watch time.Duration) Fault {
 	return func(g *Group) (*Result, error) {
 		return g.whileItLasts(nodeFault{"router lost", func(n *lab.Node) error {
 			mac := g.Lab.Client.MAC
-			_, err := n.RunInput(fmt.Sprintf(routerTable, n.NICs[0].Name, mac, mac), "nft", "-f", "-")
-			return err
+			return try.Err(n.RunInput(fmt.Sprintf(routerTable, n.NICs[0].Name, mac, mac), "nft", "-f", "-"))
 		}, func(n *lab.Node) error {
 			_, err := n.Run("nft", "delete", "table", "netdev", "lab")
 			return errors.Join(err, g.healthy())

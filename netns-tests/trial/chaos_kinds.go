@@ -191,10 +191,7 @@ func (c *Chaos) startBlocked(n *chaosNode, _ Injection) (err error) {
 	return c.start(n)
 }
 
-func opened(_ *Chaos, n *chaosNode, _ Injection) error {
-	_, err := n.HealPort()
-	return err
-}
+func opened(_ *Chaos, n *chaosNode, _ Injection) error { return try.Err(n.HealPort()) }
 
 // liveKeys are keys that a reload takes over, with values that they may get on one node alone.
 func liveKeys() map[string][]string {

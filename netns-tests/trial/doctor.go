@@ -79,8 +79,7 @@ func planted() []misconfiguration {
 		{name: "accept_dad", want: "KV437", flags: []string{"--vip", lab.VIP6.String()}, plant: sysctl("net/ipv6/conf/eth0/accept_dad", "2")},
 		{name: "kube-proxy in mode ipvs", want: "KV605", plant: runs("ip", "link", "add", "kube-ipvs0", "type", "veth", "peer", "name", "kv-peer")},
 		{name: "TCP 9646 dropped", want: "KV467", plant: votes(func(n *lab.Node) error {
-			_, err := drops("output", "tcp dport 9646")(n)
-			return err
+			return try.Err(drops("output", "tcp dport 9646")(n))
 		})},
 		{name: "no Raft at the other voter", want: "KV468", plant: votes(func(*lab.Node) error { return nil })},
 		{name: "112 dropped on its way in, 9646 open", want: "KV451", plant: drops("input", protocol112), brief: true},

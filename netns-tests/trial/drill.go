@@ -256,6 +256,5 @@ func (g *Group) breakDrill(p *lab.Process, holder *lab.Node, how DrillBreak) err
 	if err != nil {
 		return err
 	}
-	_, err = p.Wait(20 * time.Second)
-	return err
+	return try.Err(p.Wait(20 * time.Second))
 }

@@ -65,10 +65,7 @@ func (e Exchange) course(l *lab.Lab, m *lab.Measurement) (_ []Step, err error) {
 		}
 	}
 	die := func(n *lab.Node) func() error {
-		return func() error {
-			_, err := n.PowerOff()
-			return err
-		}
+		return func() error { return try.Err(n.PowerOff()) }
 	}
 	startLow, startHigh := start(&lowProc, low, e.Low, LowPriority), start(&highProc, high, e.High, HighPriority)
 	always := func(n *lab.Node) func(Router) int { return func(Router) int { return n.ID } }

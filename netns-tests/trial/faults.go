@@ -213,8 +213,7 @@ func (g *Group) makeHolder(id int) (err error) {
 		}
 		try.Do(g.Start(n))
 	}
-	_, err = g.Settle()
-	return err
+	return try.Err(g.Settle())
 }
 
 // Lossy drops percent of all advertisements at the holder, in both directions,

@@ -28,10 +28,7 @@ var Unowned = sync.OnceValues(func() (_ string, err error) {
 })
 
 // Flush empties the rule set of a node, as a firewall does that starts.
-func Flush(n *lab.Node) error {
-	_, err := n.Run("nft", "flush", "ruleset")
-	return err
-}
+func Flush(n *lab.Node) error { return try.Err(n.Run("nft", "flush", "ruleset")) }
 
 // flushed empties the rule set of a node, and waits until it has its fence, if its daemon has to make that anew.
 func flushed(n *lab.Node) (err error) {

@@ -39,10 +39,7 @@ func OpenFollower(host *lab.Host, cfg FollowerConfig) (_ *Follower, err error) {
 	before := func(*lab.Node) error { return nil }
 	if cfg.Signed {
 		product.Key = KeyOf
-		before = func(n *lab.Node) error {
-			_, err := n.WriteFile("key", strings.Repeat("6b", 32)+"\n", 0o600)
-			return err
-		}
+		before = func(n *lab.Node) error { return try.Err(n.WriteFile("key", strings.Repeat("6b", 32)+"\n", 0o600)) }
 	}
 	s := try.Get(openSpread(host, SpreadConfig{Nodes: 4, Running: 3, V4: !cfg.Both && !cfg.V6, V6: cfg.V6, Interval: cfg.Interval, Product: product}, before))
 	f.Spreading, f.Worker = s, s.Lab.Nodes[3]

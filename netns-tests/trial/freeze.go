@@ -72,8 +72,7 @@ func KilledUnheard(g *Group) (res *Result, err error) {
 	var on *lab.Node
 	res, err = killed("daemon killed, its lifelines' ends lost", func(holder *lab.Node) error {
 		on = holder
-		_, err := holder.RunInput(dropEnds, "nft", "-f", "-")
-		return err
+		return try.Err(holder.RunInput(dropEnds, "nft", "-f", "-"))
 	})(g)
 	if on != nil {
 		_, undone := on.Run("nft", "delete", "table", "inet", "unheard")

@@ -302,8 +302,7 @@ func (g *Group) changed(e Elections, nodes []*lab.Node) (err error) {
 		try.Do(g.eventually(agreeLimit, "a leader of those that were moved", func() bool { return leads(nodes) }))
 	}
 	time.Sleep(4 * Raft{}.heartbeat())
-	_, err = g.SettleAny()
-	return err
+	return try.Err(g.SettleAny())
 }
 
 // leads tells whether all of the nodes know the same leader, one of them.

@@ -79,8 +79,7 @@ func isOpen(path string) bool {
 
 // within is [until] where nobody asks how long it took.
 func within(limit time.Duration, what string, done func() bool) error {
-	_, err := until(limit, what, done)
-	return err
+	return try.Err(until(limit, what, done))
 }
 
 // RunGuideKeepalived runs Debian's keepalived with the file of kubeadm's
@@ -144,8 +143,7 @@ vrrp_instance VI_1 {
 // SetHealth makes the check script of [WriteGuideFile] pass or fail on the node.
 func SetHealth(n *lab.Node, healthy bool) error {
 	if !healthy {
-		_, err := n.WriteFile("unhealthy", "", 0o644)
-		return err
+		return try.Err(n.WriteFile("unhealthy", "", 0o644))
 	}
 	if err := os.Remove(n.Path("unhealthy")); err != nil {
 		return fmt.Errorf("trial: make %s healthy: %w", n.Label, err)

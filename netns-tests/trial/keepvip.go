@@ -94,10 +94,7 @@ func (k Keepvip) Ask(n *lab.Node, args ...string) (string, error) {
 }
 
 // order is [Keepvip.Ask] where nobody reads what it prints.
-func (k Keepvip) order(n *lab.Node, args ...string) error {
-	_, err := k.Ask(n, args...)
-	return err
-}
+func (k Keepvip) order(n *lab.Node, args ...string) error { return try.Err(k.Ask(n, args...)) }
 
 // terminated ends the daemon on the node by SIGTERM, after which its exit status must be 0.
 func (g *Group) terminated(n *lab.Node) error {

@@ -277,8 +277,7 @@ func (g *Group) reloadAll(p Filed) (err error) {
 	for _, n := range g.Lab.Nodes {
 		try.Do(p.Reload(n, g.Settings[n.ID-1]))
 	}
-	_, err = g.SettleAny()
-	return err
+	return try.Err(g.SettleAny())
 }
 
 // watch looks on for a time in which a lease that is too short would end several times.
@@ -305,8 +304,7 @@ func (r *raftReloaded) kill(g *Group, p Filed) (err error) {
 	rep := m.Stop()
 	r.beside = max(r.beside, rep.Beside(holder.ID, at, rep.Ended))
 	g.Daemons[holder.ID-1] = try.Get(p.Start(holder, g.Settings[holder.ID-1]))
-	_, err = g.SettleAny()
-	return err
+	return try.Err(g.SettleAny())
 }
 
 // lostShare is how many of a hundred probes had no answer.

@@ -110,8 +110,7 @@ func (w *walk) leave(n *lab.Node) (err error) {
 	defer w.mu.Unlock()
 	w.gone[n] = true
 	if p := w.g.Daemon(n); p.Alive() {
-		_, err := p.Terminate(10 * time.Second)
-		return err
+		return try.Err(p.Terminate(10 * time.Second))
 	}
 	return nil
 }

@@ -224,6 +224,5 @@ func (r Router) macvlan(n *lab.Node) error {
 		script = append(script, fmt.Sprintf("addr add %s dev %s nodad", prefix(a), name))
 	}
 	script = append(script, fmt.Sprintf("link set %s up", name))
-	_, err := n.RunInput(strings.Join(script, "\n"), "ip", "-batch", "-")
-	return err
+	return try.Err(n.RunInput(strings.Join(script, "\n"), "ip", "-batch", "-"))
 }

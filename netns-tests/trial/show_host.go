@@ -84,8 +84,7 @@ func noTrace(host *lab.Host, _ bool) (out Findings, err error) {
 	end := func() error { return g.terminated(n) }
 	kill := func() error {
 		_ = g.Daemon(n).Kill9()
-		_, err := g.Daemon(n).Wait(2 * time.Second)
-		return err
+		return try.Err(g.Daemon(n).Wait(2 * time.Second))
 	}
 	settle := func() error { _, err := g.Settle(); return err }
 	start := func() error { return g.Start(n) }

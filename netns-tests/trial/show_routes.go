@@ -174,8 +174,7 @@ func (s *routeShow) powerOff(n *lab.Node) (err error) {
 		return err == nil && strings.Contains(out, " Up ")
 	}))
 	s.began = time.Now()
-	_, err = n.PowerOff()
-	return err
+	return try.Err(n.PowerOff())
 }
 
 // again is a node that was powered off, and begins anew.

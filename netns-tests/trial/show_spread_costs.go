@@ -89,10 +89,7 @@ func openCosts(host *lab.Host) (c *costs, err error) {
 }
 
 // tracked gives a node the rules of kube-proxy.
-func tracked(n *lab.Node) error {
-	_, err := n.RunInput(kubeProxyRules, "nft", "-f", "-")
-	return err
-}
+func tracked(n *lab.Node) error { return try.Err(n.RunInput(kubeProxyRules, "nft", "-f", "-")) }
 
 // transfer connects until a node serves that is wanted.
 func (s *Spreading) transfer(wants func(node string) bool) (_ *lab.Transfer, err error) {

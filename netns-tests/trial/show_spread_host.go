@@ -25,14 +25,8 @@ func spreadHosts() []Case {
 		{"rp_filter 1", func(n *lab.Node) error {
 			return errors.Join(n.Sysctl("net/ipv4/conf/all/rp_filter", "1"), n.Sysctl("net/ipv4/conf/eth0/rp_filter", "1"))
 		}},
-		{"kube-proxy's nftables rules", func(n *lab.Node) error {
-			_, err := n.RunInput(kubeProxyRules, "nft", "-f", "-")
-			return err
-		}},
-		{"kube-proxy's iptables rules", func(n *lab.Node) error {
-			_, err := n.RunInput(iptablesRules, "nft", "-f", "-")
-			return err
-		}},
+		{"kube-proxy's nftables rules", func(n *lab.Node) error { return try.Err(n.RunInput(kubeProxyRules, "nft", "-f", "-")) }},
+		{"kube-proxy's iptables rules", func(n *lab.Node) error { return try.Err(n.RunInput(iptablesRules, "nft", "-f", "-")) }},
 		{"ip_forward 1, as on Kubernetes nodes", func(n *lab.Node) error {
 			return errors.Join(n.Sysctl("net/ipv4/ip_forward", "1"), n.Sysctl("net/ipv6/conf/all/forwarding", "1"))
 		}},

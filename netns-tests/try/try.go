@@ -11,6 +11,8 @@
 // that does not say so in its first line.
 package try
 
+import "fmt"
+
 // failure is what a step that fails panics with.
 type failure struct{ error }
 
@@ -33,6 +35,9 @@ func Two[T, U any](first T, second U, err error) (T, U) {
 	return first, second
 }
 
+// Err is the error of a step whose other result nobody needs.
+func Err[T any](_ T, err error) error { return err }
+
 // Catch is deferred. It makes the error of the step that has failed that of the function; other panics go on.
 func Catch(err *error) { Caught(recover(), err) }
 
@@ -44,5 +49,12 @@ func Caught(recovered any, err *error) {
 		*err = f.error
 	default:
 		panic(f)
+	}
+}
+
+// Say is deferred. It is [Catch], and the error begins with what was being done.
+func Say(err *error, format string, args ...any) {
+	if Caught(recover(), err); *err != nil {
+		*err = fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), *err)
 	}
 }
