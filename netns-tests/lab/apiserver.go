@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -313,22 +314,14 @@ func (n *Node) StartAPIServer() (_ *APIServer, err error) {
 func (n *Node) API() *APIServer { return n.api }
 
 // Set puts the apiserver into a mode and returns when it is in it.
-func (a *APIServer) Set(mode APIMode, arg string) error {
-	conn, err := net.DialTimeout("unix", a.socket, time.Second)
-	if err != nil {
-		return fmt.Errorf("lab: apiserver of %s: %w", a.node.Label, err)
-	}
+func (a *APIServer) Set(mode APIMode, arg string) (err error) {
+	defer try.Say(&err, "lab: apiserver of %s", a.node.Label)
+	conn := try.Get(net.DialTimeout("unix", a.socket, time.Second))
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
-	if _, err := fmt.Fprintf(conn, "%s %s\n", mode, arg); err != nil {
-		return fmt.Errorf("lab: apiserver of %s: %w", a.node.Label, err)
-	}
-	reply, err := io.ReadAll(conn)
-	if err != nil {
-		return fmt.Errorf("lab: apiserver of %s: %w", a.node.Label, err)
-	}
-	if answer := strings.TrimSpace(string(reply)); answer != "ok" {
-		return fmt.Errorf("lab: apiserver of %s: %s", a.node.Label, answer)
+	try.Get(fmt.Fprintf(conn, "%s %s\n", mode, arg))
+	if answer := strings.TrimSpace(string(try.Get(io.ReadAll(conn)))); answer != "ok" {
+		return errors.New(answer)
 	}
 	return nil
 }

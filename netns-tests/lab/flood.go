@@ -295,14 +295,11 @@ func (p *Process) Throttle(percent int) (release func() error, err error) {
 type Hang struct{ fd int }
 
 // HangOpens begins with a file that is there. It works by permission events of fanotify(7), which nobody answers.
-func HangOpens(path string) (*Hang, error) {
-	fd, err := unix.FanotifyInit(unix.FAN_CLASS_CONTENT|unix.FAN_CLOEXEC|unix.FAN_NONBLOCK, unix.O_RDONLY|unix.O_LARGEFILE|unix.O_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("lab: fanotify_init: %w", err)
-	}
-	h := &Hang{fd}
-	if err := unix.FanotifyMark(fd, unix.FAN_MARK_ADD, unix.FAN_OPEN_PERM, unix.AT_FDCWD, path); err != nil {
-		return nil, errors.Join(fmt.Errorf("lab: fanotify_mark %s: %w", path, err), h.End())
+func HangOpens(path string) (_ *Hang, err error) {
+	defer try.Say(&err, "lab: have opens of %s hang", path)
+	h := &Hang{try.Get(unix.FanotifyInit(unix.FAN_CLASS_CONTENT|unix.FAN_CLOEXEC|unix.FAN_NONBLOCK, unix.O_RDONLY|unix.O_LARGEFILE|unix.O_CLOEXEC))}
+	if err := unix.FanotifyMark(h.fd, unix.FAN_MARK_ADD, unix.FAN_OPEN_PERM, unix.AT_FDCWD, path); err != nil {
+		return nil, errors.Join(err, h.End())
 	}
 	return h, nil
 }
@@ -315,9 +312,4 @@ func (h *Hang) Waits() bool {
 }
 
 // End lets everybody go on.
-func (h *Hang) End() error {
-	if err := unix.Close(h.fd); err != nil {
-		return fmt.Errorf("lab: end of a hang: %w", err)
-	}
-	return nil
-}
+func (h *Hang) End() error { return unix.Close(h.fd) }

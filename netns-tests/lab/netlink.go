@@ -160,9 +160,9 @@ const (
 // setPort sets the state of a port of the switch, and returns when the kernel has done it. To start `bridge link set` would take longer than the
 // accuracy that is wanted.
 func (l *Lab) setPort(port string, state byte) (err error) {
-	defer try.Catch(&err)
+	defer try.Say(&err, "lab: set state of port %s", port)
 	index := try.Get(l.Switch.linkIndex(port))
-	err = l.Switch.Do(func() error {
+	return l.Switch.Do(func() error {
 		request := nl.NewNetlinkRequest(unix.RTM_SETLINK, unix.NLM_F_ACK)
 		message, info := nl.NewIfInfomsg(unix.AF_BRIDGE), nl.NewRtAttr(unix.IFLA_PROTINFO|unix.NLA_F_NESTED, nil)
 		message.Index = int32(index)
@@ -171,10 +171,6 @@ func (l *Lab) setPort(port string, state byte) (err error) {
 		request.AddData(info)
 		return try.Err(request.Execute(unix.NETLINK_ROUTE, 0))
 	})
-	if err != nil {
-		return fmt.Errorf("lab: set state of port %s: %w", port, err)
-	}
-	return nil
 }
 
 func (n *Namespace) linkIndex(name string) (int, error) {
@@ -206,15 +202,9 @@ const (
 
 // Track has the kernel of the namespace track so many connections of TCP more, over IPv4, that are open: from clients of 10.97.64.0/18, which there are
 // none of, to the target. The answers come from the server. No packet is sent, and nobody has a socket of them.
-func (n *Namespace) Track(target, server netip.AddrPort, count int) error {
-	var fd int
-	err := n.Do(func() (err error) {
-		fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("lab: track: %w", err)
-	}
+func (n *Namespace) Track(target, server netip.AddrPort, count int) (err error) {
+	defer try.Say(&err, "lab: track connections")
+	fd := try.Get(n.netfilter())
 	defer func() { _ = unix.Close(fd) }()
 	var ask []byte
 	for i := range count {
@@ -223,33 +213,33 @@ func (n *Namespace) Track(target, server netip.AddrPort, count int) error {
 		if (i+1)%trackedPerSend > 0 && i+1 < count {
 			continue
 		}
-		if err := unix.Sendto(fd, ask, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-			return fmt.Errorf("lab: track: %w", err)
-		}
+		try.Do(unix.Sendto(fd, ask, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}))
 		ask = ask[:0]
 		answer := make([]byte, 512)
 		if size, _, err := unix.Recvfrom(fd, answer, unix.MSG_DONTWAIT); err == nil && size >= unix.NLMSG_HDRLEN+4 {
-			return fmt.Errorf("lab: track: %w", unix.Errno(-int32(binary.NativeEndian.Uint32(answer[unix.NLMSG_HDRLEN:]))))
+			return unix.Errno(-int32(binary.NativeEndian.Uint32(answer[unix.NLMSG_HDRLEN:])))
 		}
 	}
 	return nil
 }
 
-// ForgetTracked has it forget all connections, also those that have sockets.
-func (n *Namespace) ForgetTracked() error {
-	const deleteTracked = unix.NFNL_SUBSYS_CTNETLINK<<8 | 2 // IPCTNL_MSG_CT_DELETE; without a tuple it is meant for all
-	return n.Do(func() error {
-		fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
-		if err != nil {
-			return fmt.Errorf("lab: forget what is tracked: %w", err)
-		}
-		defer func() { _ = unix.Close(fd) }()
-		ask := netfilterRequest(deleteTracked, 0, []byte{unix.NFPROTO_IPV4, unix.NFNETLINK_V0, 0, 0})
-		if err := unix.Sendto(fd, ask, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-			return fmt.Errorf("lab: forget what is tracked: %w", err)
-		}
-		return nil
+// netfilter is a socket to the kernel's tracking of connections in the namespace.
+func (n *Namespace) netfilter() (fd int, err error) {
+	err = n.Do(func() (err error) {
+		fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
+		return err
 	})
+	return fd, err
+}
+
+// ForgetTracked has it forget all connections, also those that have sockets.
+func (n *Namespace) ForgetTracked() (err error) {
+	defer try.Say(&err, "lab: forget tracked connections")
+	fd := try.Get(n.netfilter())
+	defer func() { _ = unix.Close(fd) }()
+	const deleteTracked = unix.NFNL_SUBSYS_CTNETLINK<<8 | 2 // IPCTNL_MSG_CT_DELETE; without a tuple it is meant for all
+	ask := netfilterRequest(deleteTracked, 0, []byte{unix.NFPROTO_IPV4, unix.NFNETLINK_V0, 0, 0})
+	return unix.Sendto(fd, ask, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
 }
 
 // Tracked is how many connections the kernel of the namespace tracks, and how many at most.

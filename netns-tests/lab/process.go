@@ -216,33 +216,21 @@ func (p *Process) Terminate(limit time.Duration) (_ int, err error) {
 }
 
 // RSS is the resident set of the process in bytes.
-func (p *Process) RSS() (int64, error) {
-	rss, ok := rssOf(p.PID())
-	if !ok {
-		return 0, fmt.Errorf("lab: %s has no VmRSS", p.Name)
-	}
-	return rss, nil
-}
+func (p *Process) RSS() (int64, error) { return p.memory("VmRSS:") }
 
 // Own is the part of the resident set that is no page of a file, in bytes.
-func (p *Process) Own() (int64, error) {
-	own, ok := memoryOf(p.PID(), "RssAnon:")
-	if !ok {
-		return 0, fmt.Errorf("lab: %s has no RssAnon", p.Name)
-	}
-	return own, nil
-}
+func (p *Process) Own() (int64, error) { return p.memory("RssAnon:") }
 
 // PeakRSS is the largest resident set that the process ever had, in bytes.
-func (p *Process) PeakRSS() (int64, error) {
-	rss, ok := memoryOf(p.PID(), "VmHWM:")
-	if !ok {
-		return 0, fmt.Errorf("lab: %s has no VmHWM", p.Name)
-	}
-	return rss, nil
-}
+func (p *Process) PeakRSS() (int64, error) { return p.memory("VmHWM:") }
 
-func rssOf(pid int) (int64, bool) { return memoryOf(pid, "VmRSS:") }
+func (p *Process) memory(line string) (int64, error) {
+	size, ok := memoryOf(p.PID(), line)
+	if !ok {
+		return 0, fmt.Errorf("lab: %s has no %s", p.Name, line)
+	}
+	return size, nil
+}
 
 // memoryOf reads a line of /proc/PID/status that is in KiB.
 func memoryOf(pid int, name string) (int64, bool) {
@@ -352,7 +340,7 @@ func (p *Process) TreeCPU() (time.Duration, error) {
 func (p *Process) TreeRSS() (int64, error) {
 	sum, err := p.RSS()
 	for _, pid := range descendants(p.PID()) {
-		rss, _ := rssOf(pid)
+		rss, _ := memoryOf(pid, "VmRSS:")
 		sum += rss
 	}
 	return sum, err

@@ -73,20 +73,15 @@ func (p *Process) startWithClock(c Clock) (err error) {
 }
 
 // StepClock steps the clock of a process that was started with its own.
-func (p *Process) StepClock(ahead time.Duration) error {
+func (p *Process) StepClock(ahead time.Duration) (err error) {
+	defer try.Say(&err, "lab: step the clock of %s", p.Name)
 	if p.clockAt == 0 {
-		return fmt.Errorf("lab: step the clock of %s: it was started without one of its own", p.Name)
+		return errors.New("it was started without one of its own")
 	}
 	// Not by ptrace(2): whoever waits for the end of this child would be told of its stop.
-	memory, err := os.OpenFile(fmt.Sprintf("/proc/%d/mem", p.PID()), os.O_WRONLY, 0)
-	if err != nil {
-		return fmt.Errorf("lab: step the clock of %s: %w", p.Name, err)
-	}
+	memory := try.Get(os.OpenFile(fmt.Sprintf("/proc/%d/mem", p.PID()), os.O_WRONLY, 0))
 	defer memory.Close()
-	if _, err := memory.WriteAt(seconds(ahead), int64(p.clockAt)); err != nil {
-		return fmt.Errorf("lab: step the clock of %s: %w", p.Name, err)
-	}
-	return nil
+	return try.Err(memory.WriteAt(seconds(ahead), int64(p.clockAt)))
 }
 
 // stopped waits until a traced process stands still.
@@ -112,71 +107,44 @@ func seconds(d time.Duration) []byte {
 
 // replaceClock puts the code for this machine into a process that stands still, and returns the address of the seconds.
 func replaceClock(pid int, ahead time.Duration) (_ uintptr, err error) {
-	defer try.Catch(&err)
+	defer try.Say(&err, "lab: a clock of a process's own")
 	with, ok := clockCodes()[runtime.GOARCH]
 	if !ok {
-		return 0, fmt.Errorf("lab: a clock of a process's own: not known how on %s", runtime.GOARCH)
+		return 0, fmt.Errorf("not known how on %s", runtime.GOARCH)
 	}
 	at, size := try.Two(clockReader(pid, with.symbol))
 	if size < uint64(len(with.code)) {
-		return 0, fmt.Errorf("lab: a clock of a process's own: %s has %d octets, want %d", with.symbol, size, len(with.code))
+		return 0, fmt.Errorf("%s has %d octets, want %d", with.symbol, size, len(with.code))
 	}
 	code := append(bytes.Clone(with.code[:clockShift]), seconds(ahead)...)
-	if _, err := syscall.PtracePokeText(pid, at, code); err != nil {
-		return 0, fmt.Errorf("lab: a clock of a process's own: %w", err)
-	}
+	try.Get(syscall.PtracePokeText(pid, at, code))
 	return at + clockShift, nil
 }
 
 // clockReader finds the function that reads clocks in a process that stands still.
 func clockReader(pid int, symbol string) (at uintptr, size uint64, err error) {
-	start, end, err := vdso(pid)
-	if err != nil {
-		return 0, 0, err
-	}
+	defer try.Catch(&err)
+	start, end := try.Two(vdso(pid))
 	image := make([]byte, end-start)
-	if _, err := syscall.PtracePeekText(pid, start, image); err != nil {
-		return 0, 0, fmt.Errorf("lab: read the vdso: %w", err)
-	}
-	file, err := elf.NewFile(bytes.NewReader(image))
-	if err != nil {
-		return 0, 0, fmt.Errorf("lab: read the vdso: %w", err)
-	}
-	symbols, err := file.DynamicSymbols()
-	if err != nil {
-		return 0, 0, fmt.Errorf("lab: read the vdso: %w", err)
-	}
-	for _, s := range symbols {
+	try.Get(syscall.PtracePeekText(pid, start, image))
+	for _, s := range try.Get(try.Get(elf.NewFile(bytes.NewReader(image))).DynamicSymbols()) {
 		if s.Name == symbol {
 			return start + uintptr(s.Value), s.Size, nil
 		}
 	}
-	return 0, 0, fmt.Errorf("lab: the vdso has no %s", symbol)
+	return 0, 0, fmt.Errorf("the vdso has no %s", symbol)
 }
 
 // vdso is where the kernel has put its code into a process.
 func vdso(pid int) (start, end uintptr, err error) {
-	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
-	if err != nil {
-		return 0, 0, fmt.Errorf("lab: find the vdso: %w", err)
+	defer try.Catch(&err)
+	for line := range strings.Lines(string(try.Get(os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))))) {
+		if strings.HasSuffix(strings.TrimSpace(line), "[vdso]") {
+			try.Get(fmt.Sscanf(line, "%x-%x", &start, &end))
+			return start, end, nil
+		}
 	}
-	for line := range strings.Lines(string(maps)) {
-		span, rest, _ := strings.Cut(line, " ")
-		if !strings.HasSuffix(strings.TrimSpace(rest), "[vdso]") {
-			continue
-		}
-		from, to, _ := strings.Cut(span, "-")
-		first, err := strconv.ParseUint(from, 16, 64)
-		if err != nil {
-			return 0, 0, fmt.Errorf("lab: find the vdso: %w", err)
-		}
-		last, err := strconv.ParseUint(to, 16, 64)
-		if err != nil {
-			return 0, 0, fmt.Errorf("lab: find the vdso: %w", err)
-		}
-		return uintptr(first), uintptr(last), nil
-	}
-	return 0, 0, fmt.Errorf("lab: process %d has no vdso", pid)
+	return 0, 0, fmt.Errorf("process %d has no vdso", pid)
 }
 
 // Trace stops the process for a while as a debugger does: every thread of it
