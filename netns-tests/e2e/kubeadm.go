@@ -36,12 +36,10 @@ evictionHard: {memory.available: 1Mi, nodefs.available: 0%%, imagefs.available: 
 const ignored = "--ignore-preflight-errors=SystemVerification"
 
 // print has keepvip make the manifest, and complete kubeadm's configuration.
-func (c *cluster) print() error {
+func (c *cluster) print() (err error) {
+	defer try.Say(&err, "e2e: kubeadm configuration")
 	given := filepath.Join(c.dir, "kubeadm.yaml")
-	if err := os.WriteFile(given, fmt.Appendf(nil, kubeadmConfig, c.tools.version), 0o644); err != nil {
-		return fmt.Errorf("e2e: kubeadm configuration: %w", err)
-	}
-	var err error
+	try.Do(os.WriteFile(given, fmt.Appendf(nil, kubeadmConfig, c.tools.version), 0o644))
 	if c.manifest, err = c.keepvip("manifest", "pod", "--vip", lab.VIP4.String(), "--image", c.image); err != nil {
 		return err
 	}

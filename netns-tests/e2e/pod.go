@@ -111,23 +111,19 @@ func hierarchies() ([]string, error) {
 // makeGroup makes a control group for a machine, on the processors that this
 // process may use: whoever confined the tests to some means their containers, too.
 func makeGroup(name string) (err error) {
-	defer try.Catch(&err)
+	defer try.Say(&err, "e2e: control group")
 	all := try.Get(hierarchies())
 	for _, h := range all {
 		dir := filepath.Join(h, name)
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return fmt.Errorf("e2e: control group: %w", err)
-		}
+		try.Do(os.MkdirAll(dir, 0o755))
 		// A machine is no process among the others of this one: it gets the weight of many.
 		_ = os.WriteFile(filepath.Join(dir, "cpu.shares"), []byte("20480"), 0o644)
 		_ = os.WriteFile(filepath.Join(dir, "cpu.weight"), []byte("2000"), 0o644)
 		if mems, err := os.ReadFile(filepath.Join(h, "cpuset.mems")); err == nil {
-			if err := errors.Join(
+			try.Do(errors.Join(
 				os.WriteFile(filepath.Join(dir, "cpuset.mems"), mems, 0o644),
 				os.WriteFile(filepath.Join(dir, "cpuset.cpus"), []byte(processors()), 0o644),
-			); err != nil {
-				return fmt.Errorf("e2e: control group: %w", err)
-			}
+			))
 		}
 	}
 	return nil

@@ -230,7 +230,8 @@ func (r *Recording) Stop() []RecordedFrame {
 
 // WritePCAP writes frames to a file that tshark and tcpdump read (the classic
 // format, link type Ethernet); instants count from 1970.
-func WritePCAP(path string, frames []RecordedFrame) error {
+func WritePCAP(path string, frames []RecordedFrame) (err error) {
+	defer try.Say(&err, "lab: write a capture")
 	const ethernet = 1
 	b := binary.LittleEndian.AppendUint32(nil, 0xa1b2c3d4)
 	b = binary.LittleEndian.AppendUint16(b, 2)
@@ -245,9 +246,7 @@ func WritePCAP(path string, frames []RecordedFrame) error {
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(f.Data)))
 		b = append(b, f.Data...)
 	}
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		return fmt.Errorf("lab: write a capture: %w", err)
-	}
+	try.Do(os.WriteFile(path, b, 0o644))
 	return nil
 }
 

@@ -145,14 +145,13 @@ func (p *idleProcess) end() {
 }
 
 // Stop ends what is still open, and returns what became of each.
-func (i *IdleConns) Stop() (IdleReport, error) {
+func (i *IdleConns) Stop() (_ IdleReport, err error) {
+	defer try.Say(&err, "lab: idle connections")
 	var all IdleReport
 	for _, p := range i.procs {
 		p.end()
 		var some IdleReport
-		if err := json.Unmarshal(p.out.Bytes(), &some); err != nil {
-			return nil, fmt.Errorf("lab: idle connections: %w", err)
-		}
+		try.Do(json.Unmarshal(p.out.Bytes(), &some))
 		all = append(all, some...)
 	}
 	offset := monotonic() - i.lab.now()

@@ -217,12 +217,10 @@ func (p *Peer) Take(addr netip.Addr) error {
 }
 
 func announce(space *Namespace, nic string, mac net.HardwareAddr, addr netip.Addr) (err error) {
-	defer try.Catch(&err)
+	defer try.Say(&err, "lab: announce %s from %s", addr, space.Name)
 	fd := try.Get(packetSocket(space, 0, try.Get(space.linkIndex(nic))))
 	defer unix.Close(fd)
-	if _, err := unix.Write(fd, gratuitous(mac, addr)); err != nil {
-		return fmt.Errorf("lab: announce %s from %s: %w", addr, space.Name, err)
-	}
+	try.Get(unix.Write(fd, gratuitous(mac, addr)))
 	return nil
 }
 

@@ -174,10 +174,9 @@ func (p *Process) Stop() error { return p.signalTree(unix.SIGSTOP) }
 func (p *Process) Cont() error { return p.signalTree(unix.SIGCONT) }
 
 // Signal sends a signal to the process alone.
-func (p *Process) Signal(sig unix.Signal) error {
-	if err := unix.Kill(p.PID(), sig); err != nil {
-		return fmt.Errorf("lab: signal %s: %w", p.Name, err)
-	}
+func (p *Process) Signal(sig unix.Signal) (err error) {
+	defer try.Say(&err, "lab: signal %s", p.Name)
+	try.Do(unix.Kill(p.PID(), sig))
 	return nil
 }
 
@@ -244,11 +243,9 @@ func memoryOf(pid int, name string) (int64, bool) {
 }
 
 // Files is the number of file descriptors that the process has open.
-func (p *Process) Files() (int, error) {
-	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.PID()))
-	if err != nil {
-		return 0, fmt.Errorf("lab: open files of %s: %w", p.Name, err)
-	}
+func (p *Process) Files() (_ int, err error) {
+	defer try.Say(&err, "lab: open files of %s", p.Name)
+	entries := try.Get(os.ReadDir(fmt.Sprintf("/proc/%d/fd", p.PID())))
 	return len(entries), nil
 }
 

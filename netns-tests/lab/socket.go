@@ -154,11 +154,9 @@ type poller struct {
 	events [256]unix.EpollEvent
 }
 
-func newPoller() (*poller, error) {
-	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err != nil {
-		return nil, fmt.Errorf("lab: epoll: %w", err)
-	}
+func newPoller() (_ *poller, err error) {
+	defer try.Say(&err, "lab: epoll")
+	fd := try.Get(unix.EpollCreate1(unix.EPOLL_CLOEXEC))
 	return &poller{fd: fd}, nil
 }
 

@@ -149,13 +149,11 @@ func vdso(pid int) (start, end uintptr, err error) {
 
 // Trace stops the process for a while as a debugger does: every thread of it
 // stands still, and no signal is seen.
-func (p *Process) Trace(length time.Duration, stands func()) error {
+func (p *Process) Trace(length time.Duration, stands func()) (err error) {
+	defer try.Say(&err, "lab: trace %s", p.Name)
 	runtime.LockOSThread() // the kernel takes orders only from the thread that attached
 	defer runtime.UnlockOSThread()
-	tasks, err := threads(p.PID())
-	if err != nil {
-		return fmt.Errorf("lab: trace %s: %w", p.Name, err)
-	}
+	tasks := try.Get(threads(p.PID()))
 	var held []int
 	defer func() {
 		for _, tid := range held {
@@ -163,16 +161,10 @@ func (p *Process) Trace(length time.Duration, stands func()) error {
 		}
 	}()
 	for _, tid := range tasks {
-		if err := unix.PtraceSeize(tid); err != nil {
-			return fmt.Errorf("lab: trace %s: %w", p.Name, err)
-		}
+		try.Do(unix.PtraceSeize(tid))
 		held = append(held, tid)
-		if err := unix.PtraceInterrupt(tid); err != nil {
-			return fmt.Errorf("lab: trace %s: %w", p.Name, err)
-		}
-		if err := p.stands(tid); err != nil {
-			return fmt.Errorf("lab: trace %s: %w", p.Name, err)
-		}
+		try.Do(unix.PtraceInterrupt(tid))
+		try.Do(p.stands(tid))
 	}
 	stands()
 	time.Sleep(length)

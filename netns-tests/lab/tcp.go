@@ -28,16 +28,14 @@ type Ticker struct {
 }
 
 // StartTicker listens on every address of the node, of both families.
-func (n *Node) StartTicker() (*Ticker, error) {
+func (n *Node) StartTicker() (_ *Ticker, err error) {
+	defer try.Say(&err, "lab: ticker on %s", n.Label)
 	t := &Ticker{}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
-	err := n.Do(func() (err error) {
+	try.Do(n.Do(func() (err error) {
 		t.listener, err = net.Listen("tcp", fmt.Sprintf(":%d", tcpPort))
 		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("lab: ticker on %s: %w", n.Label, err)
-	}
+	}))
 	t.wait.Go(func() {
 		for {
 			c, err := t.listener.Accept()

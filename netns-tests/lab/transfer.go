@@ -74,7 +74,8 @@ func (t *Transfer) Close() {
 }
 
 // RoundTrips asks so many times, one after the other, and returns what each answer took.
-func (t *Transfer) RoundTrips(count int) ([]time.Duration, error) {
+func (t *Transfer) RoundTrips(count int) (_ []time.Duration, err error) {
+	defer try.Say(&err, "lab: round trip to %s", t.Node)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	request := make([]byte, transferRequest)
@@ -82,12 +83,8 @@ func (t *Transfer) RoundTrips(count int) ([]time.Duration, error) {
 	took := make([]time.Duration, count)
 	for i := range took {
 		began := time.Now()
-		if err := sendAll(t.fd, request); err != nil {
-			return nil, fmt.Errorf("lab: round trip to %s: %w", t.Node, err)
-		}
-		if err := receiveAll(t.fd, request); err != nil {
-			return nil, fmt.Errorf("lab: round trip to %s: %w", t.Node, err)
-		}
+		try.Do(sendAll(t.fd, request))
+		try.Do(receiveAll(t.fd, request))
 		took[i] = time.Since(began)
 	}
 	return took, nil
@@ -191,16 +188,14 @@ const (
 )
 
 // StartTransfers begins to listen. It ends with the lab.
-func (n *Node) StartTransfers(cfg GreeterConfig) (*Transfers, error) {
+func (n *Node) StartTransfers(cfg GreeterConfig) (_ *Transfers, err error) {
+	defer try.Say(&err, "lab: transfers on %s", n.Label)
 	t := &Transfers{node: n, fds: map[int]struct{}{}}
 	at := n.Address
 	if cfg.Everywhere {
 		at = netip.IPv4Unspecified()
 	}
-	fd, err := t.listen(netip.AddrPortFrom(at, cfg.Port))
-	if err != nil {
-		return nil, fmt.Errorf("lab: transfers on %s: %w", n.Label, err)
-	}
+	fd := try.Get(t.listen(netip.AddrPortFrom(at, cfg.Port)))
 	t.add(fd, t.accept)
 	n.lab.atEnd(t.Close)
 	return t, nil

@@ -267,22 +267,18 @@ type WatchServer struct {
 const watchEvery = 50 * time.Millisecond
 
 // StartWatchServer listens on the node's own two addresses. It ends with the lab, or by [WatchServer.Close].
-func (n *Node) StartWatchServer(port uint16) (*WatchServer, error) {
-	cert, err := selfSigned()
-	if err != nil {
-		return nil, fmt.Errorf("lab: watch server on %s: %w", n.Label, err)
-	}
+func (n *Node) StartWatchServer(port uint16) (_ *WatchServer, err error) {
+	defer try.Say(&err, "lab: watch server on %s", n.Label)
+	cert := try.Get(selfSigned())
 	s := &WatchServer{node: n}
 	s.server = &http.Server{Handler: s, TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}}, ReadHeaderTimeout: time.Minute}
 	n.lab.atEnd(s.Close)
 	for _, a := range []netip.Addr{n.Address, n.Addr6} {
 		var l net.Listener
-		if err := n.Do(func() (err error) {
+		try.Do(n.Do(func() (err error) {
 			l, err = net.Listen("tcp", netip.AddrPortFrom(a, port).String())
 			return err
-		}); err != nil {
-			return nil, fmt.Errorf("lab: watch server on %s: %w", n.Label, err)
-		}
+		}))
 		s.wait.Go(func() { _ = s.server.ServeTLS(l, "", "") })
 	}
 	return s, nil

@@ -144,14 +144,12 @@ func (r Raft) agree(nodes []*lab.Node) (err error) {
 
 // Wipe kills keepvip on the node and removes all that it has stored, as a new installation would.
 func (g *Group) Wipe(n *lab.Node) (err error) {
-	defer try.Catch(&err)
+	defer try.Say(&err, "trial: wipe %s", n.Label)
 	if p := g.Daemon(n); p != nil && p.Alive() {
 		try.Do(p.Kill9())
 		try.Get(p.Wait(2 * time.Second))
 	}
-	if err := os.RemoveAll(filepath.Join(n.Dir, "state")); err != nil {
-		return fmt.Errorf("trial: wipe %s: %w", n.Label, err)
-	}
+	try.Do(os.RemoveAll(filepath.Join(n.Dir, "state")))
 	return nil
 }
 

@@ -210,13 +210,10 @@ const (
 	measuredEnd   = "<!-- measured ends -->\n"
 )
 
-func writeComparison(dir string, rows map[string]trial.Row) error {
-	if err := putMeasured(filepath.Join(dir, "comparison.md"), "bench-compare", comparisonTables(rows)); err != nil {
-		return fmt.Errorf("bench: -compare: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "pictures", "comparison.svg"), []byte(comparisonPicture(rows)), 0o644); err != nil {
-		return fmt.Errorf("bench: -compare: %w", err)
-	}
+func writeComparison(dir string, rows map[string]trial.Row) (err error) {
+	defer try.Say(&err, "bench: -compare")
+	try.Do(putMeasured(filepath.Join(dir, "comparison.md"), "bench-compare", comparisonTables(rows)))
+	try.Do(os.WriteFile(filepath.Join(dir, "pictures", "comparison.svg"), []byte(comparisonPicture(rows)), 0o644))
 	return nil
 }
 

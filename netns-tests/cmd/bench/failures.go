@@ -9,10 +9,13 @@ import (
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // writeFailures writes the table of the page from the results of the cases that have a place in it.
-func writeFailures(path string, rows map[string]trial.Row) error {
+func writeFailures(path string, rows map[string]trial.Row) (err error) {
+	defer try.Say(&err, "bench: -failure-modes")
 	var b strings.Builder
 	b.WriteString("\n| what happens | runs | seen after | address silent | requests failing | moves |\n|---|---|---|---|---|---|\n")
 	for _, c := range cases() {
@@ -35,9 +38,7 @@ func writeFailures(path string, rows map[string]trial.Row) error {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", c.mode, runs, trial.Of(results, trial.Seen).Rounded(), trial.Of(results, trial.Outage).Rounded(), failing, moves)
 	}
 	b.WriteByte('\n')
-	if err := putMeasured(path, "failure-modes", b.String()); err != nil {
-		return fmt.Errorf("bench: -failure-modes: %w", err)
-	}
+	try.Do(putMeasured(path, "failure-modes", b.String()))
 	return nil
 }
 
@@ -191,7 +192,8 @@ func lostCases(what string, l lab.Config, f trial.Fault) []benchCase {
 }
 
 // writeDetector writes the table of what is lost between nodes into its place in a document.
-func writeDetector(path string, rows map[string]trial.Row) error {
+func writeDetector(path string, rows map[string]trial.Row) (err error) {
+	defer try.Say(&err, "bench: -detector")
 	var b strings.Builder
 	b.WriteString("\n| what is lost for 3 s | plain: silent | moves | two answer | fast: silent | moves | two answer |\n|---|---|---|---|---|---|---|\n")
 	for _, c := range cases() {
@@ -206,8 +208,6 @@ func writeDetector(path string, rows map[string]trial.Row) error {
 		b.WriteByte('\n')
 	}
 	b.WriteByte('\n')
-	if err := putMeasured(path, "bench-detector", b.String()); err != nil {
-		return fmt.Errorf("bench: -detector: %w", err)
-	}
+	try.Do(putMeasured(path, "bench-detector", b.String()))
 	return nil
 }

@@ -14,6 +14,8 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/chart"
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // growthRuns is how often each size is measured: the median counts.
@@ -120,7 +122,8 @@ func shown(v float64) string {
 	return fmt.Sprintf("%.1f", v)
 }
 
-func writeGrowth(dir string, growths []trial.Growth, all map[string][]grownRow, runs int) error {
+func writeGrowth(dir string, growths []trial.Growth, all map[string][]grownRow, runs int) (err error) {
+	defer try.Say(&err, "bench: growth")
 	var b strings.Builder
 	times := fmt.Sprintf("%d times", runs)
 	if runs == 1 {
@@ -131,13 +134,9 @@ func writeGrowth(dir string, growths []trial.Growth, all map[string][]grownRow, 
 		rows := all[g.Name]
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n![%s](pictures/growth-%s.svg)\n\n%s", title(g.Name), folded(g.How), growthTitle(g), g.Name, growthTable(g.Of, rows))
 		fmt.Fprintf(&b, "\n%s\n", folded(growthText(g.Of, rows)))
-		if err := os.WriteFile(filepath.Join(dir, "pictures", "growth-"+g.Name+".svg"), []byte(growthCurves(g, rows)), 0o644); err != nil {
-			return fmt.Errorf("bench: growth: %w", err)
-		}
+		try.Do(os.WriteFile(filepath.Join(dir, "pictures", "growth-"+g.Name+".svg"), []byte(growthCurves(g, rows)), 0o644))
 	}
-	if err := os.WriteFile(filepath.Join(dir, "growth.md"), []byte(b.String()), 0o644); err != nil {
-		return fmt.Errorf("bench: growth: %w", err)
-	}
+	try.Do(os.WriteFile(filepath.Join(dir, "growth.md"), []byte(b.String()), 0o644))
 	return nil
 }
 
