@@ -37,7 +37,7 @@ func connecting(t *testing.T, b *trial.Balanced, to netip.AddrPort) *clients {
 	t.Helper()
 	c := &clients{}
 	c.at.Store(&to)
-	c.Followed = must(b.Lab.Request(b.Lab.Client, 10*time.Millisecond, func() netip.AddrPort { return *c.at.Load() }))(t)
+	c.Followed = b.Lab.Request(b.Lab.Client, 10*time.Millisecond, func() netip.AddrPort { return *c.at.Load() })
 	return c
 }
 

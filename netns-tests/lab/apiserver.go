@@ -45,30 +45,15 @@ type standIn struct {
 }
 
 // runAPIServer is the helper process of [Node.StartAPIServer].
-func runAPIServer(_ io.Reader, _ io.Writer) int {
-	cert, err := selfSigned()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	s := &standIn{node: os.Getenv(apiNodeEnv), cert: cert, mode: string(APIHealthy), changed: make(chan struct{})}
-	if err := s.listen(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
+func runAPIServer(_ *os.File, _ io.Writer) (err error) {
+	defer try.Catch(&err)
+	s := &standIn{node: os.Getenv(apiNodeEnv), cert: try.Get(selfSigned()), mode: string(APIHealthy), changed: make(chan struct{})}
+	try.Do(s.listen())
 	path := os.Getenv(apiSocketEnv)
 	_ = os.Remove(path)
-	control, err := net.Listen("unix", path)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
+	control := try.Get(net.Listen("unix", path))
 	for {
-		conn, err := control.Accept()
-		if err != nil {
-			return 1
-		}
-		s.command(conn)
+		s.command(try.Get(control.Accept()))
 	}
 }
 

@@ -116,23 +116,13 @@ func (k *Callers) Stop() int {
 }
 
 // runCallers is the helper process: it calls until its standard input ends, and writes how many connections there were.
-func runCallers(in io.Reader, out io.Writer) int {
+func runCallers(in *os.File, out io.Writer) (err error) {
+	defer try.Catch(&err)
 	var c CallersConfig
-	err := json.Unmarshal([]byte(os.Getenv(callEnv)), &c)
-	if err == nil {
-		err = syscall.Setresuid(c.User, c.User, c.User)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "lab: callers:", err)
-		return 1
-	}
+	try.Do(json.Unmarshal([]byte(os.Getenv(callEnv)), &c))
+	try.Do(syscall.Setresuid(c.User, c.User, c.User))
 	for _, a := range c.Take {
-		l, err := net.Listen("tcp", a)
-		if err != nil {
-			fmt.Fprintln(os.Stderr, "lab: callers:", err)
-			return 1
-		}
-		defer l.Close()
+		defer try.Get(net.Listen("tcp", a)).Close()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var made atomic.Int64
@@ -143,8 +133,7 @@ func runCallers(in io.Reader, out io.Writer) int {
 	_, _ = io.Copy(io.Discard, in)
 	cancel()
 	wait.Wait()
-	fmt.Fprintln(out, made.Load())
-	return 0
+	return try.Err(fmt.Fprintln(out, made.Load()))
 }
 
 func (c CallersConfig) call(ctx context.Context, busy bool, made *atomic.Int64) {
@@ -216,21 +205,12 @@ func (l *Lab) StartSubscribers(c SubscribersConfig) (_ *Callers, err error) {
 }
 
 // runSubscribers is the helper process: it asks until its standard input ends, and writes how many questions there were.
-func runSubscribers(in io.Reader, out io.Writer) int {
+func runSubscribers(in *os.File, out io.Writer) (err error) {
+	defer try.Catch(&err)
 	var s subscribers
-	err := json.Unmarshal([]byte(os.Getenv(subscribersEnv)), &s)
-	if err == nil {
-		err = syscall.Setresuid(s.User, s.User, s.User)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "lab: subscribers:", err)
-		return 1
-	}
-	key, err := subscription.NewKey(s.Secret)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "lab: subscribers:", err)
-		return 1
-	}
+	try.Do(json.Unmarshal([]byte(os.Getenv(subscribersEnv)), &s))
+	try.Do(syscall.Setresuid(s.User, s.User, s.User))
+	key := try.Get(subscription.NewKey(s.Secret))
 	keys := listOf(key)
 	crowd := crowd{
 		subscribers: s, sign: func(m subscription.Message) ([]byte, error) { return m.Append(nil, &key) },
@@ -255,8 +235,7 @@ func runSubscribers(in io.Reader, out io.Writer) int {
 	_, _ = io.Copy(io.Discard, in)
 	cancel()
 	wait.Wait()
-	fmt.Fprintln(out, crowd.asked.Load())
-	return 0
+	return try.Err(fmt.Fprintln(out, crowd.asked.Load()))
 }
 
 func listOf[T any](all ...T) []T { return all }

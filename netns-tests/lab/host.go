@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -17,6 +16,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // roleEnv names the environment variable that makes [Enter] turn this process
@@ -36,6 +37,13 @@ const (
 	roleSubscribers = "subscribers"
 	roleIdle        = "idle"
 )
+
+// helpers are what this executable does in each role.
+func helpers() map[string]func(in *os.File, out io.Writer) error {
+	return map[string]func(in *os.File, out io.Writer) error{
+		roleAPIServer: runAPIServer, roleReaper: runReaper, roleCallers: runCallers, roleSubscribers: runSubscribers, roleIdle: runIdle,
+	}
+}
 
 // Host is the machine that labs are opened on. It is safe for concurrent use.
 type Host struct {
@@ -57,17 +65,12 @@ type Host struct {
 // does is ordinary, so that it does not keep the programs under test of another
 // lab from running. All labs are closed on SIGINT or SIGTERM.
 func Enter() *Host {
-	switch os.Getenv(roleEnv) {
-	case roleAPIServer:
-		os.Exit(runAPIServer(os.Stdin, os.Stdout))
-	case roleReaper:
-		os.Exit(runReaper(os.Stdin))
-	case roleCallers:
-		os.Exit(runCallers(os.Stdin, os.Stdout))
-	case roleSubscribers:
-		os.Exit(runSubscribers(os.Stdin, os.Stdout))
-	case roleIdle:
-		os.Exit(runIdle(os.Stdin, os.Stdout))
+	if role := os.Getenv(roleEnv); role != "" {
+		if err := helpers()[role](os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintf(os.Stderr, "lab: %s: %v\n", role, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	}
 	// A thread that returns from a system call needs a free P at once; with as
 	// many Ps as CPUs it would wait behind whatever else the labs are doing.
@@ -141,18 +144,16 @@ func (h *Host) reaped() error {
 	return nil
 }
 
-func runReaper(in io.Reader) int {
+func runReaper(in *os.File, _ io.Writer) (err error) {
+	defer try.Catch(&err)
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
-	_, _ = io.Copy(io.Discard, bufio.NewReader(in))
-	pid, err := strconv.Atoi(os.Getenv(reapedEnv))
-	if err != nil {
-		return 1
-	}
+	_, _ = io.Copy(io.Discard, in)
+	pid := try.Get(strconv.Atoi(os.Getenv(reapedEnv)))
 	entries, _ := os.ReadDir(runRoot)
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), runsOf(pid)) {
 			sweepRun(e.Name())
 		}
 	}
-	return 0
+	return nil
 }

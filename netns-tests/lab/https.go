@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -283,36 +283,22 @@ type FollowedSum struct {
 const followedLimit = 3 * time.Second
 
 // Request makes a request from the peer at each interval, one after the other, to where target says that the service is then.
-func (l *Lab) Request(from *Peer, every time.Duration, target func() netip.AddrPort) (*Followed, error) {
+func (l *Lab) Request(from *Peer, every time.Duration, target func() netip.AddrPort) *Followed {
 	f := &Followed{target: target, done: make(chan struct{}), sum: FollowedSum{By: map[netip.AddrPort]int{}, Nodes: map[int]int{}}}
-	ready := make(chan error)
 	go func() {
 		defer close(f.done)
-		runtime.LockOSThread() // never unlocked: the thread has another policy and namespace
-		err := from.enter()
-		if err == nil {
-			err = setScheduler(0, unix.SCHED_NORMAL, 0)
-		}
-		ready <- err
-		for next := l.now(); err == nil && !f.stop.Load(); next = max(next+every, l.now()) {
+		for next := l.now(); !f.stop.Load(); next = max(next+every, l.now()) {
 			time.Sleep(next - l.now())
-			f.request(l)
+			f.request(l, from.Namespace)
 		}
 	}()
-	if err := <-ready; err != nil {
-		return nil, fmt.Errorf("lab: requests from %s: %w", from.Name, err)
-	}
 	l.atEnd(func() { f.stop.Store(true) })
-	return f, nil
+	return f
 }
 
-func (f *Followed) request(l *Lab) {
+func (f *Followed) request(l *Lab, from *Namespace) {
 	to, began := f.target(), l.now()
-	fd, err := socketTCP(to)
-	node := byte(0)
-	if err == nil {
-		node, err = exchangeAt(fd, to)
-	}
+	node, err := askAt(from, to, "/readyz", followedLimit)
 	took := l.now() - began
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -321,7 +307,7 @@ func (f *Followed) request(l *Lab) {
 	switch {
 	case err == nil:
 		f.sum.By[to]++
-		f.sum.Nodes[int(node)]++
+		f.sum.Nodes[node]++
 		f.sum.Longest = max(f.sum.Longest, took)
 	case errors.Is(err, unix.ECONNRESET), errors.Is(err, unix.EPIPE):
 		f.sum.Reset = append(f.sum.Reset, failure())
@@ -335,13 +321,7 @@ func (f *Followed) Sum() FollowedSum {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	out := f.sum
-	out.By, out.Nodes = map[netip.AddrPort]int{}, map[int]int{}
-	for at, n := range f.sum.By {
-		out.By[at] = n
-	}
-	for node, n := range f.sum.Nodes {
-		out.Nodes[node] = n
-	}
+	out.By, out.Nodes = maps.Clone(f.sum.By), maps.Clone(f.sum.Nodes)
 	return out
 }
 
@@ -356,13 +336,4 @@ func (f *Followed) Stop() FollowedSum {
 func (l *Lab) Answers(from *Namespace, at netip.AddrPort) bool {
 	_, err := askAt(from, at, "/readyz", followedLimit)
 	return err == nil
-}
-
-// exchangeAt is a whole request.
-func exchangeAt(fd int, to netip.AddrPort) (byte, error) {
-	if err := connectTCP(fd, to); err != nil {
-		unix.Close(fd)
-		return 0, err
-	}
-	return exchange(fd, "/readyz", time.Now().Add(followedLimit))
 }

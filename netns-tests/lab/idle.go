@@ -171,26 +171,16 @@ func monotonic() time.Duration {
 }
 
 // runIdle is the helper process.
-func runIdle(in *os.File, out io.Writer) int {
+func runIdle(in *os.File, out io.Writer) (err error) {
+	defer try.Catch(&err)
 	ready := os.NewFile(3, "ready")
 	var c idleConfig
-	err := json.Unmarshal([]byte(os.Getenv(idleEnv)), &c)
-	var poll *poller
-	if err == nil {
-		poll, err = newPoller()
+	try.Do(json.Unmarshal([]byte(os.Getenv(idleEnv)), &c))
+	poll := try.Get(newPoller())
+	if c.Listen.IsValid() {
+		return c.serve(poll, in, ready)
 	}
-	if err == nil {
-		if c.Listen.IsValid() {
-			err = c.serve(poll, in, ready)
-		} else {
-			err = c.listen(poll, in, ready, out)
-		}
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "lab: idle connections:", err)
-		return 1
-	}
-	return 0
+	return c.listen(poll, in, ready, out)
 }
 
 func tellReady(ready *os.File) {
@@ -256,19 +246,12 @@ func (c idleConfig) listen(poll *poller, in, ready *os.File, out io.Writer) (err
 		family = unix.AF_INET6
 	}
 	for i := range ends {
-		fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-		if err == nil {
-			err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: int64(idleConnect / time.Second)})
-		}
-		if err == nil {
-			err = connect(fd, sockaddr(c.Target))
-		}
-		if err == nil {
-			err = poll.watch(fd, false)
-		}
-		if err != nil {
+		fd := try.Get(unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
+		try.Do(unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: int64(idleConnect / time.Second)}))
+		if err := connect(fd, sockaddr(c.Target)); err != nil {
 			return fmt.Errorf("connection %d: %w", i+1, err)
 		}
+		try.Do(poll.watch(fd, false))
 		at[int32(fd)] = i
 		speak.fds = append(speak.fds, fd)
 	}
