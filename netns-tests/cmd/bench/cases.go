@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -62,53 +63,46 @@ const (
 	noTakeover = -1
 )
 
+// over is the verdict where something is over its limit, "" where it is not.
+func over(is bool, format string, args ...any) string {
+	if !is {
+		return ""
+	}
+	return "OVER: " + fmt.Sprintf(format, args...)
+}
+
 func (l limits) judge(results []*trial.Result) string {
-	verdict := ""
-	check := func(what string, got, limit time.Duration) {
-		if limit > 0 && got > limit && verdict == "" {
-			verdict = fmt.Sprintf("OVER: %s %s ms, limit %s", what, lab.Milliseconds(got), lab.Milliseconds(limit))
-		}
+	within := func(what string, got, limit time.Duration) string {
+		return over(limit > 0 && got > limit, "%s %s ms, limit %s", what, lab.Milliseconds(got), lab.Milliseconds(limit))
 	}
-	outage, https := trial.Of(results, trial.Outage), trial.Of(results, trial.HTTPS)
-	check("median outage", outage.Median, l.outageMedian)
-	check("worst outage", outage.Max, l.outageWorst)
-	check("median of failing requests", https.Median, l.requestsMedian)
-	check("worst of failing requests", https.Max, l.requestsWorst)
-	check("beyond protocol", trial.Of(results, trial.Excess).Median, l.excessMedian)
-	check("seen after", trial.Of(results, trial.Seen).Max, l.seen)
-	check("bind to announce", trial.Of(results, trial.Announce).Median, l.announceMedian)
-	if l.two == noTwo {
-		check("two answering", trial.Of(results, trial.Two).Max, 1)
+	two := l.two
+	if two == noTwo {
+		two = 1
 	}
-	check("two answering", trial.Of(results, trial.Two).Max, l.two)
-	if verdict == "" {
-		verdict = l.over(results)
-	}
-	if verdict == "" {
-		verdict = l.silence.over(results)
-	}
-	if verdict == "" {
-		verdict = l.passLimits.judge(results)
-	}
-	single := 0
+	moves, single := "", 0
 	for _, r := range results {
 		if r.Takeovers == 1 {
 			single++
 		}
-		if (l.takeovers > 0 && r.Takeovers > l.takeovers || l.takeovers == noTakeover && r.Takeovers > 0) && verdict == "" {
-			verdict = fmt.Sprintf("OVER: %d takeovers", r.Takeovers)
-		}
+		moves = cmp.Or(moves, over(l.takeovers > 0 && r.Takeovers > l.takeovers || l.takeovers == noTakeover && r.Takeovers > 0, "%d takeovers", r.Takeovers))
 	}
-	if l.single > 0 && single*100 < l.single*len(results) && verdict == "" {
-		verdict = fmt.Sprintf("OVER: %d of %d with one takeover", single, len(results))
+	outage, https := trial.Of(results, trial.Outage), trial.Of(results, trial.HTTPS)
+	verdict := cmp.Or(
+		within("median outage", outage.Median, l.outageMedian),
+		within("worst outage", outage.Max, l.outageWorst),
+		within("median of failing requests", https.Median, l.requestsMedian),
+		within("worst of failing requests", https.Max, l.requestsWorst),
+		within("beyond protocol", trial.Of(results, trial.Excess).Median, l.excessMedian),
+		within("seen after", trial.Of(results, trial.Seen).Max, l.seen),
+		within("bind to announce", trial.Of(results, trial.Announce).Median, l.announceMedian),
+		within("two answering", trial.Of(results, trial.Two).Max, two),
+		l.over(results), l.silence.over(results), l.passLimits.judge(results), moves,
+		over(l.single > 0 && single*100 < l.single*len(results), "%d of %d with one takeover", single, len(results)),
+	)
+	if verdict == "" && l != (limits{}) {
+		return "ok"
 	}
-	switch {
-	case verdict != "":
-		return verdict
-	case l == (limits{}):
-		return ""
-	}
-	return "ok"
+	return verdict
 }
 
 const ms = time.Millisecond

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -23,49 +24,33 @@ type passLimits struct {
 
 // mishap judges what went wrong while the address was passed on.
 func (l passLimits) mishap(r *trial.Result) string {
-	switch {
-	case l.recovered == 0:
+	if l.recovered == 0 {
 		return ""
-	case r.Recovered > l.recovered:
-		return fmt.Sprintf("OVER: one holder again after %s ms, limit %s (%s)", lab.Milliseconds(r.Recovered), lab.Milliseconds(l.recovered), r.Fault)
-	case r.Finders > l.finders:
-		return fmt.Sprintf("OVER: two answer ARP or ND for %s ms, limit %s (%s)", lab.Milliseconds(r.Finders), lab.Milliseconds(l.finders), r.Fault)
-	case r.Healing > l.healing:
-		return fmt.Sprintf("OVER: two answer ARP or ND for %s ms after the network is whole again, limit %s (%s)", lab.Milliseconds(r.Healing), lab.Milliseconds(l.healing), r.Fault)
 	}
-	return ""
+	within := func(got, limit time.Duration, format string) string {
+		return over(got > limit, format+", limit %s (%s)", lab.Milliseconds(got), lab.Milliseconds(limit), r.Fault)
+	}
+	return cmp.Or(
+		within(r.Recovered, l.recovered, "one holder again after %s ms"), within(r.Finders, l.finders, "two answer ARP or ND for %s ms"),
+		within(r.Healing, l.healing, "two answer ARP or ND for %s ms after the network is whole again"),
+	)
 }
 
-func (l passLimits) judge(results []*trial.Result) string {
-	for _, r := range results {
-		if over := l.mishap(r); over != "" {
-			return over
-		}
-		if l.rolling && r.MovesMost > 1 {
-			return fmt.Sprintf("OVER: %d moves for one node", r.MovesMost)
-		}
-		if l.rolling && (r.Failed > 0 || r.FailedTwice > 0 || r.Resets > 2*r.Takeovers) {
-			return fmt.Sprintf("OVER: %d requests refused or timed out, %d reset in %d moves, %d failed again", r.Failed, r.Resets, r.Takeovers, r.FailedTwice)
-		}
-	}
-	if l.lossless == 0 {
-		return ""
-	}
+func (l passLimits) judge(results []*trial.Result) (verdict string) {
 	clean := 0
 	for _, r := range results {
-		switch {
-		case r.LostMost > l.lost:
-			return fmt.Sprintf("OVER: %d probes lost, limit %d", r.LostMost, l.lost)
-		case r.Finders > 0:
-			return fmt.Sprintf("OVER: two answer ARP or ND for %s ms", lab.Milliseconds(r.Finders))
-		case r.LostMost == 0:
+		if r.LostMost == 0 {
 			clean++
 		}
+		verdict = cmp.Or(
+			verdict, l.mishap(r), over(l.rolling && r.MovesMost > 1, "%d moves for one node", r.MovesMost),
+			over(l.rolling && (r.Failed > 0 || r.FailedTwice > 0 || r.Resets > 2*r.Takeovers), "%d requests refused or timed out, %d reset in %d moves, %d failed again",
+				r.Failed, r.Resets, r.Takeovers, r.FailedTwice),
+			over(l.lossless > 0 && r.LostMost > l.lost, "%d probes lost, limit %d", r.LostMost, l.lost),
+			over(l.lossless > 0 && r.Finders > 0, "two answer ARP or ND for %s ms", lab.Milliseconds(r.Finders)),
+		)
 	}
-	if clean*100 < l.lossless*len(results) {
-		return fmt.Sprintf("OVER: %d of %d runs without a lost probe", clean, len(results))
-	}
-	return ""
+	return cmp.Or(verdict, over(clean*100 < l.lossless*len(results), "%d of %d runs without a lost probe", clean, len(results)))
 }
 
 // passCases move the address on purpose, with a client on the link and one behind a router, which probe IPv4 and IPv6.
@@ -205,15 +190,10 @@ func (c benchCase) judged(row trial.Row) trial.Row {
 func (l limits) broken(r *trial.Result) string {
 	silence := l.silence
 	silence.gone = 0 // when the address is gone is a figure
-	switch late := silence.over([]*trial.Result{r}); {
-	case l.two == noTwo && r.Two > 0:
-		return fmt.Sprintf("OVER: two answering %s ms in a run that was left out", lab.Milliseconds(r.Two))
-	case l.lossless > 0 && r.Finders > 0:
-		return fmt.Sprintf("OVER: two answering ARP or ND %s ms in a run that was left out", lab.Milliseconds(r.Finders))
-	case late != "":
-		return late
-	case l.lastIsTaker && r.Announcer != r.Taker:
-		return fmt.Sprintf("OVER: n%d announced last, n%d holds", r.Announcer, r.Taker)
-	}
-	return ""
+	return cmp.Or(
+		over(l.two == noTwo && r.Two > 0, "two answering %s ms in a run that was left out", lab.Milliseconds(r.Two)),
+		over(l.lossless > 0 && r.Finders > 0, "two answering ARP or ND %s ms in a run that was left out", lab.Milliseconds(r.Finders)),
+		silence.over([]*trial.Result{r}),
+		over(l.lastIsTaker && r.Announcer != r.Taker, "n%d announced last, n%d holds", r.Announcer, r.Taker),
+	)
 }

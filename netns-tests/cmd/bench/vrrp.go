@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -24,24 +25,23 @@ type vrrpLimits struct {
 // mostTurns are those of two or three that begin at a time, and of those that yield.
 const mostTurns = 8
 
-func (l vrrpLimits) over(results []*trial.Result) string {
+func (l vrrpLimits) over(results []*trial.Result) (verdict string) {
 	for _, r := range results {
-		switch {
-		case l.cpu > 0 && r.CPU > l.cpu:
-			return fmt.Sprintf("OVER: CPU %.1f %%, limit %.1f", r.CPU, l.cpu)
-		case l.rss > 0 && r.RSS > l.rss:
-			return fmt.Sprintf("OVER: RSS %.1f MiB, limit %.1f", mib(r.RSS), mib(l.rss))
-		case l.answered > 0 && r.Answered > l.answered:
-			return fmt.Sprintf("OVER: answered after %s ms, limit %s", lab.Milliseconds(r.Answered), lab.Milliseconds(l.answered))
-		case r.Answered < l.notBefore:
-			return fmt.Sprintf("OVER: answered after %s ms, not before %s", lab.Milliseconds(r.Answered), lab.Milliseconds(l.notBefore))
-		case l.lastIsTaker && r.Announcer != r.Taker:
-			return fmt.Sprintf("OVER: n%d announced last, n%d holds", r.Announcer, r.Taker)
-		case l.turns > 0 && r.Report != nil && r.Report.Rivalry(r.FaultAt, r.Report.Ended) > l.turns:
-			return fmt.Sprintf("OVER: two advertise in turn, %d times, limit %d", r.Report.Rivalry(r.FaultAt, r.Report.Ended), l.turns)
+		turns := 0
+		if l.turns > 0 && r.Report != nil {
+			turns = r.Report.Rivalry(r.FaultAt, r.Report.Ended)
 		}
+		verdict = cmp.Or(
+			verdict,
+			over(l.cpu > 0 && r.CPU > l.cpu, "CPU %.1f %%, limit %.1f", r.CPU, l.cpu),
+			over(l.rss > 0 && r.RSS > l.rss, "RSS %.1f MiB, limit %.1f", mib(r.RSS), mib(l.rss)),
+			over(l.answered > 0 && r.Answered > l.answered, "answered after %s ms, limit %s", lab.Milliseconds(r.Answered), lab.Milliseconds(l.answered)),
+			over(r.Answered < l.notBefore, "answered after %s ms, not before %s", lab.Milliseconds(r.Answered), lab.Milliseconds(l.notBefore)),
+			over(l.lastIsTaker && r.Announcer != r.Taker, "n%d announced last, n%d holds", r.Announcer, r.Taker),
+			over(turns > l.turns, "two advertise in turn, %d times, limit %d", turns, l.turns),
+		)
 	}
-	return ""
+	return verdict
 }
 
 func mib(octets int64) float64 { return float64(octets) / (1 << 20) }
@@ -190,23 +190,23 @@ type silence struct {
 	gone   time.Duration
 }
 
-func (s silence) over(results []*trial.Result) string {
+func (s silence) over(results []*trial.Result) (verdict string) {
 	if !s.wanted {
 		return ""
 	}
 	for _, r := range results {
-		switch {
-		case r.Silence == nil:
-			return "FAILED: nothing was watched"
-		case r.Silence.Late > 0:
-			return fmt.Sprintf("OVER: %d frames after the lease (%s)", r.Silence.Late, r.Note)
-		case r.Silence.Woken > 0:
-			return fmt.Sprintf("OVER: %d announcements after waking", r.Silence.Woken)
-		case s.gone > 0 && (r.Silence.Gone < 0 || r.Silence.Gone > s.gone):
-			return fmt.Sprintf("OVER: the address was gone after %v, limit %v", r.Silence.Gone, s.gone)
+		said := r.Silence
+		if said == nil {
+			return cmp.Or(verdict, "FAILED: nothing was watched")
 		}
+		verdict = cmp.Or(
+			verdict,
+			over(said.Late > 0, "%d frames after the lease (%s)", said.Late, r.Note),
+			over(said.Woken > 0, "%d announcements after waking", said.Woken),
+			over(s.gone > 0 && (said.Gone < 0 || said.Gone > s.gone), "the address was gone after %v, limit %v", said.Gone, s.gone),
+		)
 	}
-	return ""
+	return verdict
 }
 
 // fenceCases are the faults after which the kernel has to silence the address.
