@@ -3,6 +3,7 @@
 package netnstests
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -253,11 +254,7 @@ const (
 // echoes starts a server on every address of the node that returns each three bytes, and closes the connection after those of "bye".
 func echoes(t *testing.T, n *lab.Node) {
 	t.Helper()
-	var l net.Listener
-	require.NoError(t, n.Do(func() (err error) {
-		l, err = net.ListenTCP("tcp", &net.TCPAddr{Port: echoPort})
-		return err
-	}))
+	l := must(n.Listen(fmt.Sprintf(":%d", echoPort)))(t)
 	t.Cleanup(func() { _ = l.Close() })
 	go func() {
 		for {

@@ -37,10 +37,7 @@ func (n *Node) LeaseAPI() (string, error) {
 	at := netip.AddrPortFrom(l.Client.Address, leasesPort).String()
 	l.leaseAPI.Do(func() {
 		var listener net.Listener
-		if l.leaseAPIFailed = l.Client.Do(func() (err error) {
-			listener, err = net.Listen("tcp", at)
-			return err
-		}); l.leaseAPIFailed != nil {
+		if listener, l.leaseAPIFailed = l.Client.Listen(at); l.leaseAPIFailed != nil {
 			return
 		}
 		server := &http.Server{Handler: &leases{objects: map[string]kept{}}}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -118,6 +120,19 @@ func (n *Namespace) Do(fn func() error) error {
 	case <-n.done:
 		return fmt.Errorf("lab: %s is removed", n.Name)
 	}
+}
+
+// Listen listens for connections of TCP.
+func (n *Namespace) Listen(at string) (l net.Listener, err error) {
+	err = n.Do(func() (err error) { l, err = net.Listen("tcp", at); return err })
+	return l, err
+}
+
+// Dial connects over TCP.
+func (n *Namespace) Dial(to netip.AddrPort, limit time.Duration) (c net.Conn, err error) {
+	d := net.Dialer{Timeout: limit, FallbackDelay: -1}
+	err = n.Do(func() (err error) { c, err = d.Dial("tcp", to.String()); return err })
+	return c, err
 }
 
 // Run runs a short command inside the namespace and returns its standard

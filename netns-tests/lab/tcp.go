@@ -32,10 +32,7 @@ func (n *Node) StartTicker() (_ *Ticker, err error) {
 	defer try.Say(&err, "lab: ticker on %s", n.Label)
 	t := &Ticker{}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
-	try.Do(n.Do(func() (err error) {
-		t.listener, err = net.Listen("tcp", fmt.Sprintf(":%d", tcpPort))
-		return err
-	}))
+	t.listener = try.Get(n.Listen(fmt.Sprintf(":%d", tcpPort)))
 	t.wait.Go(func() {
 		for {
 			c, err := t.listener.Accept()
@@ -154,13 +151,7 @@ func (l *Lab) again(ctx context.Context, from *Namespace, addr netip.Addr) time.
 
 // dial connects from inside a namespace.
 func (l *Lab) dial(from *Namespace, addr netip.Addr, limit time.Duration) (net.Conn, error) {
-	var c net.Conn
-	err := from.Do(func() (err error) {
-		d := net.Dialer{Timeout: limit, FallbackDelay: -1}
-		c, err = d.Dial("tcp", netip.AddrPortFrom(addr, tcpPort).String())
-		return err
-	})
-	return c, err
+	return from.Dial(netip.AddrPortFrom(addr, tcpPort), limit)
 }
 
 // Greet connects from the client to the address, and returns the label of the node whose ticker answers.
@@ -185,19 +176,12 @@ func (n *Node) StartDownloads(port uint16, size int) (*Downloads, error) {
 	d := &Downloads{}
 	content := make([]byte, size)
 	for _, a := range []netip.Addr{n.Address, n.Addr6} {
-		err := n.Do(func() error {
-			l, err := net.Listen("tcp", netip.AddrPortFrom(a, port).String())
-			if err == nil {
-				d.listeners = append(d.listeners, l)
-			}
-			return err
-		})
+		l, err := n.Listen(netip.AddrPortFrom(a, port).String())
 		if err != nil {
 			d.Close()
 			return nil, fmt.Errorf("lab: downloads on %s: %w", n.Label, err)
 		}
-	}
-	for _, l := range d.listeners {
+		d.listeners = append(d.listeners, l)
 		d.wait.Go(func() { d.serve(l, content) })
 	}
 	n.lab.atEnd(d.Close)
@@ -232,13 +216,9 @@ func (l *Lab) Download(from *Namespace, target netip.AddrPort, times int, limit 
 	sizes, errs := make([]int, times), make([]error, times)
 	var wait sync.WaitGroup
 	for i := range times {
-		var c net.Conn
-		errs[i] = from.Do(func() (err error) {
-			d := net.Dialer{Timeout: limit, FallbackDelay: -1}
-			c, err = d.Dial("tcp", target.String())
-			return err
-		})
-		if errs[i] != nil {
+		c, err := from.Dial(target, limit)
+		if err != nil {
+			errs[i] = err
 			continue
 		}
 		wait.Go(func() {

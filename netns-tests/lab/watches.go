@@ -114,12 +114,7 @@ func (w *Watches) client(from *Namespace) *http.Client {
 		ForceAttemptHTTP2: true, TLSClientConfig: config,
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 		DialContext: func(context.Context, string, string) (c net.Conn, err error) {
-			err = from.Do(func() error {
-				d := net.Dialer{Timeout: 2 * time.Second, FallbackDelay: -1}
-				c, err = d.Dial("tcp", w.cfg.Target.String())
-				return err
-			})
-			if err == nil {
+			if c, err = from.Dial(w.cfg.Target, 2*time.Second); err == nil {
 				w.opened(c)
 			}
 			return c, err
@@ -274,11 +269,7 @@ func (n *Node) StartWatchServer(port uint16) (_ *WatchServer, err error) {
 	s.server = &http.Server{Handler: s, TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}}, ReadHeaderTimeout: time.Minute}
 	n.lab.atEnd(s.Close)
 	for _, a := range []netip.Addr{n.Address, n.Addr6} {
-		var l net.Listener
-		try.Do(n.Do(func() (err error) {
-			l, err = net.Listen("tcp", netip.AddrPortFrom(a, port).String())
-			return err
-		}))
+		l := try.Get(n.Listen(netip.AddrPortFrom(a, port).String()))
 		s.wait.Go(func() { _ = s.server.ServeTLS(l, "", "") })
 	}
 	return s, nil

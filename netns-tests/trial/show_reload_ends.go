@@ -3,7 +3,6 @@ package trial
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -276,20 +275,9 @@ func drainedAway(host *lab.Host) (_ time.Duration, err error) {
 
 // silentClient has the client connect to the node at the address; both say nothing until the end.
 func silentClient(g *Group, n *lab.Node, port int) (end func(), err error) {
-	var l net.Listener
-	var client, server net.Conn
-	at := netip.AddrPortFrom(g.Addresses[0], uint16(port))
-	err = sequence(
-		func() error {
-			return n.Do(func() (err error) { l, err = net.ListenTCP("tcp", &net.TCPAddr{Port: port}); return err })
-		},
-		func() error {
-			return g.Lab.Client.Namespace.Do(func() (err error) { client, err = net.DialTimeout("tcp", at.String(), 5*time.Second); return err })
-		},
-		func() (err error) { server, err = l.Accept(); return err },
-	)
-	if err != nil {
-		return nil, fmt.Errorf("trial: a client at %s: %w", at, err)
-	}
+	defer try.Say(&err, "trial: a client at port %d", port)
+	l := try.Get(n.Listen(fmt.Sprintf(":%d", port)))
+	client := try.Get(g.Lab.Client.Dial(netip.AddrPortFrom(g.Addresses[0], uint16(port)), 5*time.Second))
+	server := try.Get(l.Accept())
 	return func() { _ = errors.Join(client.Close(), server.Close(), l.Close()) }, nil
 }
