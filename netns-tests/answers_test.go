@@ -96,12 +96,8 @@ func TestDeafNodeNeitherTakesNorKeepsTheAddress(t *testing.T) {
 			g := open(t, trial.Config{Addresses: []netip.Addr{vip}})
 			holder := settled(t, g)
 			deaf := holder
-			if !tt.holder {
-				for _, n := range g.Lab.Nodes {
-					if n != holder {
-						deaf = n // the last one has the highest address
-					}
-				}
+			if last := g.Lab.Nodes[2]; !tt.holder { // it has the highest address
+				deaf = map[bool]*lab.Node{true: g.Lab.Nodes[1], false: last}[last == holder]
 			}
 			settleFor(15 * time.Second) // the nodes get to know each other by ARP or neighbour discovery
 			m := must(g.Lab.Measure(lab.MeasureConfig{NoDirect: true, Targets: g.Addresses}))(t)
@@ -109,10 +105,8 @@ func TestDeafNodeNeitherTakesNorKeepsTheAddress(t *testing.T) {
 			require.NoError(t, deaf.LoseAll(lab.In, ""))
 			eventually(t, 10*time.Second, "it finds out", func() bool { return namesDeaf(deaf, true) })
 			reached(t, g)
-			for _, n := range g.Lab.Nodes {
-				if n != deaf {
-					eventually(t, 5*time.Second, "it is named on the others", func() bool { return namesDeaf(n, false) })
-				}
+			for _, n := range g.Others(deaf) {
+				eventually(t, 5*time.Second, "it is named on the others", func() bool { return namesDeaf(n, false) })
 			}
 
 			require.NoError(t, deaf.LoseNothing())
@@ -235,10 +229,8 @@ func TestHolderWhoseFirewallDropsTheAddressIsNamedAndGivesItAway(t *testing.T) {
 					return n != holder && !strings.Contains(g.Daemon(n).Log(), `code=KV344 reason="this node`)
 				})
 			})
-			for _, n := range g.Lab.Nodes {
-				if n != holder {
-					eventually(t, 20*time.Second, "the log says it on "+n.Label, func() bool { return strings.Contains(g.Daemon(n).Log(), "KV344") })
-				}
+			for _, n := range g.Others(holder) {
+				eventually(t, 20*time.Second, "the log says it on "+n.Label, func() bool { return strings.Contains(g.Daemon(n).Log(), "KV344") })
 			}
 			if c.raft {
 				eventually(t, 20*time.Second, "the holder hears of it", func() bool { return strings.Contains(g.Daemon(holder).Log(), "KV344") })

@@ -149,10 +149,8 @@ func TestEveryNodeNamesTheCauseOfAMoveBySettings(t *testing.T) {
 		{
 			cause{name: "another VRID", after: split, third: split, happen: func(g *trial.Group, n *lab.Node) error {
 				var errs []error
-				for _, o := range g.Lab.Nodes {
-					if o != n {
-						errs = append(errs, again(g, o, 100, "--vrid", fmt.Sprint(60+o.ID)))
-					}
+				for _, o := range g.Others(n) {
+					errs = append(errs, again(g, o, 100, "--vrid", fmt.Sprint(60+o.ID)))
 				}
 				return errors.Join(errs...)
 			}},

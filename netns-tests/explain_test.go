@@ -44,12 +44,7 @@ func TestExplainOnEachNode(t *testing.T) {
 	t.Parallel() // seconds of waiting for silence
 	g := open(t, trial.Config{Lab: lab.Config{Nodes: 3}})
 	holder := settled(t, g)
-	var others []*lab.Node
-	for _, n := range g.Lab.Nodes {
-		if n != holder {
-			others = append(others, n)
-		}
-	}
+	others := g.Others(holder)
 	held, dies := others[0], others[1]
 	says := func(n *lab.Node, texts ...string) {
 		t.Helper()
@@ -264,10 +259,7 @@ func TestHistoryIsTheSameOnAllNodesAndSurvivesAKill(t *testing.T) {
 	assert.Equal(t, second.Path("state/history.log"), left.File, "without a keepvip it is read from the file")
 	assert.Equal(t, before.Transitions, left.Transitions, "a kill loses nothing")
 	third := settled(t, g)
-	for _, n := range g.Lab.Nodes {
-		if n == second {
-			continue
-		}
+	for _, n := range g.Others(second) {
 		eventually(t, 5*time.Second, n.Label+" has the takeover", func() bool {
 			_, r := historyOf(t, n)
 			return r.NewHolder.Address == third.Address

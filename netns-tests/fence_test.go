@@ -225,18 +225,14 @@ func TestResetOnTheWayMovesNothing(t *testing.T) {
 	lined(t, g)
 	stays(t, g, func() *lab.Node {
 		holder := settled(t, g)
-		for _, n := range g.Lab.Nodes {
-			if n != holder {
-				// The next sign of life on a line arrives as a reset, with TTL 255 and the right numbers.
-				must(n.RunInput("table inet resets { chain in { type filter hook prerouting priority -300; tcp dport 9646 tcp flags & (syn|fin|rst) == 0 tcp flags set 0x14; }; }", "nft", "-f", "-"))(t)
-			}
+		for _, n := range g.Others(holder) {
+			// The next sign of life on a line arrives as a reset, with TTL 255 and the right numbers.
+			must(n.RunInput("table inet resets { chain in { type filter hook prerouting priority -300; tcp dport 9646 tcp flags & (syn|fin|rst) == 0 tcp flags set 0x14; }; }", "nft", "-f", "-"))(t)
 		}
-		for _, n := range g.Lab.Nodes {
-			if n != holder {
-				eventually(t, 40*time.Second, n.Label+" finds that the holder answers", func() bool {
-					return strings.Contains(g.Daemon(n).Log(), "the lifeline of the Active has ended, and the address is answered for")
-				})
-			}
+		for _, n := range g.Others(holder) {
+			eventually(t, 40*time.Second, n.Label+" finds that the holder answers", func() bool {
+				return strings.Contains(g.Daemon(n).Log(), "the lifeline of the Active has ended, and the address is answered for")
+			})
 		}
 		return holder
 	})

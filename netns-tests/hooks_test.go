@@ -287,12 +287,7 @@ func TestPageShowsHolderMembersMovesAndWhatIsWrong(t *testing.T) {
 	settled(t, g)
 	measure(t, g, trial.Verb("handover"))
 	holder := settled(t, g)
-	var other *lab.Node
-	for _, n := range g.Lab.Nodes {
-		if n != holder {
-			other = n
-		}
-	}
+	other := g.Others(holder)[0]
 	dom := browse(t, holder, "well")
 	assert.Contains(t, dom, "Nothing is wrong")
 	assert.Contains(t, dom, holder.Address.String()+")</span>", "the holder, by its name and address")

@@ -67,10 +67,8 @@ func TestDeletedAndRecreatedInterfaceIsFollowed(t *testing.T) {
 	require.NoError(t, holder.CreateNIC(0))
 	next := settled(t, g)
 	// The node must be of use again: it takes over when the others are gone.
-	for _, n := range g.Lab.Nodes {
-		if n != holder {
-			must(g.Daemon(n).Terminate(5 * time.Second))(t)
-		}
+	for _, n := range g.Others(holder) {
+		must(g.Daemon(n).Terminate(5 * time.Second))(t)
 	}
 	assert.NotEqual(t, holder, next, "a node that comes back takes nothing away from an equal")
 	eventually(t, 5*time.Second, "the recreated interface holds the address", func() bool { return holder.Holds(lab.VIP4) })
@@ -231,10 +229,8 @@ func TestUnicastAdvertisementsThatLeaveLaterRenewNothing(t *testing.T) {
 // losesOthers takes the power of all other nodes.
 func losesOthers(t *testing.T, g *trial.Group, n *lab.Node) {
 	t.Helper()
-	for _, other := range g.Lab.Nodes {
-		if other != n {
-			must(other.PowerOff())(t)
-		}
+	for _, other := range g.Others(n) {
+		must(other.PowerOff())(t)
 	}
 }
 

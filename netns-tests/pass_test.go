@@ -49,7 +49,7 @@ func TestHandoverSaysWhyItFails(t *testing.T) {
 	backup := g.Lab.Nodes[holder.ID%3]
 	assert.Equal(t, 1, command(t, backup, "handover"), "it holds nothing")
 	assert.Equal(t, 3, command(t, holder, "handover", "--to", "nobody"))
-	others := slices.DeleteFunc(slices.Clone(g.Lab.Nodes), func(n *lab.Node) bool { return n == holder })
+	others := g.Others(holder)
 	for _, n := range others {
 		require.Equal(t, 0, command(t, n, "drain"))
 	}
@@ -84,7 +84,7 @@ func TestHoldLastsOverAReboot(t *testing.T) {
 	g := open(t, trial.Config{Addresses: dualStack()})
 	first := settled(t, g)
 	free := g.Lab.Nodes[first.ID%3]
-	held := slices.DeleteFunc(slices.Clone(g.Lab.Nodes), func(n *lab.Node) bool { return n == free })
+	held := g.Others(free)
 	require.Equal(t, 0, command(t, held[0], "hold", "--reason", "new kernel"))
 	require.Equal(t, 0, command(t, held[1], "hold", "--reason", "new kernel"))
 	require.Equal(t, free, settled(t, g))

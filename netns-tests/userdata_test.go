@@ -315,10 +315,8 @@ func keepvipAway(t *testing.T, g *trial.Group) {
 	assert.Equal(t, "standby", s.VIPs[0].Observed)
 
 	// Nobody else can take it: the command must not run.
-	for _, n := range g.Lab.Nodes {
-		if n != holder {
-			require.Equal(t, 0, command(t, n, "hold", "--force"))
-		}
+	for _, n := range g.Others(holder) {
+		require.Equal(t, 0, command(t, n, "hold", "--force"))
 	}
 	settled(t, g)
 	code, out = run("keepvip-away", "upgrade")

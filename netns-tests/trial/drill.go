@@ -144,10 +144,7 @@ func DrillBroken(kind string, after time.Duration, how DrillBreak) Fault {
 func (g *Group) watchDrill(k Keepvip, holder *lab.Node, kind, name string) (_ func() (DrillDoc, error), err error) {
 	defer try.Catch(&err)
 	var watchers []*lab.Process
-	for _, n := range g.Lab.Nodes {
-		if n == holder {
-			continue
-		}
+	for _, n := range g.Others(holder) {
 		watchers = append(watchers, try.Get(StartDrill(k, n, "--watch", "10s", "--"+kind, name)))
 	}
 	return func() (out DrillDoc, err error) {

@@ -283,7 +283,7 @@ func ChangeElection(g *Group) (*Result, error) {
 	return g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
 		defer try.Catch(&err)
 		at := m.Mark("the first node's turn")
-		order := append(g.others(holder), holder)
+		order := append(g.Others(holder), holder)
 		for i, n := range order {
 			try.Do(terminate(g.Daemon(n)))
 			e.Raft[n.ID-1] = !e.Raft[n.ID-1]

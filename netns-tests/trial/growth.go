@@ -273,7 +273,7 @@ const manyLimit = 10 * time.Second
 
 // elsewhere tells whether other nodes have these addresses.
 func (g *Group) elsewhere(addresses []netip.Addr, than *lab.Node) bool {
-	others := slices.DeleteFunc(slices.Clone(g.Lab.Nodes), func(n *lab.Node) bool { return n == than })
+	others := g.Others(than)
 	missing, err := without(addresses, others...)
 	return err == nil && len(missing) == 0
 }

@@ -153,7 +153,7 @@ func (c WayCut) For(length time.Duration) Fault {
 		res, err := g.run(c.Name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
 			defer try.Catch(&err)
 			at := m.Mark("%s is the holder: %s", holder.Label, c.Name)
-			try.Do(g.Lab.Cut(c.cuts(holder, g.others(holder))...))
+			try.Do(g.Lab.Cut(c.cuts(holder, g.Others(holder))...))
 			m.Mark("in force")
 			time.Sleep(length)
 			m.Mark("healed")

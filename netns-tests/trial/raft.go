@@ -153,8 +153,8 @@ func (g *Group) Wipe(n *lab.Node) (err error) {
 	return nil
 }
 
-// others are the nodes but for one, beginning with the next.
-func (g *Group) others(n *lab.Node) []*lab.Node {
+// Others are the nodes but for one, beginning with the next.
+func (g *Group) Others(n *lab.Node) []*lab.Node {
 	nodes := g.Lab.Nodes
 	return slices.Concat(nodes[n.ID:], nodes[:n.ID-1])
 }
@@ -170,7 +170,7 @@ func AcknowledgerRestarted(frozen bool) Fault {
 		}
 		res, err := g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
 			defer try.Catch(&err)
-			others := g.others(holder)
+			others := g.Others(holder)
 			try.Do(g.Lab.Cut(lab.Apart([]*lab.Node{holder}, others[1:])...))
 			m.Mark("%s cut from all but %s", holder.Label, others[0].Label)
 			time.Sleep(2 * raftHeartbeat)
@@ -203,7 +203,7 @@ func ClocksStepped(by time.Duration) Fault {
 	return func(g *Group) (*Result, error) {
 		res, err := g.run(fmt.Sprintf("clocks stepped by %v", by), lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
 			defer try.Catch(&err)
-			others := g.others(holder)
+			others := g.Others(holder)
 			at := m.Mark("the clock of %s goes wrong by %v, that of %s by %v", holder.Label, by, others[0].Label, -by)
 			try.Do(g.Daemon(holder).StepClock(by))
 			try.Do(g.Daemon(others[0]).StepClock(-by))

@@ -114,7 +114,7 @@ func backupsStopped(g *Group, end time.Time) (err error) {
 			continue
 		}
 		var list []*lab.Process
-		for i, n := range g.others(holders[0]) {
+		for i, n := range g.Others(holders[0]) {
 			if turn&(1<<i) != 0 {
 				list = append(list, g.Daemon(n))
 			}

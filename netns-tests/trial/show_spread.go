@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"runtime"
-	"slices"
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
@@ -84,7 +83,7 @@ func unhealthy(host *lab.Host, _ int) (_ Findings, err error) {
 			if _, err := n.WriteFile("unhealthy", "", 0o644); err != nil {
 				return nil, err
 			}
-			others := slices.DeleteFunc(slices.Clone(s.Lab.Nodes), func(o *lab.Node) bool { return o == n })
+			others := s.Others(n)
 			return nil, sequence(
 				func() error { return s.ServedBy(others...) }, func() error { return s.Hold(spreadConnected / 4) },
 				func() error { return os.Remove(Unhealthy(n)) }, x.settledAgain, x.watched)
