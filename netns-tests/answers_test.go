@@ -45,8 +45,7 @@ func TestHolderThatAnswersNoQuestionGivesTheAddressAway(t *testing.T) {
 			eventually(t, 40*time.Second, "another node holds the address", func() bool {
 				return activeBut(g, holder)
 			})
-			s := statusOf(t, holder)
-			assert.Contains(t, s.VIPs[0].Unfit, "get no answer")
+			assert.Contains(t, statusOf(t, holder).VIPs[0].Unfit, "get no answer")
 		})
 	}
 }

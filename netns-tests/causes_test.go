@@ -173,7 +173,6 @@ func TestEveryNodeNamesTheCauseOfAMoveBySettings(t *testing.T) {
 // yieldsFirst is keepvip whose first node yields to whoever claims the address.
 type yieldsFirst struct{ trial.Keepvip }
 
-// Start implements [trial.Product].
 func (y yieldsFirst) Start(n *lab.Node, s trial.Settings) (*lab.Process, error) {
 	if n.ID == 1 {
 		y.Args = []string{"--on-conflict", "yield"}

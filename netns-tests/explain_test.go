@@ -168,7 +168,6 @@ func TestSplitByConfigurationIsNamedInPlainVRRP(t *testing.T) {
 // ownAlone has each node ask a service that has the node's own address alone.
 type ownAlone struct{ trial.Keepvip }
 
-// Start implements [trial.Product].
 func (o ownAlone) Start(n *lab.Node, s trial.Settings) (*lab.Process, error) {
 	s.API = true // it has a check
 	o.Args = append(o.Args, "--check", "tcp://"+netip.AddrPortFrom(n.Address, 6443).String())

@@ -187,8 +187,7 @@ func TestDrainWaitsForConnections(t *testing.T) {
 			for range 20 {
 				assert.NotEqual(t, holder.Label, must(g.Lab.Greet(g.Lab.Client.Namespace, vip))(t))
 			}
-			s := statusOf(t, holder)
-			assert.Equal(t, "draining", s.VIPs[0].Observed)
+			assert.Equal(t, "draining", statusOf(t, holder).VIPs[0].Observed)
 			require.Empty(t, done, "the connection is open")
 			session := stop(0)
 			assert.Zero(t, session.Broken, session.How)

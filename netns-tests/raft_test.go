@@ -164,8 +164,7 @@ func TestOneOfThreeHundredClustersOnALink(t *testing.T) {
 		p, _ := mustTwo(trial.Keepvip{}.Command(n, "status", "--socket", trial.Socket(n)))(t)
 		assert.Contains(t, p.Stdout(), "[KV304]", n.Label)
 		assert.Contains(t, p.Stdout(), g.Neighbour().String(), n.Label)
-		s := statusOf(t, n)
-		assert.Equal(t, holder.Address.String(), s.VIPs[0].Holder, n.Label)
+		assert.Equal(t, holder.Address.String(), statusOf(t, n).VIPs[0].Holder, n.Label)
 		assert.LessOrEqual(t, strings.Count(g.Daemon(n).Log(), "\n"), 60, "log lines of %s", n.Label)
 	}
 }

@@ -295,8 +295,7 @@ esac
 	assert.Zero(t, code, out)
 	assert.Contains(t, out, "released")
 	goneOnceTold(t, holder, lab.VIP4)
-	s := statusOf(t, holder)
-	assert.Equal(t, "held by an operator: machine cp-1 is being deleted", s.VIPs[0].Unfit)
+	assert.Equal(t, "held by an operator: machine cp-1 is being deleted", statusOf(t, holder).VIPs[0].Unfit)
 	require.Zero(t, command(t, holder, "resume"))
 }
 
@@ -311,8 +310,7 @@ func keepvipAway(t *testing.T, g *trial.Group) {
 	assert.Regexp(t, `desired +drained`, out)
 	assert.Regexp(t, `observed +ineligible`, out)
 	assert.NotEqual(t, []*lab.Node{holder}, g.Holders())
-	s := statusOf(t, holder)
-	assert.Equal(t, "standby", s.VIPs[0].Observed)
+	assert.Equal(t, "standby", statusOf(t, holder).VIPs[0].Observed)
 
 	// Nobody else can take it: the command must not run.
 	for _, n := range g.Others(holder) {

@@ -57,7 +57,6 @@ func (n *Node) LeaseAPI() (string, error) {
 	return "http://" + at, nil
 }
 
-// ServeHTTP implements [http.Handler].
 func (s *leases) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	code, object := s.answer(r)
 	if object != nil {

@@ -275,7 +275,6 @@ func (n *Node) StartWatchServer(port uint16) (_ *WatchServer, err error) {
 	return s, nil
 }
 
-// ServeHTTP implements [http.Handler].
 func (s *WatchServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	client, _ := netip.ParseAddrPort(r.RemoteAddr)
 	s.mu.Lock()

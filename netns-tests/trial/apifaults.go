@@ -238,7 +238,6 @@ func APIRestored(watch time.Duration) Fault {
 // is the client, has to answer.
 type Gatewayed struct{ Keepvip }
 
-// Start implements [Product].
 func (p Gatewayed) Start(n *lab.Node, s Settings) (_ *lab.Process, err error) {
 	defer try.Catch(&err)
 	router := n.Client()

@@ -243,10 +243,8 @@ type Elections struct {
 	Peers []string // of VRRP, by unicast; none: multicast
 }
 
-// Name implements [Product].
 func (Elections) Name() string { return "keepvip, two elections" }
 
-// Start implements [Product].
 func (e Elections) Start(n *lab.Node, s Settings) (*lab.Process, error) {
 	if e.Raft[n.ID-1] {
 		return Raft{}.Start(n, s)

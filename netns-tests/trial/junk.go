@@ -178,10 +178,8 @@ type Keyed struct {
 	Args  []string        // as there
 }
 
-// Name implements [Product].
 func (Keyed) Name() string { return "keepvip" }
 
-// Start implements [Product].
 func (k Keyed) Start(n *lab.Node, s Settings) (_ *lab.Process, err error) {
 	defer try.Catch(&err)
 	path := try.Get(n.WriteFile("key", strings.Repeat("0123456789abcdef", 4)+"\n", 0o600))

@@ -28,10 +28,8 @@ type Keepvip struct {
 	Ahead []time.Duration
 }
 
-// Name implements [Product].
 func (Keepvip) Name() string { return "keepvip" }
 
-// Start implements [Product].
 func (k Keepvip) Start(n *lab.Node, s Settings) (*lab.Process, error) {
 	args := []string{
 		"--priority", strconv.Itoa(s.Priority), "--advertisement-interval", s.Interval.String(), "--interface", n.NICs[0].Name,

@@ -23,7 +23,6 @@ type holding interface {
 // VRRPd runs FRR's zebra and vrrpd with VRRPv3, for comparison. It follows no check.
 type VRRPd struct{}
 
-// Name implements [Product].
 func (VRRPd) Name() string { return "FRR vrrpd" }
 
 // Start implements [Product]; the process is vrrpd's.
@@ -51,10 +50,8 @@ func (VRRPd) Holds(n *lab.Node, a netip.Addr) bool {
 // UCARP runs Debian's ucarp, for comparison. It follows no check, and knows IPv4 alone. Its scripts bind the address; it announces by itself.
 type UCARP struct{}
 
-// Name implements [Product].
 func (UCARP) Name() string { return "ucarp" }
 
-// Start implements [Product].
 func (UCARP) Start(n *lab.Node, s Settings) (_ *lab.Process, err error) {
 	defer try.Catch(&err)
 	if s.API || slices.ContainsFunc(s.Addresses, netip.Addr.Is6) {
@@ -146,7 +143,6 @@ func Watched(name string, do func(mark func(string)) error) Fault {
 // has lost its Lease, also when it was told to end.
 type LeaseVIP struct{}
 
-// Name implements [Product].
 func (LeaseVIP) Name() string { return "kube-vip" }
 
 // KubeVIPBinary is $KUBE_VIP_BINARY, or bin/kube-vip of the repository; empty where there is none.
@@ -165,7 +161,6 @@ func KubeVIPBinary() string {
 	return path
 }
 
-// Start implements [Product].
 func (k LeaseVIP) Start(n *lab.Node, s Settings) (_ *lab.Process, err error) {
 	defer try.Catch(&err)
 	if s.API || len(s.Addresses) != 1 {

@@ -34,7 +34,6 @@ func RaftOwnClocks() Raft { return Raft{Keepvip: Keepvip{Ahead: make([]time.Dura
 // raftHeartbeat is the default of raft.heartbeatTimeout.
 const raftHeartbeat = 500 * time.Millisecond
 
-// Start implements [Product].
 func (r Raft) Start(n *lab.Node, s Settings) (_ *lab.Process, err error) {
 	defer try.Catch(&err)
 	key := try.Get(n.WriteFile("key", strings.Repeat("0123456789abcdef", 4)+"\n", 0o600))

@@ -37,10 +37,8 @@ type PerNode struct {
 	Flavor  Flavor
 }
 
-// Name implements [Product].
 func (PerNode) Name() string { return "mixed group" }
 
-// Start implements [Product].
 func (p PerNode) Start(n *lab.Node, s Settings) (*lab.Process, error) {
 	return p.Runners[n.ID-1](n, Router{Name: "apiserver", Settings: s, Flavor: p.Flavor})
 }
@@ -214,10 +212,8 @@ type Keepalived struct{}
 // it binds the others as well.
 const advertised = 20
 
-// Name implements [Product].
 func (Keepalived) Name() string { return "keepalived" }
 
-// Start implements [Product].
 func (Keepalived) Start(n *lab.Node, s Settings) (_ *lab.Process, err error) {
 	defer try.Catch(&err)
 	if s.VRID == 0 {

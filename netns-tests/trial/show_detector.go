@@ -177,7 +177,6 @@ var besideVIP = netip.MustParseAddr("10.77.0.110")
 // VRID of its own, so that both live through the same moments of the machine.
 type Beside struct{ Keepvip Keepvip }
 
-// Name implements [Product].
 func (Beside) Name() string { return "keepvip" }
 
 // Start implements [Product]; the process is keepvip's.

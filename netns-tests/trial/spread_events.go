@@ -267,7 +267,6 @@ type WithSpread struct {
 // Unhealthy is the file by which a node with Checked is unhealthy.
 func Unhealthy(n *lab.Node) string { return n.Path("unhealthy") }
 
-// Name implements [Product].
 func (s WithSpread) Name() string {
 	switch {
 	case s.Off:
@@ -278,7 +277,6 @@ func (s WithSpread) Name() string {
 	return "keepvip spread"
 }
 
-// Start implements [Product].
 func (s WithSpread) Start(n *lab.Node, set Settings) (_ *lab.Process, err error) {
 	defer try.Catch(&err)
 	return s.Run(n, "--config", try.Get(s.configure(n, set)))

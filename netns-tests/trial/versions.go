@@ -24,10 +24,8 @@ type Versions struct {
 	Paths []string // of the binaries, by node; "" is the one under test
 }
 
-// Name implements [Product].
 func (Versions) Name() string { return "keepvip, two versions" }
 
-// Start implements [Product].
 func (v Versions) Start(n *lab.Node, s Settings) (*lab.Process, error) {
 	return Keepvip{Path: v.Paths[n.ID-1]}.Start(n, s)
 }
@@ -177,7 +175,6 @@ type Filed struct {
 	NoLines   bool          // without lifelines, which have the port of Raft
 }
 
-// Start implements [Product].
 func (p Filed) Start(n *lab.Node, s Settings) (_ *lab.Process, err error) {
 	defer try.Catch(&err)
 	return p.Run(n, "--config", try.Get(p.write(n, s)))

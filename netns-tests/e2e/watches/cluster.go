@@ -50,7 +50,6 @@ current-context: k
 // spread is keepvip as the manifests run it, with the load spread, beside a real apiserver.
 type spread struct{ trial.Keepvip }
 
-// Start implements [trial.Product].
 func (s spread) Start(n *lab.Node, set trial.Settings) (*lab.Process, error) {
 	return s.Run(n, "--interface", n.NICs[0].Name, "--vip", lab.VIP4.String(), "--advertisement-interval", set.Interval.String(),
 		"--check", fmt.Sprintf("https://127.0.0.1:%d/readyz", apiserverPort), "--check-ca", n.Path("ca.crt"), "--spread", "direct")
