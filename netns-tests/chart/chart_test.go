@@ -11,17 +11,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+func wellFormed(t *testing.T, svg string) {
+	d, err := xml.NewDecoder(strings.NewReader(svg)), error(nil)
+	for err == nil {
+		_, err = d.Token()
+	}
+	require.ErrorIs(t, err, io.EOF)
+}
+
 func TestBarsAreWellFormedAndInProportion(t *testing.T) {
 	svg := Horizontal("A & B", "ms", []Bars{{Heading: "x < y", Bars: []Bar{
 		{Name: "one", Value: 10, Words: "10", Own: true}, {Name: "two", Value: 100, Words: "100"}, {Name: "three", Value: math.NaN(), Words: "does not know"},
 	}}})
-	for d := xml.NewDecoder(strings.NewReader(svg)); ; {
-		if _, err := d.Token(); err == io.EOF {
-			break
-		} else {
-			require.NoError(t, err)
-		}
-	}
+	wellFormed(t, svg)
 	assert.Contains(t, svg, `<rect class="g" x="150" y="74" width="320"`) // half of the logarithm of the most
 	assert.Contains(t, svg, `<rect class="o" x="150" y="96" width="640"`)
 	assert.Equal(t, 1, strings.Count(svg, `class="g"`))
@@ -32,14 +34,7 @@ func TestCurvesAreWellFormed(t *testing.T) {
 	svg := Curves("Growth & more", "connections", []int{100, 1000, 100_000}, []Curve{
 		{"processor, %", []float64{0.3, 0.5, 3}}, {"memory, MiB", []float64{14, math.NaN(), 15}}, {"nothing, ms", []float64{0, 0, 0}},
 	})
-	d := xml.NewDecoder(strings.NewReader(svg))
-	for {
-		_, err := d.Token()
-		if err == io.EOF {
-			break
-		}
-		require.NoError(t, err)
-	}
+	wellFormed(t, svg)
 	assert.Contains(t, svg, "Growth &amp; more, for 100 to 100,000 connections.")
 	assert.NotContains(t, svg, "NaN")
 	assert.NotContains(t, svg, "script")
