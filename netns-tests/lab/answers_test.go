@@ -14,6 +14,8 @@ import (
 	"golang.org/x/net/bpf"
 )
 
+const ms = time.Millisecond
+
 // spoken is a report of a script: "1 2 1" are answers of these nodes, one each 10 ms, "1! 1" an announcement and an answer of node 1, "-" nothing.
 func spoken(script ...string) *Report {
 	r := &Report{targets: []netip.Addr{VIP4}, Ended: time.Second}
@@ -32,7 +34,6 @@ func spoken(script ...string) *Report {
 }
 
 func TestTwoAnswerWhereOneDoesBeforeMeanwhileAndAfter(t *testing.T) {
-	const ms = time.Millisecond
 	for name, tt := range map[string]struct {
 		script []string
 		want   time.Duration // less the moment behind the last answer
@@ -80,7 +81,6 @@ func TestNodeThatIsMuteWhileAnotherAnswersDoesNotAnswerMeanwhile(t *testing.T) {
 }
 
 func TestTwoAreJudgedByAddressTimeAndWay(t *testing.T) {
-	const ms = time.Millisecond
 	r := spoken("1", "2", "1", "2", "1", "3", "3")
 	assert.Equal(t, 20*ms+1, r.Two())
 	assert.Equal(t, 20*ms+1, r.Beside(2, 0, time.Second))
@@ -110,7 +110,6 @@ func TestTwoAnswerWhereTheCaptureIsBlind(t *testing.T) {
 }
 
 func TestAnswersAfterTheLeaseAreOverdue(t *testing.T) {
-	const ms = time.Millisecond
 	named := []netip.Addr{VIP4}
 	r := &Report{Adverts: []Advert{
 		{At: 100 * ms, Node: 1, Priority: 100, Interval: 100 * ms, names: named},
@@ -195,7 +194,6 @@ func TestCaptureKeepsWhatAnswersAndPassesQuestionsOver(t *testing.T) {
 }
 
 func TestMoveBySilenceIsOneAfterThreeIntervals(t *testing.T) {
-	const ms = time.Millisecond
 	said := func(at time.Duration, node, priority int) Advert {
 		return Advert{At: at, Node: node, Priority: priority, Interval: 100 * ms}
 	}
@@ -227,7 +225,6 @@ func must[T any](got T, err error) func(testing.TB) T {
 }
 
 func TestStandstillIsWhatOneSecondHasOfIt(t *testing.T) {
-	const ms = time.Millisecond
 	first := []Stall{{At: 100 * ms, Length: 50 * ms}, {At: 120 * ms, Length: 60 * ms}}
 	for name, tt := range map[string]struct {
 		starved []Stall

@@ -14,6 +14,8 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/lab"
 )
 
+const ms = time.Millisecond
+
 func TestEpisodeOfOneSeedIsAlwaysTheSame(t *testing.T) {
 	kinds := map[string]bool{}
 	for i := range 2000 {
@@ -51,7 +53,6 @@ func TestEveryLiveKeyOfTheSoakIsInItsFile(t *testing.T) {
 }
 
 func TestOutageIsExplainedByWhatWasDone(t *testing.T) {
-	const ms = time.Millisecond
 	node := &chaosNode{Node: &lab.Node{ID: 1}}
 	done := func(kind string, from, to time.Duration, held [3]bool) *injected {
 		return &injected{Injection: Injection{Kind: kind}, kind: chaosKindOf(kind), node: node, from: from, to: to, held: held}
@@ -88,7 +89,6 @@ func TestOutageIsExplainedByWhatWasDone(t *testing.T) {
 }
 
 func TestOutageBeyondItsLimitIsSlow(t *testing.T) {
-	const ms = time.Millisecond
 	c := &Chaos{entries: []chaosEntry{{name: "group", addresses: []netip.Addr{lab.VIP4}}}}
 	for outage, want := range map[time.Duration]int{20 * ms: 0, 21 * ms: 1, 10 * time.Second: 1} {
 		r := &lab.Report{Ended: 20 * time.Second, Streams: []lab.StreamReport{
@@ -102,7 +102,6 @@ func TestOutageBeyondItsLimitIsSlow(t *testing.T) {
 }
 
 func TestClaimsThatStayRefutedAreSlow(t *testing.T) {
-	const ms = time.Millisecond
 	for lasts, want := range map[time.Duration]int{3900 * ms: 0, 4800 * ms: 1, 12 * time.Second: 1} {
 		c := &Chaos{entries: []chaosEntry{{name: "group", addresses: []netip.Addr{lab.VIP4}}}}
 		res := &EpisodeResult{Report: &lab.Report{Ended: 20 * time.Second}}
@@ -117,7 +116,6 @@ func TestClaimsThatStayRefutedAreSlow(t *testing.T) {
 
 // A daemon that spins is wrong on any machine.
 func TestDaemonThatSpinsIsWrong(t *testing.T) {
-	const ms = time.Millisecond
 	starved := &lab.Report{Ended: 5 * time.Second, Starved: []lab.Stall{{At: 900 * ms, Length: 4000 * ms}}}
 	for _, tt := range []struct {
 		name         string
@@ -142,7 +140,6 @@ func TestDaemonThatSpinsIsWrong(t *testing.T) {
 
 // An episode that is left out must never look like one that was right, nor hide what is wrong on any machine.
 func TestEpisodesAreCountedByWhatTheyShow(t *testing.T) {
-	const ms = time.Millisecond
 	ran := &lab.Report{Ended: 5 * time.Second}
 	stood := &lab.Report{Ended: 5 * time.Second, Starved: []lab.Stall{{At: 900 * ms, Length: 80 * ms}, {At: 1500 * ms, Length: 30 * ms}}}
 	slow := []string{"silent for long"}
@@ -162,7 +159,6 @@ func TestEpisodesAreCountedByWhatTheyShow(t *testing.T) {
 }
 
 func TestTwoMayAnswerOnlyWhereBothHalvesAreAlive(t *testing.T) {
-	const ms = time.Millisecond
 	vrrp, raft := chaosEntry{name: "group"}, chaosEntry{name: "raft", raft: true}
 	for _, tt := range []struct {
 		kind  string
@@ -191,7 +187,6 @@ func TestTwoMayAnswerOnlyWhereBothHalvesAreAlive(t *testing.T) {
 
 // A node that hears neither advertisements nor messages of another one is partitioned from it. One of the two is enough to know of each other.
 func TestTwoMayAnswerWhereNothingOfTheOneArrivesAtTheOther(t *testing.T) {
-	const ms = time.Millisecond
 	n1, n2 := &chaosNode{}, &chaosNode{}
 	for _, tt := range []struct {
 		adverts, words string
@@ -216,7 +211,6 @@ func TestTwoMayAnswerWhereNothingOfTheOneArrivesAtTheOther(t *testing.T) {
 }
 
 func TestClientsPulledToANodeThatHasNotListenedAreSeen(t *testing.T) {
-	const ms = time.Millisecond
 	for _, tt := range []struct {
 		name  string
 		kinds []string
@@ -262,7 +256,6 @@ func TestChangesOfAReloadAgree(t *testing.T) {
 }
 
 func TestFaultOfTheHostCostsWhatItsKindSays(t *testing.T) {
-	const ms = time.Millisecond
 	c := &Chaos{entries: []chaosEntry{{name: "group"}, {name: "peers"}, {name: "raft", raft: true}}}
 	outage := lab.Outage{At: 1100 * ms, End: 1300 * ms, Length: 200 * ms}
 	holder := [3]bool{true, true, true}
@@ -303,7 +296,6 @@ func TestLostFamilyCostsMoreBesideAnotherFault(t *testing.T) {
 
 // The claims of a node are held against its answers while something is wrong with its host: they may be wrong in no other way than it names.
 func TestClaimOfAHostIsRefutedUnlessItNamesTheFault(t *testing.T) {
-	const ms = time.Millisecond
 	own := func(id int) string { return netip.AddrFrom4([4]byte{10, 77, 0, byte(10 + id)}).String() }
 	c := &Chaos{entries: []chaosEntry{{name: "group", addresses: []netip.Addr{lab.VIP4, lab.VIP6}}}}
 	for id := 1; id <= 2; id++ {
