@@ -109,17 +109,11 @@ func TestDifferentNICNamesWithOneFile(t *testing.T) {
 	settled(t, g)
 	measure(t, g, func(g *trial.Group) (*trial.Result, error) {
 		// The nodes of this test are started from the file, not from the trial's flags.
-		return stopHolder(g)
+		return trial.Terminated(&trial.Group{Lab: g.Lab, Product: staysAway{}, Addresses: g.Addresses, Settings: g.Settings, Daemons: g.Daemons})
 	})
 	for _, n := range g.Holders() {
 		assert.Contains(t, must(n.Addresses())(t)[n.NICs[0].Name], lab.VIP4, "on the NIC of the address's subnet")
 	}
-}
-
-// stopHolder ends the daemon on the holder for good.
-func stopHolder(g *trial.Group) (*trial.Result, error) {
-	res, err := trial.Terminated(&trial.Group{Lab: g.Lab, Product: staysAway{}, Addresses: g.Addresses, Settings: g.Settings, Daemons: g.Daemons})
-	return res, err
 }
 
 // staysAway is a product that is not started again.

@@ -46,6 +46,7 @@ func (l *Lab) Flood(from *Peer, frames [][]byte, perSecond int) (_ *Flood, err e
 	index := try.Get(from.linkIndex("eth0"))
 	threads := min((perSecond+floodThread-1)/floodThread, runtime.NumCPU(), len(frames))
 	fds := make([]int, threads)
+	pastQueues := option(unix.SOL_PACKET, unix.PACKET_QDISC_BYPASS, 1)
 	for i := range fds {
 		if fds[i], err = packetSocket(from.Namespace, 0, index, pastQueues); err != nil {
 			for _, fd := range fds[:i] {
@@ -60,11 +61,6 @@ func (l *Lab) Flood(from *Peer, frames [][]byte, perSecond int) (_ *Flood, err e
 		f.wait.Go(func() { f.run(l, fd, messages(share), perSecond/threads) })
 	}
 	return f, nil
-}
-
-// pastQueues is a socket option: frames go to the link itself, past the queues in front of it.
-func pastQueues(fd int) error {
-	return unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_QDISC_BYPASS, 1)
 }
 
 // message is struct mmsghdr of sendmmsg(2).

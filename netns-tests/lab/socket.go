@@ -21,7 +21,7 @@ func udpSocket(space *Namespace, local netip.AddrPort, options ...func(fd int) e
 	family := unix.AF_INET
 	if local.Addr().Is6() {
 		family = unix.AF_INET6
-		options = append(options, func(fd int) error { return unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1) })
+		options = append(options, option(unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1))
 	}
 	fd, err := socket(space, family, unix.SOCK_DGRAM, sockaddr(local), options)
 	if err != nil {
@@ -48,7 +48,7 @@ func socket(space *Namespace, family, kind int, to unix.Sockaddr, options []func
 		defer try.Catch(&err)
 		// Protocol 0: nothing is queued on a packet socket before the filter is in place.
 		fd = try.Get(unix.Socket(family, kind|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0))
-		for _, option := range append(options, timestamps, largeBuffer) {
+		for _, option := range append(options, option(unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1), largeBuffer) {
 			try.Do(option(fd))
 		}
 		return unix.Bind(fd, to)
@@ -59,17 +59,13 @@ func socket(space *Namespace, family, kind int, to unix.Sockaddr, options []func
 	return fd, err
 }
 
-func timestamps(fd int) error {
-	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1)
-}
-
-func largeBuffer(fd int) error {
-	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer)
-}
-
 // incomingAlone leaves out what the switch sends on: a frame is queued once, and not once more for each port by which it leaves (Linux 4.20).
-func incomingAlone(fd int) error {
-	return unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1)
+var incomingAlone = option(unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1)
+
+var largeBuffer = option(unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer)
+
+func option(level, name, value int) func(fd int) error {
+	return func(fd int) error { return unix.SetsockoptInt(fd, level, name, value) }
 }
 
 func sockaddr(a netip.AddrPort) unix.Sockaddr {

@@ -150,13 +150,9 @@ func startEcho(n *Node) (*echo, error) {
 // open opens the sockets of a node.
 func (e *echo) open(n *Node) (err error) {
 	defer try.Catch(&err)
-	v4 := try.Get(udpSocket(n.Namespace, netip.AddrPortFrom(netip.IPv4Unspecified(), echoPort), func(fd int) error {
-		return unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
-	}))
+	v4 := try.Get(udpSocket(n.Namespace, netip.AddrPortFrom(netip.IPv4Unspecified(), echoPort), option(unix.IPPROTO_IP, unix.IP_PKTINFO, 1)))
 	e.fds = append(e.fds, unix.PollFd{Fd: int32(v4), Events: unix.POLLIN})
-	v6 := try.Get(udpSocket(n.Namespace, netip.AddrPortFrom(netip.IPv6Unspecified(), echoPort), func(fd int) error {
-		return unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1)
-	}))
+	v6 := try.Get(udpSocket(n.Namespace, netip.AddrPortFrom(netip.IPv6Unspecified(), echoPort), option(unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1)))
 	e.fds = append(e.fds, unix.PollFd{Fd: int32(v6), Events: unix.POLLIN})
 	return nil
 }

@@ -227,16 +227,12 @@ func OpenTracking(host *lab.Host, count int, interval time.Duration) (_ *Trackin
 	s := try.Get(OpenSpread(host, SpreadConfig{V4: true, Interval: interval}))
 	t := &Tracking{s, count}
 	for _, n := range s.Lab.Nodes {
-		if err := t.track(n, count); err != nil {
+		if err := n.Track(t.Targets()[0], netip.AddrPortFrom(n.Address, spreadTarget), count); err != nil {
 			s.Close()
 			return nil, err
 		}
 	}
 	return t, nil
-}
-
-func (t *Tracking) track(n *lab.Node, count int) error {
-	return n.Track(t.Targets()[0], netip.AddrPortFrom(n.Address, spreadTarget), count)
 }
 
 // Asked is how long `keepvip spread` takes on a node, and how many connections that node has by it.

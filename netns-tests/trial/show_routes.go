@@ -145,25 +145,20 @@ func withdrawals(host *lab.Host, d routeDaemon, times int, limit time.Duration, 
 	s, done := try.Two(openRoutes(host, d, 1))
 	defer done()
 	n := s.lab.Nodes[0]
-	var took []time.Duration
+	var all []time.Duration
 	for range times {
 		try.Do(s.ready(n))
-		took = append(took, try.Get(s.withdrawn(func() error { return fault(s, n) })))
+		all = append(all, try.Get(s.withdrawn(func() error { return fault(s, n) })))
 		if p := s.run[n]; p.Alive() { // a check that has failed is slow to believe in health again
 			try.Get(p.Terminate(10 * time.Second))
 		}
-		if _, err := n.Run("ip", "link", "show", n.NICs[0].Name, "up"); err == nil && s.daemonLives(n) {
-			continue
+		const lives = "ip link show $0 up && ss -Htn state established dport = 179 or sport = 179 | grep -q ."
+		if _, err := n.Run("sh", "-c", lives, n.NICs[0].Name); err != nil {
+			try.Do(s.again(n))
 		}
-		try.Do(s.again(n))
 	}
-	return medianAndWorst("route gone at the router", took, limit), nil
-}
-
-// daemonLives tells whether the routing daemon of a node runs.
-func (s *routeShow) daemonLives(n *lab.Node) bool {
-	_, err := n.Run("sh", "-c", "ss -Htn state established dport = 179 or sport = 179 | grep -q .")
-	return err == nil
+	slices.Sort(all)
+	return Findings{took("route gone at the router, median", all[len(all)/2], limit), told("worst", all[len(all)-1])}, nil
 }
 
 // powerOff lets a node die as soon as the router looks whether it lives.
@@ -180,12 +175,6 @@ func (s *routeShow) powerOff(n *lab.Node) (err error) {
 // again is a node that was powered off, and begins anew.
 func (s *routeShow) again(n *lab.Node) error {
 	return sequence(n.PowerOn, func() error { _, err := s.daemon(n, s.lab.Router); return err })
-}
-
-// medianAndWorst are figures of times, which have a limit for their median.
-func medianAndWorst(what string, all []time.Duration, limit time.Duration) Findings {
-	slices.Sort(all)
-	return Findings{took(what+", median", all[len(all)/2], limit), told("worst", all[len(all)-1])}
 }
 
 // noneLost is the promise where nodes send each packet to the one that has its connection.

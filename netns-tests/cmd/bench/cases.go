@@ -140,15 +140,13 @@ func cases() []benchCase {
 		{name: "kill -9 and restart", runs: 5, fault: trial.DaemonRestarted, config: trial.Config{Product: other}},
 		{name: "cable pulled", mode: "the holder's cable is pulled", runs: 10, fault: trial.CablePulled, limits: limits{outageMedian: 345 * ms, outageWorst: 450 * ms}},
 		{name: "cable pulled", runs: 5, fault: trial.CablePulled, config: trial.Config{Product: other}},
-		{name: "apiserver killed", runs: 2, fault: keepalivedAPI, config: trial.Config{API: true, Product: other, Interval: time.Second, Priorities: []int{101, 100, 100}}},
+		{ // it waits as long as the checks of kubeadm's guide take
+			name: "apiserver killed", runs: 2, fault: trial.APIIll(lab.APIRefuse, "", 45*time.Second),
+			config: trial.Config{API: true, Product: other, Interval: time.Second, Priorities: []int{101, 100, 100}},
+		},
 		{name: "partition 10 s and heal", mode: "the holder is cut off for 10 s", runs: 5, fault: trial.Partition(10 * time.Second)},
 		{name: "partition 10 s and heal", runs: 5, fault: trial.Partition(10 * time.Second), config: trial.Config{Product: other}},
 	}, slices.Concat(hostCases(), fenceCases(), vrrpCases(), passCases(), modes(), raftCases(), drillCases(), detectorCases())...)
-}
-
-// keepalivedAPI waits as long as the checks of kubeadm's guide take.
-func keepalivedAPI(g *trial.Group) (*trial.Result, error) {
-	return trial.APIIll(lab.APIRefuse, "", 45*time.Second)(g)
 }
 
 // hostCases are what happens to the host under the address. The limit of each is what the docs promise, and the soak judges by the same.
