@@ -43,7 +43,7 @@ func TestHolderThatAnswersNoQuestionGivesTheAddressAway(t *testing.T) {
 			settleFor(2 * time.Second) // the first questions are answered
 			require.NoError(t, c.fault(holder))
 			eventually(t, 40*time.Second, "another node holds the address", func() bool {
-				return activeBut(g, holder)
+				return slices.ContainsFunc(g.Lab.Nodes, func(n *lab.Node) bool { return n != holder && isActive(n) })
 			})
 			assert.Contains(t, statusOf(t, holder).VIPs[0].Unfit, "get no answer")
 		})
@@ -69,11 +69,6 @@ func TestHolderWithAnotherMACIsNoStranger(t *testing.T) {
 			reached(t, g)
 		})
 	}
-}
-
-// activeBut tells whether another node than that holds the address.
-func activeBut(g *trial.Group, not *lab.Node) bool {
-	return slices.ContainsFunc(g.Lab.Nodes, func(n *lab.Node) bool { return n != not && isActive(n) })
 }
 
 // Nothing arrives at a node, and what it sends does. It neither takes nor keeps the address for clients, and the others name it.

@@ -89,7 +89,8 @@ func ConnectionFaults() map[string]ConnectionFault {
 		"the apiserver dies":              apiserverDies,
 		"kill -9, the address still here": plain(killedAndStarted(time.Second)),
 		"kill -9, the address gone":       plain(killedAndStarted(8 * time.Second)),
-		"SIGSTOP for longer than the address lives": plain(frozenAndWoken(8 * time.Second)),
+		"SIGSTOP for longer than the address lives": plain(goesOn("daemon stopped and woken", 8*time.Second, (*lab.Process).Stop,
+			func(g *Group, holder *lab.Node) error { return g.Daemon(holder).Cont() })),
 	}
 }
 
@@ -120,11 +121,6 @@ const startsAgain = "keepvip goes on"
 // killedAndStarted kills the daemon on the holder, and starts it again after so long.
 func killedAndStarted(after time.Duration) Fault {
 	return goesOn("daemon killed and started", after, (*lab.Process).Kill9, func(g *Group, holder *lab.Node) error { return g.Start(holder) })
-}
-
-// frozenAndWoken stops the daemon on the holder for so long.
-func frozenAndWoken(after time.Duration) Fault {
-	return goesOn("daemon stopped and woken", after, (*lab.Process).Stop, func(g *Group, holder *lab.Node) error { return g.Daemon(holder).Cont() })
 }
 
 func goesOn(name string, after time.Duration, end func(*lab.Process) error, again func(*Group, *lab.Node) error) Fault {

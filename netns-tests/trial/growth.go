@@ -36,12 +36,16 @@ const growthIdle = 10 * time.Second
 func Growths() []Growth {
 	return []Growth{
 		{
-			Name: "nodes", Of: "nodes", Counts: []int{3, 5, 7}, Measure: nodesGrow,
+			Name: "nodes", Of: "nodes", Counts: []int{3, 5, 7},
+			Measure: func(host *lab.Host, count int) (Grown, error) {
+				return grow(host, Config{Lab: lab.Config{Nodes: count}}, 1)
+			},
 			How: "Equal nodes with one address. Each node hears all others, so its own work is linear in their number, and what all of them send is quadratic: " +
 				"each sends its HELLO to all.",
 		},
 		{
-			Name: "addresses", Of: "addresses", Counts: []int{1, 10, 100, 1000}, Measure: addressesGrow,
+			Name: "addresses", Of: "addresses", Counts: []int{1, 10, 100, 1000},
+			Measure: func(host *lab.Host, count int) (Grown, error) { return grow(host, Config{}, count) },
 			How: "IPv4 addresses of one entry, on three nodes. The first, the middle and the last one are asked, and the slowest counts: all are bound and announced one " +
 				"after the other. With IPv6 the kernel joins the groups of all addresses again with each address, which is quadratic: 250 ms of the 373 that a thousand take.",
 		},
@@ -61,14 +65,6 @@ func Growths() []Growth {
 				"that has clients and servers, too. For each connection the kernel destroys a socket and sends a reset, which is linear.",
 		},
 	}
-}
-
-func nodesGrow(host *lab.Host, count int) (Grown, error) {
-	return grow(host, Config{Lab: lab.Config{Nodes: count}}, 1)
-}
-
-func addressesGrow(host *lab.Host, count int) (Grown, error) {
-	return grow(host, Config{}, count)
 }
 
 // grow measures a group that needs nothing else.

@@ -30,8 +30,8 @@ func SpreadShows() []Show {
 		{Name: "spread: path MTU 1400 behind the router", Run: narrowRouter},
 		{Name: "spread: SYN flood", Run: synFlood},
 		{Name: "spread: tracked connections", Run: trackedConnections},
-		{Name: "spread: idle connections", Run: spreadIdle},
-		{Name: "spread, masquerade: idle connections", Run: masqueradeIdle},
+		{Name: "spread: idle connections", Run: spreadIdle(WithSpread{}, 100_000, 1000)},
+		{Name: "spread, masquerade: idle connections", Run: spreadIdle(WithSpread{Masquerade: true}, 30_000, 4000)},
 		ofCosts("spread, latency", latency),
 		ofCosts("spread, processor", processor),
 	}

@@ -229,14 +229,11 @@ func processor(c *costs) (_ Findings, err error) {
 	return out, nil
 }
 
-// spreadIdle measures what a handover does to connections on which nobody says anything: all go on.
-func spreadIdle(host *lab.Host, full bool) (Findings, error) {
-	return spreadIdleOnce(host, WithSpread{}, sized(full, 100_000, 1000))
-}
-
-// masqueradeIdle is the same by masquerade: all clients are told.
-func masqueradeIdle(host *lab.Host, full bool) (Findings, error) {
-	return spreadIdleOnce(host, WithSpread{Masquerade: true}, sized(full, 30_000, 4000))
+// spreadIdle measures what a handover does to connections on which nobody says anything: all go on, or by masquerade all clients are told.
+func spreadIdle(product WithSpread, full, brief int) func(*lab.Host, bool) (Findings, error) {
+	return func(host *lab.Host, all bool) (Findings, error) {
+		return spreadIdleOnce(host, product, sized(all, full, brief))
+	}
 }
 
 // toldWait is for how long is waited at least until clients are told, by a machine that has them all.
