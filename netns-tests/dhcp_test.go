@@ -4,20 +4,15 @@ package netnstests
 
 import (
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
-	"github.com/keepvip/keepvip/internal/base/code"
-	"github.com/keepvip/keepvip/internal/node/daemon"
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
@@ -130,118 +125,4 @@ func TestLeaseOfADHCPServerMovesWithTheAddress(t *testing.T) {
 // hexed is a text as the server writes a client identifier.
 func hexed(text string) string {
 	return strings.ReplaceAll(strings.TrimSpace(fmt.Sprintf("% x", text)), " ", ":")
-}
-
-// nobody is a user without a privilege.
-const nobody = 65534
-
-// wholeStatus is all that a node says of itself, as `keepvip status -o json` prints it.
-func wholeStatus(n *lab.Node) (s daemon.Status, err error) {
-	err = trial.AskStatus(n, &s)
-	return s, err
-}
-
-// listenersOf are the codes of the listeners beside the election, by their options.
-func listenersOf(t *testing.T, n *lab.Node) map[string]code.Code {
-	t.Helper()
-	s := must(wholeStatus(n))(t)
-	out := map[string]code.Code{}
-	for _, l := range s.Listeners {
-		out[l.Option] = l.Code
-	}
-	return out
-}
-
-// A user without a privilege who has the ports of the listeners beside the election keeps no node from serving the address, and loses them to it when it
-// lets go. What such a user does to listeners that are open is in TestFloods.
-func TestListenersBesideTheElectionDoNotDecideIt(t *testing.T) {
-	t.Parallel()
-	metrics, health := netip.MustParseAddrPort("127.0.0.1:19645"), netip.MustParseAddrPort("0.0.0.0:19647")
-	g := open(t, trial.Config{Product: trial.Keepvip{Metrics: metrics.String(), Args: []string{"--health", health.String()}}})
-	holder := settled(t, g)
-	require.NoError(t, g.Daemon(holder).Kill9())
-	must(g.Daemon(holder).Wait(2 * time.Second))(t)
-	taker := must(holder.StartCallers(lab.CallersConfig{User: nobody, Take: []string{metrics.String(), fmt.Sprintf("0.0.0.0:%d", health.Port())}}))(t)
-	require.NoError(t, g.Start(holder))
-	now := must(g.SettleAny())(t)
-	p, exit := mustTwo(trial.Keepvip{}.Command(now, "handover", "--to", holder.Address.String(), "--socket", trial.Socket(now)))(t)
-	require.Zero(t, exit, p.Stderr())
-	eventually(t, 10*time.Second, "it serves the address", func() bool { return slices.Equal(g.Holders(), []*lab.Node{holder}) })
-	eventually(t, 10*time.Second, "it says what it goes without", func() bool {
-		is := listenersOf(t, holder)
-		return is["metrics.address"] == code.MetricsUnheard && is["health.address"] == code.HealthUnheard && is["socket"] == ""
-	})
-	taker.Stop()
-	at := netip.AddrPortFrom(holder.Address, health.Port())
-	eventually(t, 15*time.Second, "both are open where the ports are free again", func() bool {
-		live, err := holder.Ask(metrics, "/livez", 2*time.Second)
-		fit, also := g.Lab.Nodes[holder.ID%len(g.Lab.Nodes)].Ask(at, "/healthz", 2*time.Second)
-		return err == nil && also == nil && live == "200" && fit == "200"
-	})
-	assert.Equal(t, map[string]code.Code{"metrics.address": "", "health.address": "", "socket": ""}, listenersOf(t, holder))
-	log := g.Daemon(holder).Log()
-	assert.Equal(t, 1, strings.Count(log, "KV380"), "%s", log)
-	assert.Equal(t, 1, strings.Count(log, "KV381"), "%s", log)
-	assert.True(t, slices.Equal(g.Holders(), []*lab.Node{holder}), "the address stays where it was")
-}
-
-// What cannot be written down is refused before an address moves.
-func TestHoldOnAFullDiskMovesNothing(t *testing.T) {
-	t.Parallel()
-	g := open(t, trial.Config{})
-	holder := settled(t, g)
-	dir := holder.Path("state")
-	require.NoError(t, os.MkdirAll(dir, 0o750))
-	require.NoError(t, unix.Mount("none", dir, "tmpfs", 0, "size=256k"))
-	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
-	fill := dir + "/fill"
-	require.Error(t, os.WriteFile(fill, make([]byte, 1<<20), 0o600))
-
-	m := must(g.Lab.Measure(lab.MeasureConfig{}))(t)
-	p, exit := mustTwo(trial.Keepvip{}.Command(holder, "hold", "--socket", trial.Socket(holder)))(t)
-	assert.NotZero(t, exit)
-	assert.Contains(t, p.Stderr(), "no space left on device")
-	assert.Contains(t, p.Stderr(), "--state-dir")
-	if m.Stop().BySilence(0) == 0 {
-		assert.True(t, slices.Equal(g.Holders(), []*lab.Node{holder}), "the address has not moved")
-	}
-	require.NoError(t, os.Remove(fill))
-	assert.Zero(t, command(t, holder, "hold"))
-	require.Error(t, os.WriteFile(fill, make([]byte, 1<<20), 0o600))
-	p, exit = mustTwo(trial.Keepvip{}.Command(holder, "resume", "--socket", trial.Socket(holder)))(t)
-	assert.Zero(t, exit, "the last hold ends on a full disk, too: %s", p.Stderr())
-}
-
-// Raft needs its port. A node that lacks it says so, and takes part within seconds after whoever had it lets go.
-func TestRaftNodeJoinsWhenItsPortIsFreeAgain(t *testing.T) {
-	t.Parallel()
-	g := open(t, trial.RaftConfig(trial.Raft{}))
-	holder := settled(t, g)
-	n := g.Lab.Nodes[holder.ID%len(g.Lab.Nodes)]
-	require.NoError(t, g.Daemon(n).Kill9())
-	must(g.Daemon(n).Wait(2 * time.Second))(t)
-	taker := must(n.StartCallers(lab.CallersConfig{User: nobody, Take: []string{"0.0.0.0:9646"}}))(t)
-	require.NoError(t, g.Start(n))
-	eventually(t, 10*time.Second, "it says why it takes no part", tells(n, "KV383"))
-	taker.Stop()
-	require.NoError(t, g.Voters(20*time.Second, g.Lab.Nodes...))
-	assert.Equal(t, 1, strings.Count(g.Daemon(n).Log(), "code=KV383"), "%s", g.Daemon(n).Log())
-}
-
-// A holder that has no descriptor left cannot ask its service, which says nothing about the service: the address stays.
-func TestHolderWithoutDescriptorsKeepsTheAddress(t *testing.T) {
-	t.Parallel()
-	g := open(t, trial.Config{API: true})
-	holder := settled(t, g)
-	pid := g.Daemon(holder).PID()
-	var was unix.Rlimit
-	require.NoError(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &was))
-	require.NoError(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: was.Max}, nil))
-	eventually(t, 10*time.Second, "it says so", func() bool { return strings.Contains(g.Daemon(holder).Log(), "code=KV390") })
-	stays(t, g, func() *lab.Node {
-		settleFor(3 * time.Second) // ten probes, of which three that fail would move the address
-		require.NoError(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &was, nil))
-		eventually(t, 10*time.Second, "it asks again", func() bool { return strings.Contains(g.Daemon(holder).Log(), "this host has again") })
-		return holder
-	})
 }

@@ -3,14 +3,12 @@ package lab
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
-	"net/netip"
 	"os"
 	"os/exec"
 	"strconv"
@@ -22,8 +20,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/keepvip/keepvip/members/envelope"
-	"github.com/keepvip/keepvip/members/subscription"
 	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
@@ -160,140 +156,4 @@ func (c CallersConfig) call(ctx context.Context, busy bool, made *atomic.Int64) 
 		end()
 		_ = conn.Close()
 	}
-}
-
-// SubscribersConfig says what a crowd of subscribers does: the client, with the followers' key, asks a member from many ports, again and again, each time
-// with connections that are invented.
-type SubscribersConfig struct {
-	Member      netip.AddrPort
-	Group       netip.Addr // the first of the virtual addresses
-	KeyFile     string     // of the followers' key; whoever starts them reads it
-	User        int        // who they are
-	Ports       int        // of each address
-	Addresses   int        // from which they ask; 0: the client's own
-	Connections uint32     // that each says it has at that member
-}
-
-// subscribersEnv has the configuration of the helper process, and its key.
-const subscribersEnv = "KEEPVIP_LAB_SUBSCRIBERS"
-
-// subscriberPause is between two questions from one port, and subscriberEach for each port more where that is longer: what comes faster than a member
-// reads says nothing about the places that it gives.
-const subscriberPause, subscriberEach = 300 * time.Millisecond, 300 * time.Microsecond
-
-// subscribers is what the helper process is given.
-type subscribers struct {
-	SubscribersConfig
-	Secret []byte
-}
-
-// StartSubscribers begins them at the client, in a process of their own.
-func (l *Lab) StartSubscribers(c SubscribersConfig) (_ *Callers, err error) {
-	defer try.Catch(&err)
-	if c.Addresses > 0 {
-		try.Do(l.placeCrowd())
-	}
-	secret, err := hex.DecodeString(strings.TrimSpace(readFile(c.KeyFile)))
-	if err != nil {
-		return nil, fmt.Errorf("lab: subscribers: %s: %w", c.KeyFile, err)
-	}
-	text, err := json.Marshal(subscribers{c, secret})
-	if err != nil {
-		return nil, fmt.Errorf("lab: subscribers: %w", err)
-	}
-	return l.Client.startCalling(roleSubscribers, subscribersEnv+"="+string(text), false)
-}
-
-// runSubscribers is the helper process: it asks until its standard input ends, and writes how many questions there were.
-func runSubscribers(in *os.File, out io.Writer) (err error) {
-	defer try.Catch(&err)
-	var s subscribers
-	try.Do(json.Unmarshal([]byte(os.Getenv(subscribersEnv)), &s))
-	try.Do(syscall.Setresuid(s.User, s.User, s.User))
-	key := try.Get(subscription.NewKey(s.Secret))
-	keys := listOf(key)
-	crowd := crowd{
-		subscribers: s, sign: func(m subscription.Message) ([]byte, error) { return m.Append(nil, &key) },
-		read: func(b []byte) (subscription.Message, error) { m, _, err := subscription.Parse(b, keys); return m, err },
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var wait sync.WaitGroup
-	pause := subscriberPause
-	if s.Addresses > 0 {
-		pause = max(pause, time.Duration(s.Addresses*s.Ports)*subscriberEach)
-	}
-	for i := range max(s.Addresses, 1) * s.Ports {
-		from := &net.UDPAddr{}
-		if s.Addresses > 0 {
-			from.IP = follower(i % s.Addresses).AsSlice()
-		}
-		wait.Go(func() { crowd.subscribe(ctx, uint64(i+1), from, pause) })
-		if s.Addresses > 0 {
-			time.Sleep(subscriberEach)
-		}
-	}
-	_, _ = io.Copy(io.Discard, in)
-	cancel()
-	wait.Wait()
-	return try.Err(fmt.Fprintln(out, crowd.asked.Load()))
-}
-
-func listOf[T any](all ...T) []T { return all }
-
-// crowd is all of them at work.
-type crowd struct {
-	subscribers
-	sign  func(subscription.Message) ([]byte, error)
-	read  func([]byte) (subscription.Message, error)
-	asked atomic.Int64
-}
-
-// subscribe asks from one port, and shows the cookies that it is given.
-func (s *crowd) subscribe(ctx context.Context, session uint64, from *net.UDPAddr, pause time.Duration) {
-	conn, err := net.DialUDP("udp", from, net.UDPAddrFromAddrPort(s.Member))
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "lab: subscribers:", err)
-		return
-	}
-	defer conn.Close()
-	m := subscription.Message{Type: subscription.Subscribe, Session: session, Group: s.Group, Node: "crowd", Connections: &s.Connections}
-	b := make([]byte, envelope.MaxMessage)
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	for ctx.Err() == nil {
-		m.Sequence = uint64(time.Now().UnixNano())
-		if text, err := s.sign(m); err == nil {
-			_, _ = conn.Write(text)
-			s.asked.Add(1)
-		}
-		_ = conn.SetReadDeadline(time.Now().Add(pause))
-		for {
-			n, err := conn.Read(b)
-			if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, net.ErrClosed) {
-				break
-			}
-			if err != nil {
-				time.Sleep(callPause)
-				continue
-			}
-			if got, err := s.read(b[:n]); err == nil && got.Type == subscription.Cookie && got.Cookie != m.Cookie {
-				m.Cookie = got.Cookie
-				break // and shows it
-			}
-		}
-	}
-}
-
-// startCalling starts a helper process that calls from a namespace until it is stopped.
-func (n *Namespace) startCalling(role, env string, equal bool) (*Callers, error) {
-	k := &Callers{cmd: helper(role)}
-	k.cmd.Env = append(k.cmd.Env, env)
-	k.cmd.Stdout, k.cmd.Stderr = &k.out, os.Stderr
-	var err error
-	if k.in, err = k.cmd.StdinPipe(); err == nil {
-		err = n.Do(func() error { return k.begin(equal) })
-	}
-	if err != nil {
-		return nil, fmt.Errorf("lab: start %s: %w", strings.ToLower(role), err)
-	}
-	return k, nil
 }

@@ -1,8 +1,6 @@
 package lab
 
 import (
-	"bytes"
-	"fmt"
 	"net/netip"
 	"sync/atomic"
 	"time"
@@ -171,105 +169,4 @@ func attach(program []bpf.Instruction) func(fd int) error {
 		}
 		return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(filter)), Filter: (*unix.SockFilter)(unsafe.Pointer(&filter[0]))})
 	}
-}
-
-// Asker asks one node, by its MAC, for many addresses, by ARP and neighbour
-// solicitation, and notes when each was answered for the first time. It asks for
-// the first few that were not answered yet: more would keep the node from binding.
-type Asker struct {
-	lab    *Lab
-	node   *Node
-	frames [][]byte
-	index  map[netip.Addr]int
-	fd     int
-	stop   atomic.Bool
-	done   chan struct{}
-	first  []time.Duration // owned by run until done
-	left   int
-}
-
-const (
-	askPause = time.Millisecond // between two rounds
-	askMost  = 50               // questions in a round
-)
-
-// StartAsker begins to ask.
-func (l *Lab) StartAsker(n *Node, addrs []netip.Addr) (_ *Asker, err error) {
-	defer try.Catch(&err)
-	a := &Asker{lab: l, node: n, index: map[netip.Addr]int{}, done: make(chan struct{}), first: make([]time.Duration, len(addrs)), left: len(addrs)}
-	m := l.monitor
-	for i, addr := range addrs {
-		e := ends{fromMAC: m.MAC, toMAC: n.NICs[0].MAC, to: netip.AddrPortFrom(addr, 0)}
-		a.index[addr] = i
-		if addr.Is4() {
-			e.from = netip.AddrPortFrom(m.Address, 0)
-			a.frames = append(a.frames, arpRequest(e))
-		} else {
-			e.from = netip.AddrPortFrom(m.Addr6, 0)
-			a.frames = append(a.frames, neighborSolicitation(e))
-		}
-	}
-	a.fd = try.Get(packetSocket(m.Namespace, unix.ETH_P_ALL, try.Get(m.linkIndex("eth0")), incomingAlone))
-	go a.run()
-	return a, nil
-}
-
-func (a *Asker) run() {
-	defer close(a.done)
-	lockMeasuringThread()
-	defer unix.Close(a.fd)
-	poll := []unix.PollFd{{Fd: int32(a.fd), Events: unix.POLLIN}}
-	var r receiver
-	next := a.lab.now()
-	for !a.stop.Load() && a.left > 0 {
-		waitReadable(poll, next-a.lab.now())
-		r.drain(a.fd, a.note)
-		if now := a.lab.now(); now >= next {
-			a.ask()
-			next = now + askPause
-		}
-	}
-}
-
-func (a *Asker) ask() {
-	asked := 0
-	for i, frame := range a.frames {
-		if a.first[i] != 0 {
-			continue
-		}
-		_, _ = unix.Write(a.fd, frame)
-		if asked++; asked == askMost || a.left == len(a.frames) {
-			return
-		}
-	}
-}
-
-func (a *Asker) note(data []byte, stamp time.Time, _ unix.Sockaddr) {
-	said, ok := parseAnnouncement(data)
-	if !ok || said.unsolicited || !bytes.Equal(said.mac, a.node.NICs[0].MAC) {
-		return
-	}
-	if i, ours := a.index[said.address]; ours && a.first[i] == 0 {
-		a.first[i] = a.lab.instant(stamp)
-		a.left--
-	}
-}
-
-// Finish waits until every address was answered, or for the limit, and returns
-// when the last one was answered for the first time.
-func (a *Asker) Finish(limit time.Duration) (time.Duration, error) {
-	select {
-	case <-a.done:
-	case <-time.After(limit):
-	}
-	a.stop.Store(true)
-	<-a.done
-	var last time.Duration
-	for _, at := range a.first {
-		last = max(last, at)
-	}
-	if a.left > 0 {
-		return last, fmt.Errorf("lab: %s does not answer for %d of %d addresses", a.node.Label, a.left, len(a.first))
-	}
-	return last, nil
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/netip"
@@ -242,94 +241,4 @@ func (s *httpsStream) finish() StreamReport {
 	<-s.done
 	s.requests.Wait()
 	return summarize(s.name, s.target.Addr(), s.interval, s.samples)
-}
-
-// Ask asks a listener of the node, as root does, and returns the first line of the answer.
-func (n *Node) Ask(to netip.AddrPort, path string, limit time.Duration) (line string, err error) {
-	defer try.Catch(&err)
-	c := try.Get(n.Dial(to, limit))
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(limit))
-	try.Get(fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", path))
-	_, err = fmt.Fscanf(c, "HTTP/1.1 %s", &line)
-	return line, err
-}
-
-// Followed are requests over HTTPS to where a service is at that moment, each over a new connection, without a retry.
-type Followed struct {
-	target func() netip.AddrPort
-	stop   atomic.Bool
-	done   chan struct{}
-
-	mu  sync.Mutex // guards sum
-	sum FollowedSum
-}
-
-// FollowedSum is what has become of the requests.
-type FollowedSum struct {
-	Made    int
-	By      map[netip.AddrPort]int // answered there
-	Nodes   map[int]int            // answered by that node
-	Refused []string               // no connection, or no answer in time: when, where and why
-	Reset   []string               // ended by the other side before it had answered
-	Longest time.Duration          // of those that were answered
-}
-
-// followedLimit is how long a request may take, connecting included.
-const followedLimit = 3 * time.Second
-
-// Request makes a request from the peer at each interval, one after the other, to where target says that the service is then.
-func (l *Lab) Request(from *Peer, every time.Duration, target func() netip.AddrPort) *Followed {
-	f := &Followed{target: target, done: make(chan struct{}), sum: FollowedSum{By: map[netip.AddrPort]int{}, Nodes: map[int]int{}}}
-	go func() {
-		defer close(f.done)
-		for next := l.now(); !f.stop.Load(); next = max(next+every, l.now()) {
-			time.Sleep(next - l.now())
-			f.request(l, from.Namespace)
-		}
-	}()
-	l.atEnd(func() { f.stop.Store(true) })
-	return f
-}
-
-func (f *Followed) request(l *Lab, from *Namespace) {
-	to, began := f.target(), l.now()
-	node, err := askAt(from, to, "/readyz", followedLimit)
-	took := l.now() - began
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.sum.Made++
-	failure := func() string { return fmt.Sprintf("%v at %s after %v: %v", began, to, took, err) }
-	switch {
-	case err == nil:
-		f.sum.By[to]++
-		f.sum.Nodes[node]++
-		f.sum.Longest = max(f.sum.Longest, took)
-	case errors.Is(err, unix.ECONNRESET), errors.Is(err, unix.EPIPE):
-		f.sum.Reset = append(f.sum.Reset, failure())
-	default:
-		f.sum.Refused = append(f.sum.Refused, failure())
-	}
-}
-
-// Sum is what has become of the requests until now.
-func (f *Followed) Sum() FollowedSum {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	out := f.sum
-	out.By, out.Nodes = maps.Clone(f.sum.By), maps.Clone(f.sum.Nodes)
-	return out
-}
-
-// Stop ends the requests.
-func (f *Followed) Stop() FollowedSum {
-	f.stop.Store(true)
-	<-f.done
-	return f.Sum()
-}
-
-// Answers tells whether a request from there is answered over HTTPS.
-func (l *Lab) Answers(from *Namespace, at netip.AddrPort) bool {
-	_, err := askAt(from, at, "/readyz", followedLimit)
-	return err == nil
 }

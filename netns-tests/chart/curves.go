@@ -1,69 +1,11 @@
 package chart
 
 import (
-	"encoding/xml"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 )
-
-// Bars are the figures of several under one heading.
-type Bars struct {
-	Heading string
-	Bars    []Bar
-}
-
-// Bar is one figure, with the words that stand behind it.
-type Bar struct {
-	Name  string
-	Value float64 // NaN: not measured, then only the words are drawn
-	Words string
-	Own   bool // drawn in the colour of what the picture is about
-}
-
-const (
-	barHeight, barGap, headingHeight = 16, 6, 30
-	barLeft, barRight                = 150, 170
-)
-
-// Horizontal draws the figures as bars on one logarithmic axis that begins at 1, so that milliseconds and half minutes fit side by side.
-func Horizontal(title, axis string, groups []Bars) string {
-	height, most := 56, 10.0
-	for _, g := range groups {
-		height += headingHeight + len(g.Bars)*(barHeight+barGap)
-		for _, b := range g.Bars {
-			if b.Value > most {
-				most = b.Value
-			}
-		}
-	}
-	var b strings.Builder
-	Begin(&b, width, height+20, title+", "+axis+".", title)
-	Text(&b, "t h", margin, 30, "start", title)
-	Text(&b, "s", width-margin, 30, "end", axis)
-	y := 44
-	for _, g := range groups {
-		Text(&b, "s h", margin, y+20, "start", g.Heading)
-		y += headingHeight
-		for _, bar := range g.Bars {
-			Text(&b, "s", barLeft-8, y+barHeight-4, "end", bar.Name)
-			long := 0.0
-			if !math.IsNaN(bar.Value) {
-				long = math.Max(2, tenth(math.Log10(math.Max(bar.Value, 1))/math.Log10(most)*(width-barLeft-barRight)))
-				class := "o"
-				if bar.Own {
-					class = "g"
-				}
-				fmt.Fprintf(&b, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%g\" height=\"%d\"/>\n", class, barLeft, y, long, barHeight)
-			}
-			Text(&b, "s", barLeft+long+6, y+barHeight-4, "start", bar.Words)
-			y += barHeight + barGap
-		}
-	}
-	b.WriteString("</svg>\n")
-	return b.String()
-}
 
 // Curve is one figure at each count. A figure that was not measured is NaN.
 type Curve struct {
@@ -176,31 +118,4 @@ func grouped(n int) string {
 		text = text[:i] + "," + text[i:]
 	}
 	return text
-}
-
-// Style follows the reader's choice of light or dark.
-const Style = `<style>
- .b{fill:#fff}.t{fill:#1f2328;font:14px sans-serif}.s{fill:#59636e;font:12px sans-serif}.h{font-weight:bold}
- .g{fill:#1a7f37}.r{fill:#d1242f}.a{stroke:#0969da;stroke-width:2}.l{stroke:#d1d9e0}.f{stroke:#d1242f;stroke-dasharray:4 3}.o{fill:#eff2f5}
- .w{fill:#fff;font:12px sans-serif}
- @media (prefers-color-scheme:dark){.b{fill:#0d1117}.t{fill:#f0f6fc}.s{fill:#9198a1}.a{stroke:#4493f8}.l{stroke:#3d444d}.o{fill:#212830}.g{fill:#238636}.r{fill:#da3633}}
-</style>
-`
-
-// Begin opens a picture of that size, which alt says in words to whoever does not see it.
-func Begin(b *strings.Builder, width, height int, alt, title string) {
-	fmt.Fprintf(b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s\">\n<title>%s</title>\n%s",
-		width, height, escaped(alt), escaped(title), Style)
-	fmt.Fprintf(b, "<rect class=\"b\" width=\"%d\" height=\"%d\" rx=\"6\"/>\n", width, height)
-}
-
-// Text writes words at a place, which is their start, middle or end.
-func Text(b *strings.Builder, class string, x float64, y int, anchor, words string) {
-	fmt.Fprintf(b, "<text class=\"%s\" x=\"%g\" y=\"%d\" text-anchor=\"%s\">%s</text>\n", class, x, y, anchor, escaped(words))
-}
-
-func escaped(words string) string {
-	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(words)) // a strings.Builder has no error
-	return b.String()
 }

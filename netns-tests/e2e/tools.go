@@ -1,0 +1,88 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/keepvip/keepvip/netns-tests/trial"
+	"github.com/keepvip/keepvip/netns-tests/try"
+)
+
+// tools are the programs and the image under test; `make e2e-kubeadm` makes
+// them all and says where they are.
+type tools struct {
+	bin     string // directory of Kubernetes' and etcd's programs
+	image   string // keepvip's image archive
+	keepvip string // keepvip itself, to print manifests
+	version string // of Kubernetes
+}
+
+func findTools() (tools, error) {
+	t := tools{bin: os.Getenv("KEEPVIP_E2E_BIN"), image: os.Getenv("KEEPVIP_E2E_IMAGE")}
+	if t.bin == "" || t.image == "" {
+		return t, fmt.Errorf("e2e: KEEPVIP_E2E_BIN and KEEPVIP_E2E_IMAGE are not set: run `make e2e-kubeadm`")
+	}
+	if os.Geteuid() != 0 {
+		return t, fmt.Errorf("e2e: this makes machines: run it as root (sudo make e2e-kubeadm)")
+	}
+	var err error
+	if t.keepvip, err = trial.Binary(); err != nil {
+		return t, err
+	}
+	for _, name := range []string{"containerd", "ctr", "runc", "ip", "nft", "nsenter", "bash"} {
+		if _, err := exec.LookPath(name); err != nil {
+			return t, fmt.Errorf("e2e: %w: run `make e2e-kubeadm`", err)
+		}
+	}
+	out, err := exec.Command(filepath.Join(t.bin, "kubeadm"), "version", "-o", "short").Output()
+	if err != nil {
+		return t, fmt.Errorf("e2e: kubeadm version: %w", err)
+	}
+	t.version = strings.TrimSpace(string(out))
+	return t, nil
+}
+
+// makeImages makes an image for each program of the control plane, under the
+// name that kubeadm gives it, and one for the sandboxes.
+func (c *cluster) makeImages() (err error) {
+	defer try.Catch(&err)
+	out, err := exec.Command(filepath.Join(c.tools.bin, c.kubeadm), "config", "images", "list", "--kubernetes-version", c.tools.version).Output()
+	if err != nil {
+		return fmt.Errorf("e2e: kubeadm config images list: %w", err)
+	}
+	sandbox := filepath.Join(c.dir, "pause")
+	try.Do(c.buildPause(sandbox))
+	for _, name := range strings.Fields(string(out)) {
+		base, _, _ := strings.Cut(filepath.Base(name), ":")
+		program := filepath.Join(c.tools.bin, base)
+		if base == "pause" {
+			c.sandbox, program = name, sandbox
+		}
+		if _, err := os.Stat(program); err != nil {
+			continue // an addon
+		}
+		to := filepath.Join(c.dir, base+".tar")
+		try.Do(writeImage(to, name, program))
+		c.images = append(c.images, to)
+	}
+	if c.sandbox == "" {
+		return fmt.Errorf("e2e: kubeadm names no image for sandboxes: %s", out)
+	}
+	return nil
+}
+
+func (c *cluster) buildPause(to string) (err error) {
+	defer try.Catch(&err)
+	dir := try.Get(trial.Root())
+	cmd := exec.Command("go", "build", "-trimpath", "-o", to, "./netns-tests/e2e/pause")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("e2e: build pause: %w: %s", err, out)
+	}
+	return nil
+}

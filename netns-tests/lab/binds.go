@@ -1,0 +1,146 @@
+package lab
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
+)
+
+// Bind is a moment when a node's kernel got or lost an address.
+type Bind struct {
+	At      time.Duration `json:"at"`
+	Node    int           `json:"node"`
+	Address netip.Addr    `json:"address"`
+	Added   bool          `json:"added"`
+}
+
+// bindWatcher follows the addresses of all nodes by netlink, in one thread.
+type bindWatcher struct {
+	lab  *Lab
+	fds  []unix.PollFd // by node
+	stop atomic.Bool
+	done chan struct{}
+
+	has   []map[netip.Addr]bool // by node; owned by run until done, as are the binds
+	binds []Bind
+}
+
+func (l *Lab) startBindWatcher() (*bindWatcher, error) {
+	w := &bindWatcher{lab: l, done: make(chan struct{})}
+	for _, n := range l.Nodes {
+		if err := w.follow(n); err != nil {
+			w.closeSockets()
+			return nil, fmt.Errorf("lab: watch addresses of %s: %w", n.Label, err)
+		}
+	}
+	go w.run()
+	return w, nil
+}
+
+// follow opens the socket of a node, and begins with the addresses that it has.
+func (w *bindWatcher) follow(n *Node) (err error) {
+	defer try.Catch(&err)
+	fd := -1
+	try.Do(n.Do(func() (err error) {
+		defer try.Catch(&err)
+		fd = try.Get(unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE))
+		w.fds = append(w.fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+		try.Do(largeBuffer(fd))
+		return unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: unix.RTMGRP_IPV4_IFADDR | unix.RTMGRP_IPV6_IFADDR})
+	}))
+	held := try.Get(n.Addresses())
+	has := map[netip.Addr]bool{}
+	for _, addrs := range held {
+		for _, a := range addrs {
+			has[a] = true
+		}
+	}
+	w.has = append(w.has, has)
+	return nil
+}
+
+func (w *bindWatcher) run() {
+	defer close(w.done)
+	lockMeasuringThread()
+	defer w.closeSockets()
+	buf := make([]byte, 1<<16)
+	for !w.stop.Load() {
+		waitReadable(w.fds, 50*time.Millisecond)
+		for i, p := range w.fds {
+			for p.Revents != 0 {
+				n, _, err := unix.Recvfrom(int(p.Fd), buf, 0)
+				if errors.Is(err, unix.ENOBUFS) {
+					continue
+				}
+				if err != nil {
+					break
+				}
+				w.read(i, buf[:n], w.lab.now())
+			}
+		}
+	}
+}
+
+func (w *bindWatcher) closeSockets() {
+	for _, p := range w.fds {
+		unix.Close(int(p.Fd))
+	}
+}
+
+// read walks the messages of one datagram.
+func (w *bindWatcher) read(node int, b []byte, now time.Duration) {
+	for len(b) >= unix.NLMSG_HDRLEN {
+		length := int(binary.NativeEndian.Uint32(b))
+		if length < unix.NLMSG_HDRLEN || length > len(b) {
+			return
+		}
+		kind := binary.NativeEndian.Uint16(b[4:])
+		if kind == unix.RTM_NEWADDR || kind == unix.RTM_DELADDR {
+			if addr, ok := addressOf(b[unix.NLMSG_HDRLEN:length]); ok {
+				w.note(node, addr, kind == unix.RTM_NEWADDR, now)
+			}
+		}
+		b = b[min((length+3)&^3, len(b)):]
+	}
+}
+
+// note drops renewals of lifetimes: only a change is a bind.
+func (w *bindWatcher) note(node int, addr netip.Addr, added bool, now time.Duration) {
+	if w.has[node][addr] == added {
+		return
+	}
+	w.has[node][addr] = added
+	w.binds = append(w.binds, Bind{At: now, Node: w.lab.Nodes[node].ID, Address: addr, Added: added})
+}
+
+// addressOf finds IFA_LOCAL, or IFA_ADDRESS where there is none (IPv6).
+func addressOf(b []byte) (netip.Addr, bool) {
+	if len(b) < unix.SizeofIfAddrmsg {
+		return netip.Addr{}, false
+	}
+	var found netip.Addr
+	for b = b[unix.SizeofIfAddrmsg:]; len(b) >= 4; {
+		length, kind := int(binary.NativeEndian.Uint16(b)), binary.NativeEndian.Uint16(b[2:])
+		if length < 4 || length > len(b) {
+			break
+		}
+		if addr, ok := netip.AddrFromSlice(b[4:length]); ok && (kind == unix.IFA_LOCAL || kind == unix.IFA_ADDRESS && !found.IsValid()) {
+			found = addr
+		}
+		b = b[min((length+3)&^3, len(b)):]
+	}
+	return found, found.IsValid()
+}
+
+func (w *bindWatcher) finish() []Bind {
+	w.stop.Store(true)
+	<-w.done
+	return w.binds
+}

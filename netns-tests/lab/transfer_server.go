@@ -1,0 +1,205 @@
+package lab
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
+)
+
+// Transfers is a TCP server of one node that gives or takes as many octets as it is asked to. A thread of its own serves each connection, and
+// says what processor time that took. The kernel does what it does for a packet in the thread that sends it, on all hosts of the lab on
+// its way: so what two threads have used, and the kernel's own for what it puts off, is what a transfer has cost, whatever else runs on the machine.
+type Transfers struct {
+	node  *Node
+	wait  sync.WaitGroup
+	mu    sync.Mutex
+	fds   map[int]struct{} // of listeners and connections, until their threads close them
+	ended bool
+}
+
+// A request is transferRequest octets: its kind, and in the last eight how many octets it is about.
+const (
+	transferRequest = 16
+	transferPing    = 'p' // returned as it is
+	transferDown    = 'd' // so many octets come, and then the report
+	transferUp      = 'u' // so many octets follow, and then comes the report
+	transferReport  = 8   // octets: the processor time of the server's thread for it, in nanoseconds
+	transferBlock   = 256 << 10
+	transferName    = 8 // octets: the label of the node, which the server says first
+)
+
+// StartTransfers begins to listen. It ends with the lab.
+func (n *Node) StartTransfers(cfg GreeterConfig) (_ *Transfers, err error) {
+	defer try.Say(&err, "lab: transfers on %s", n.Label)
+	t := &Transfers{node: n, fds: map[int]struct{}{}}
+	at := n.Address
+	if cfg.Everywhere {
+		at = netip.IPv4Unspecified()
+	}
+	fd := try.Get(t.listen(netip.AddrPortFrom(at, cfg.Port)))
+	t.add(fd, t.accept)
+	n.lab.atEnd(t.Close)
+	return t, nil
+}
+
+func (t *Transfers) listen(at netip.AddrPort) (fd int, err error) {
+	err = t.node.Do(func() error {
+		if fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
+			return err
+		}
+		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+		if err == nil {
+			err = unix.Bind(fd, sockaddr(at))
+		}
+		if err == nil {
+			err = unix.Listen(fd, 64)
+		}
+		if err != nil {
+			unix.Close(fd)
+		}
+		return err
+	})
+	return fd, err
+}
+
+// add has a thread serve a socket, and close it.
+func (t *Transfers) add(fd int, serve func(fd int)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ended {
+		unix.Close(fd)
+		return
+	}
+	t.fds[fd] = struct{}{}
+	t.wait.Go(func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		serve(fd)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.fds, fd)
+		unix.Close(fd)
+	})
+}
+
+func (t *Transfers) accept(listener int) {
+	for {
+		fd, _, err := unix.Accept4(listener, unix.SOCK_CLOEXEC)
+		switch err {
+		case nil:
+			t.add(fd, t.serve)
+		case unix.EINTR, unix.ECONNABORTED:
+		default:
+			return
+		}
+	}
+}
+
+func (t *Transfers) serve(fd int) {
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	name := make([]byte, transferName)
+	copy(name, t.node.Label)
+	if sendAll(fd, name) != nil {
+		return
+	}
+	request, block := make([]byte, transferRequest), make([]byte, transferBlock)
+	for receiveAll(fd, request) == nil {
+		if request[0] == transferPing {
+			if sendAll(fd, request) != nil {
+				return
+			}
+			continue
+		}
+		before := threadTime()
+		move := receiveMany
+		if request[0] == transferDown {
+			move = sendMany
+		}
+		if move(fd, block, int(binary.BigEndian.Uint64(request[8:]))) != nil {
+			return
+		}
+		if sendAll(fd, binary.BigEndian.AppendUint64(nil, uint64(threadTime()-before))) != nil {
+			return
+		}
+	}
+}
+
+// Close ends the server and its connections. To call it again does nothing.
+func (t *Transfers) Close() {
+	t.mu.Lock()
+	t.ended = true
+	for fd := range t.fds {
+		_ = unix.Shutdown(fd, unix.SHUT_RDWR)
+	}
+	t.mu.Unlock()
+	t.wait.Wait()
+}
+
+// threadTime is the processor time of the calling thread.
+func threadTime() time.Duration {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts)
+	return time.Duration(ts.Nano())
+}
+
+func sendMany(fd int, block []byte, octets int) (err error) {
+	defer try.Catch(&err)
+	for octets > 0 {
+		n := min(octets, len(block))
+		try.Do(sendAll(fd, block[:n]))
+		octets -= n
+	}
+	return nil
+}
+
+func receiveMany(fd int, block []byte, octets int) (err error) {
+	defer try.Catch(&err)
+	for octets > 0 {
+		n := try.Get(receive(fd, block[:min(octets, len(block))]))
+		octets -= n
+	}
+	return nil
+}
+
+func sendAll(fd int, b []byte) error {
+	for len(b) > 0 {
+		n, err := unix.SendmsgN(fd, b, nil, nil, unix.MSG_NOSIGNAL)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+func receiveAll(fd int, b []byte) (err error) {
+	defer try.Catch(&err)
+	for len(b) > 0 {
+		n := try.Get(receive(fd, b))
+		b = b[n:]
+	}
+	return nil
+}
+
+// receive is one read, which waits for something.
+func receive(fd int, b []byte) (int, error) {
+	for {
+		n, err := unix.Read(fd, b)
+		switch {
+		case err == unix.EINTR:
+		case err == nil && n == 0:
+			return 0, unix.ECONNRESET
+		default:
+			return n, err
+		}
+	}
+}

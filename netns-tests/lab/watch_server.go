@@ -1,0 +1,75 @@
+package lab
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
+)
+
+// WatchServer is a stand-in for an apiserver that is watched: an HTTP/2 server of one node whose every answer lasts, and says something
+// each watchEvery. It notes who asked, as an audit log does.
+type WatchServer struct {
+	node   *Node
+	server *http.Server
+	wait   sync.WaitGroup
+
+	mu    sync.Mutex
+	audit []netip.AddrPort
+}
+
+// watchEvery is the time from one event to the next.
+const watchEvery = 50 * time.Millisecond
+
+// StartWatchServer listens on the node's own two addresses. It ends with the lab, or by [WatchServer.Close].
+func (n *Node) StartWatchServer(port uint16) (_ *WatchServer, err error) {
+	defer try.Say(&err, "lab: watch server on %s", n.Label)
+	cert := try.Get(selfSigned())
+	s := &WatchServer{node: n}
+	s.server = &http.Server{Handler: s, TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}}, ReadHeaderTimeout: time.Minute}
+	n.lab.atEnd(s.Close)
+	for _, a := range []netip.Addr{n.Address, n.Addr6} {
+		l := try.Get(n.Listen(netip.AddrPortFrom(a, port).String()))
+		s.wait.Go(func() { _ = s.server.ServeTLS(l, "", "") })
+	}
+	return s, nil
+}
+
+func (s *WatchServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	client, _ := netip.ParseAddrPort(r.RemoteAddr)
+	s.mu.Lock()
+	s.audit = append(s.audit, netip.AddrPortFrom(client.Addr().Unmap(), client.Port()))
+	s.mu.Unlock()
+	w.Header().Set("X-Node", s.node.Label)
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for i := 0; ; i++ {
+		_, err := fmt.Fprintf(w, "{\"type\":\"MODIFIED\",\"object\":{\"data\":{\"n\":\"%d\"}}}\n", i)
+		if err != nil || http.NewResponseController(w).Flush() != nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// Audit are the clients of all requests so far, as the server saw them.
+func (s *WatchServer) Audit() []netip.AddrPort {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.audit)
+}
+
+// Close ends the server and its connections.
+func (s *WatchServer) Close() {
+	_ = s.server.Close()
+	s.wait.Wait()
+}

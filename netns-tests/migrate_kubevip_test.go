@@ -1,0 +1,80 @@
+//go:build netns
+
+package netnstests
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/trial"
+)
+
+// convertedPod is what the container of the converted manifest is started with, without its first word.
+func convertedPod(t *testing.T, n *lab.Node, fixture string) []string {
+	t.Helper()
+	manifest := must(os.ReadFile(filepath.Join(must(trial.Root())(t), "internal/tools/kubevip/testdata", fixture)))(t)
+	code, out, stderr := tool(t, n, "convert", must(n.WriteFile("kube-vip.yaml", string(manifest), 0o600))(t))
+	require.Zero(t, code, stderr)
+	var pod struct {
+		Spec struct {
+			Containers []struct{ Args []string }
+		}
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(out), &pod))
+	require.Equal(t, "run", pod.Spec.Containers[0].Args[0])
+	return pod.Spec.Containers[0].Args[1:]
+}
+
+// The steps of docs/migrate-kube-vip.md, with a client that asks all the time.
+func TestKubeVIPIsReplacedByTheDocumentedProcedure(t *testing.T) {
+	t.Parallel()
+	g := prepare(t, trial.Config{API: true})
+	nodes := g.Lab.Nodes
+	args := make([][]string, len(nodes))
+	running := make([]*trial.KubeVIP, len(nodes))
+	for i, n := range nodes {
+		args[i] = convertedPod(t, n, "v1.0-pod.yaml")
+		running[i] = must(trial.StartKubeVIP(n, lab.VIP4, i == 0))(t)
+	}
+	eventually(t, 5*time.Second, "kube-vip holds the address", func() bool {
+		return nodes[0].Holds(lab.VIP4) && g.Lab.Reaches(g.Lab.Client.Namespace, lab.VIP4, time.Second)
+	})
+	start := func(i int) {
+		g.Daemons[i] = must(trial.Keepvip{}.Run(nodes[i], args[i]...))(t)
+	}
+
+	res := measure(t, g, trial.Watched("swap", func(mark func(string)) error {
+		for _, i := range []int{1, 2} {
+			mark("kube-vip of a follower is stopped")
+			if err := running[i].Stop(); err != nil {
+				return err
+			}
+		}
+		mark("keepvip starts on the leader's node")
+		start(0)
+		cleanStatus(t, nodes[0], true)
+		settleFor(4 * time.Second) // kube-vip announces meanwhile
+		cleanStatus(t, nodes[0], true)
+		mark("kube-vip of the leader is stopped")
+		if err := running[0].Stop(); err != nil {
+			return err
+		}
+		cleanStatus(t, nodes[0], true)
+		for _, i := range []int{1, 2} {
+			mark("keepvip starts on another node")
+			start(i)
+			cleanStatus(t, nodes[i], false)
+		}
+		return nil
+	}))
+	assert.Equal(t, nodes[:1], g.Holders())
+	assert.Zero(t, res.Two, "nobody else ever answered")
+	cleanStatus(t, nodes[0], true)
+}

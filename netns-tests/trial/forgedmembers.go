@@ -1,0 +1,117 @@
+package trial
+
+import (
+	"bytes"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/keepvip/keepvip/members"
+	"github.com/keepvip/keepvip/members/envelope"
+	"github.com/keepvip/keepvip/netns-tests/lab"
+	"github.com/keepvip/keepvip/netns-tests/try"
+	"github.com/keepvip/keepvip/vrrp"
+)
+
+// membersPort is the default of the option port.
+const membersPort = 9646
+
+// What an attacker on the link can send to the members. He knows what the nodes say: nothing of it is secret.
+const (
+	ForgedRequest   = "forged REQUEST"   // of an invented node of high priority
+	UsersRequest    = "a user's REQUEST" // the same, sent without a privilege on that host
+	ForgedGrant     = "forged GRANT"     // in the holder's name
+	ForgedHello     = "forged HELLO"     // the holder is unfit and gives the address away
+	ForeignKey      = "another key"      // that REQUEST, with a code that another key has made
+	ReplayedMembers = "replayed members" // all that was said during a handover
+)
+
+// AttackMembers sends messages of these kinds, a thousand in a second, over IPv4.
+func AttackMembers(length time.Duration, kinds ...string) Fault {
+	return func(g *Group) (_ *Result, err error) {
+		defer try.Catch(&err)
+		var frames [][]byte
+		for _, kind := range kinds {
+			frames = append(frames, try.Get(g.membersAmmunition(kind))...)
+		}
+		return g.flood(strings.Join(kinds, ", "), frames, 1000, length)
+	}
+}
+
+func (g *Group) membersAmmunition(kind string) (_ [][]byte, err error) {
+	defer try.Catch(&err)
+	if kind == ReplayedMembers {
+		recorded, err := g.overheard(func() error { _, err := Verb("handover")(g); return err })
+		var frames [][]byte
+		for _, f := range recorded {
+			// Made anew: a node's MAC would move that node at the switch, and what veth carries has no checksum yet.
+			source, content := lab.UDPOf(f.Data)
+			frames = append(frames, g.Lab.Client.ForgeUDP(netip.AddrPortFrom(source, envelope.SourcePort), membersPort, content))
+		}
+		return frames, err
+	}
+	holder := try.Get(g.Settle())
+	recorded := try.Get(g.overheard(func() error { time.Sleep(1500 * time.Millisecond); return nil }))
+	known := map[int]members.Message{}
+	for _, f := range recorded {
+		_, content := lab.UDPOf(f.Data)
+		if m, err := unsealed(content); err == nil {
+			known[f.Node] = m
+		}
+	}
+	other := g.Lab.Nodes[holder.ID%len(g.Lab.Nodes)]
+	h, o := known[holder.ID], known[other.ID]
+	if h.Type == 0 || o.Type == 0 {
+		return nil, fmt.Errorf("trial: of %s and %s no HELLO was heard", holder.Label, other.Label)
+	}
+	source, m := g.forgedMessage(kind, holder, other, h, o)
+	foreign := try.Get(members.NewKey(bytes.Repeat([]byte{7}, 32)))
+	key := &foreign
+	if kind != ForeignKey {
+		key = nil
+	}
+	from := netip.AddrPortFrom(source, envelope.SourcePort)
+	if kind == UsersRequest {
+		from = netip.AddrPortFrom(source, membersPort)
+	}
+	var frames [][]byte
+	for range 100 {
+		if m.Transfer.Nonce > 0 && m.Type == members.Request {
+			m.Transfer.Nonce++
+		}
+		frames = append(frames, g.Lab.Client.ForgeUDP(from, membersPort, try.Get(m.AppendSigned(nil, uint64(time.Now().UnixNano()), key, source))))
+	}
+	return frames, nil
+}
+
+// forgedMessage makes the message of an attack, and whose address it bears, from what the holder and another node have said.
+func (g *Group) forgedMessage(kind string, holder, other *lab.Node, h, o members.Message) (netip.Addr, members.Message) {
+	transfer := members.Transfer{To: holder.Address, Session: h.Session, Epoch: h.Peer.Epoch, Nonce: 1}
+	switch kind {
+	case ForgedGrant:
+		h.Type, h.Peer.State = members.Grant, vrrp.Backup
+		h.Transfer = members.Transfer{To: other.Address, Session: o.Session, Epoch: h.Peer.Epoch, Nonce: 1}
+		return holder.Address, h
+	case ForgedHello:
+		h.Type, h.Peer.Fit, h.Peer.Priority = members.Hello, false, 1
+		return holder.Address, h
+	}
+	o.Type, o.Session, o.Transfer = members.Request, 7, transfer
+	o.Peer.Node, o.Peer.Priority, o.Peer.State, o.Peer.Fit = "attacker", 254, vrrp.Backup, true
+	return g.Lab.Client.Address, o
+}
+
+// unsealed reads a message without asking who has made it.
+func unsealed(b []byte) (members.Message, error) {
+	m, _, err := members.Parse(b)
+	return m, err
+}
+
+// overheard is what the members say meanwhile.
+func (g *Group) overheard(meanwhile func() error) (_ []lab.RecordedFrame, err error) {
+	defer try.Catch(&err)
+	recording := try.Get(g.Lab.RecordUDP(membersPort))
+	err = meanwhile()
+	return recording.Stop(), err
+}
