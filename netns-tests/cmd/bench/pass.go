@@ -14,6 +14,7 @@ import (
 type passLimits struct {
 	lossless int  // at least so many per cent of the runs without a lost probe
 	lost     int  // at most so many lost probes of one client and address; counts with lossless
+	alone    bool // one node at a time answers ARP or ND; lossless demands that, too
 	rolling  bool // no request is refused or timed out, and two at most are reset at each move
 	// A mishap: clients are answered for good within this time, and two answer ARP or ND for so long at most; after the
 	// network is whole again, for so long.
@@ -45,7 +46,7 @@ func (l passLimits) judge(results []*trial.Result) (verdict string) {
 			over(l.rolling && (r.Failed > 0 || r.FailedTwice > 0 || r.Resets > 2*r.Takeovers), "%d requests refused or timed out, %d reset in %d moves, %d failed again",
 				r.Failed, r.Resets, r.Takeovers, r.FailedTwice),
 			over(l.lossless > 0 && r.LostMost > l.lost, "%d probes lost, limit %d", r.LostMost, l.lost),
-			over(l.lossless > 0 && r.Finders > 0, "two answer ARP or ND for %s ms", lab.Milliseconds(r.Finders)),
+			over((l.alone || l.lossless > 0) && r.Finders > 0, "two answer ARP or ND for %s ms", lab.Milliseconds(r.Finders)),
 		)
 	}
 	return cmp.Or(verdict, over(clean*100 < l.lossless*len(results), "%d of %d runs without a lost probe", clean, len(results)))
