@@ -91,7 +91,12 @@ func (b *Backend) judged(is health.Verdict) {
 // answered takes in what became of a question to its host.
 func (b *Backend) answered(now time.Time, err error) {
 	b.inquiry.answered(now, err)
-	b.dead = err != nil && (b.dead || b.missed >= unanswered && !b.good())
+	switch {
+	case err == nil:
+		b.dead = false
+	case errors.Is(err, ErrSilent):
+		b.dead = b.dead || b.missed >= unanswered && !b.good()
+	}
 }
 
 // reach asks the hosts of unhealthy backends whether they are there: connections to one that is not are lost.
