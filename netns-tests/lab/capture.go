@@ -21,6 +21,7 @@ type capture struct {
 	ports map[int]int // ifindex on the switch -> node, 0 if it belongs to another host
 	fd    int
 	stop  atomic.Bool
+	heard atomic.Bool // an advertisement was captured
 	done  chan struct{}
 	raw   func(frame []byte, at time.Duration, node int) // instead of reading the frames
 
@@ -122,6 +123,7 @@ func (c *capture) note(frame []byte, stamp time.Time, from unix.Sockaddr) {
 	if a, ok := parseAdvert(frame); ok {
 		a.At, a.Node = at, node
 		c.adverts = append(c.adverts, a)
+		c.heard.Store(true)
 		return
 	}
 	if a, ok := parseAnswer(frame); ok {

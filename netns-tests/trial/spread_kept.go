@@ -109,14 +109,15 @@ func (s *Spreading) Keep(e SpreadEvent, count int) (_ Kept, err error) {
 
 func (s *Spreading) move(e SpreadEvent) (_ *SpreadMove, err error) {
 	defer try.Catch(&err)
-	x := &SpreadMove{Spreading: s, Holder: try.Get(s.SettleAny())}
+	x := &SpreadMove{Spreading: s, Measurement: try.Get(s.watch(e.Name, lab.MeasureConfig{NoDirect: true}))}
+	try.Get(until(SettleLimit, "the holder advertises", x.Measurement.Advertised))
+	x.Holder = try.Get(s.SettleAny())
 	for _, n := range s.Running() {
 		if n != x.Holder {
 			x.Member = n
 		}
 	}
-	x.Measurement, err = s.watch(e.Name, lab.MeasureConfig{NoDirect: true})
-	return x, err
+	return x, nil
 }
 
 // lostOf lists the connections that were lost, for the timeline, in times from its beginning.
