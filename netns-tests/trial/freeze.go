@@ -194,6 +194,8 @@ func (g *Group) judge(res *Result, holder *lab.Node, frames []lab.Carried, began
 	for _, a := range g.Addresses {
 		if at, off := res.Report.Unbound(holder.ID, a, began); off {
 			res.Silence.Gone = max(res.Silence.Gone, at-began)
+		} else if _, off = res.Report.Unbound(holder.ID, a, 0); off {
+			res.Silence.Gone = max(res.Silence.Gone, 0) // it was gone before
 		}
 	}
 	return nil
