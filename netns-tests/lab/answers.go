@@ -123,6 +123,9 @@ func (r *Report) Twos(from, to time.Duration, udp bool) []Two {
 // all the time. A node that nothing reaches answers before and after, and not meanwhile.
 const mute, muteAnswers = time.Second, 100
 
+// inTurn is how long a node is quiet at most that serves while another one does, too: both are asked all the time.
+const inTurn = 50 * time.Millisecond
+
 // announceLimit is how soon after it answers a node announces an address that it has taken.
 const announceLimit = time.Second
 
@@ -174,13 +177,15 @@ func (r *Report) tenures(address netip.Addr, from, to time.Duration, udp bool) [
 			all = append(all, tenure{s.node, anew[s.node].at, all[i].last})
 			all[i].last, open[s.node] = before[s.node], len(all)-1
 			delete(before, s.node)
+			delete(anew, s.node)
 		case s.announces:
 		case !known || s.at-all[i].last >= mute && others[s.node] >= muteAnswers:
 			open[s.node] = len(all)
 			all = append(all, tenure{s.node, s.at, s.at})
 			rivalled[s.node], others[s.node] = false, 0
 		default:
-			if rivalled[s.node] {
+			goesOn := anew[s.node] != sign{} && s.at-all[i].last <= inTurn && s.at-anew[s.node].at <= announceLimit
+			if rivalled[s.node] && !goesOn {
 				anew[s.node], before[s.node] = s, all[i].last
 			}
 			all[i].last = s.at

@@ -38,21 +38,23 @@ func TestTwoAnswerWhereOneDoesBeforeMeanwhileAndAfter(t *testing.T) {
 		script []string
 		want   time.Duration // less the moment behind the last answer
 	}{
-		"one alone":                                   {[]string{"1", "1", "1"}, -1},
-		"one after the other":                         {[]string{"1", "1", "2!", "2", "2"}, -1},
-		"one after the other, without a word":         {[]string{"1", "1", "2", "2"}, -1},
-		"in between, once":                            {[]string{"1", "2", "1"}, 0},
-		"in between, for a while":                     {[]string{"1", "2", "1", "2", "1"}, 20 * ms},
-		"in between, announced":                       {[]string{"1", "2!", "2", "2", "1"}, 10 * ms},
-		"both until the end":                          {[]string{"1", "2", "1", "2", "1", "2"}, 30 * ms},
-		"the address is back":                         {[]string{"1", "2!", "2", "1!", "1"}, -1},
-		"it is back, the other goes on":               {[]string{"1", "2!", "2", "1!", "1", "2"}, 0},
-		"the first repeats what it announced":         {[]string{"1!", "1", "1!", "2", "1!", "1", "2", "1"}, 10 * ms},
-		"it is back, and answers before it announces": {[]string{"1", "2!", "2", "1", "1", "1!", "1"}, -1},
-		"the same, and the other goes on":             {[]string{"1", "2!", "2", "1", "1", "1!", "1", "2"}, 30 * ms},
-		"announcements without a rival":               {[]string{"1!", "1", "1!", "1", "2"}, -1},
-		"three in turn":                               {[]string{"1", "2", "3", "1"}, 1},
-		"the second answers before it announces":      {[]string{"1", "2", "2!", "1"}, 0},
+		"one alone":                                     {[]string{"1", "1", "1"}, -1},
+		"one after the other":                           {[]string{"1", "1", "2!", "2", "2"}, -1},
+		"one after the other, without a word":           {[]string{"1", "1", "2", "2"}, -1},
+		"in between, once":                              {[]string{"1", "2", "1"}, 0},
+		"in between, for a while":                       {[]string{"1", "2", "1", "2", "1"}, 20 * ms},
+		"in between, announced":                         {[]string{"1", "2!", "2", "2", "1"}, 10 * ms},
+		"both until the end":                            {[]string{"1", "2", "1", "2", "1", "2"}, 30 * ms},
+		"the address is back":                           {[]string{"1", "2!", "2", "1!", "1"}, -1},
+		"it is back, the other goes on":                 {[]string{"1", "2!", "2", "1!", "1", "2"}, 0},
+		"the first repeats what it announced":           {[]string{"1!", "1", "1!", "2", "1!", "1", "2", "1"}, 10 * ms},
+		"it is back, and answers before it announces":   {[]string{"1", "2!", "2", "1", "1", "1!", "1"}, -1},
+		"the same, and the other goes on":               {[]string{"1", "2!", "2", "1", "1", "1!", "1", "2"}, 30 * ms},
+		"the same, and the other answers meanwhile":     {[]string{"1", "2!", "2", "2", "2", "1", "2", "1", "1!", "1"}, 10 * ms},
+		"it leaves while both answer, and is back soon": {[]string{"1", "2!", "2", "1", "2", "2", "2", "2", "2", "2", "1", "1!", "1"}, 10 * ms},
+		"announcements without a rival":                 {[]string{"1!", "1", "1!", "1", "2"}, -1},
+		"three in turn":                                 {[]string{"1", "2", "3", "1"}, 1},
+		"the second answers before it announces":        {[]string{"1", "2", "2!", "1"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := spoken(tt.script...)
