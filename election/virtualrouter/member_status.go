@@ -40,8 +40,16 @@ func (r *roster) merge(now time.Time, adverts int, list []election.Member) []ele
 		o.Silence()
 		o.Draining = false
 	}
-	slices.SortFunc(list, func(a, b election.Member) int { return a.Address.Compare(b.Address) })
+	sortByAddress(list)
 	return list
+}
+
+// sortByAddress looks first whether there is anything to do: sorting takes some of the stack, which each of hundreds of entries has.
+func sortByAddress(list []election.Member) {
+	by := func(a, b election.Member) int { return a.Address.Compare(b.Address) }
+	if !slices.IsSortedFunc(list, by) {
+		slices.SortFunc(list, by)
+	}
 }
 
 func fill(o *election.Member, m *members.Member) {

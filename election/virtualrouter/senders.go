@@ -199,6 +199,6 @@ func (m *senders) report(dst []election.Member, now time.Time) []election.Member
 		}
 		out = append(out, r)
 	}
-	slices.SortFunc(out, func(a, b election.Member) int { return a.Address.Compare(b.Address) })
+	sortByAddress(out)
 	return out
 }

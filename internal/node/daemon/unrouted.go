@@ -10,7 +10,7 @@ import (
 func (h *host) unrouted(v *config.VIP, looker *replies.Looker) func() instance.Unrouted {
 	return func() instance.Unrouted {
 		here := h.seen.now()
-		lost, _ := looker.Of(*v, here.own, here.has)
+		lost, _ := looker.Of(v, here.own, here.has)
 		return instance.Unrouted{Reason: lost.Reason, Remedy: lost.Remedy}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // Of looks at every address of an entry, and says what is wrong with the first one. own are the links of this host with its own addresses alone; bound
 // tells whether an address is here.
-func (l *Looker) Of(v config.VIP, own []link.Link, bound func(netip.Addr) bool) (Lost, bool) {
+func (l *Looker) Of(v *config.VIP, own []link.Link, bound func(netip.Addr) bool) (Lost, bool) {
 	for _, on := range v.Links() {
 		place, err := link.Choose(own, on.Addresses[0].Addr(), cmp.Or(on.Interface, v.Interface))
 		if err != nil {

@@ -80,7 +80,7 @@ func TestRepliesAreComparedWithThoseFromTheOwnAddress(t *testing.T) {
 				{Index: 1, Name: "eth1", Up: true, Addresses: []link.Address{{Prefix: netip.MustParsePrefix("10.1.0.11/24")}}},
 				{Index: 2, Name: "eth2", Up: true, Addresses: []link.Address{{Prefix: netip.PrefixFrom(own2, 24)}}},
 			}
-			lost, _ := New(k).Of(config.VIP{Addresses: []netip.Prefix{netip.PrefixFrom(vip, 32)}}, links, func(netip.Addr) bool { return c.bound })
+			lost, _ := New(k).Of(&config.VIP{Addresses: []netip.Prefix{netip.PrefixFrom(vip, 32)}}, links, func(netip.Addr) bool { return c.bound })
 			assert.Equal(t, Lost{Reason: c.reason, Remedy: c.remedy}, lost)
 			assert.LessOrEqual(t, *k.asked, c.asked)
 		})

@@ -20,7 +20,7 @@ func lostReplies(cfg *config.Config, links []link.Link, looker *replies.Looker) 
 	bound := func(a netip.Addr) bool { return link.Have(links, a) }
 	out := map[string]doctor.Replies{}
 	for _, v := range cfg.VIPs {
-		lost, _ := looker.Of(v, own, bound)
+		lost, _ := looker.Of(&v, own, bound)
 		byRule := slices.ContainsFunc(v.Addresses, func(p netip.Prefix) bool { return looker.ByRule(p.Addr()) })
 		out[v.Name] = doctor.Replies{Lost: lost.Reason, Remedy: lost.Remedy, ByRule: byRule || lost.Reason != ""}
 	}
