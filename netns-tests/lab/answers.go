@@ -170,14 +170,14 @@ func (r *Report) tenures(address netip.Addr, from, to time.Duration, udp bool) [
 		}
 		i, known := open[s.node]
 		switch {
-		case s.announces && known && rivalled[s.node]:
-			delete(open, s.node)
-		case s.announces && known && s.at-anew[s.node].at <= announceLimit && before[s.node] >= all[i].first:
+		case s.announces && known && anew[s.node] != sign{} && s.at-anew[s.node].at <= announceLimit && before[s.node] >= all[i].first:
 			// It has answered already when it announces that it has taken the address.
 			all = append(all, tenure{s.node, anew[s.node].at, all[i].last})
 			all[i].last, open[s.node] = before[s.node], len(all)-1
 			delete(before, s.node)
 			delete(anew, s.node)
+		case s.announces && known && rivalled[s.node]:
+			delete(open, s.node)
 		case s.announces:
 		case !known || s.at-all[i].last >= mute && others[s.node] >= muteAnswers:
 			open[s.node] = len(all)

@@ -51,6 +51,7 @@ func TestTwoAnswerWhereOneDoesBeforeMeanwhileAndAfter(t *testing.T) {
 		"it is back, and answers before it announces":   {[]string{"1", "2!", "2", "1", "1", "1!", "1"}, -1},
 		"the same, and the other goes on":               {[]string{"1", "2!", "2", "1", "1", "1!", "1", "2"}, 30 * ms},
 		"the same, and the other answers meanwhile":     {[]string{"1", "2!", "2", "2", "2", "1", "2", "1", "1!", "1"}, 10 * ms},
+		"the other answers before it announces":         {[]string{"1", "2!", "2", "2", "2", "1", "2", "1!", "1"}, 10 * ms},
 		"it leaves while both answer, and is back soon": {[]string{"1", "2!", "2", "1", "2", "2", "2", "2", "2", "2", "1", "1!", "1"}, 10 * ms},
 		"announcements without a rival":                 {[]string{"1!", "1", "1!", "1", "2"}, -1},
 		"three in turn":                                 {[]string{"1", "2", "3", "1"}, 1},
