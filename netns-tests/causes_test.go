@@ -33,15 +33,15 @@ type said struct {
 // cause is one of the ways in which an address moves, or does not where it should.
 type cause struct {
 	name                 string
-	happen, mend         func(g *trial.Group, n *lab.Node) error // to the holder
+	happen, repair       func(g *trial.Group, n *lab.Node) error // to the holder
 	before, after, third said                                    // by the holder before, the one after, and the other
 }
 
 // alike is a move of which all say the same.
-func alike(name string, s said, happen, mend func(*trial.Group, *lab.Node) error) cause {
+func alike(name string, s said, happen, repair func(*trial.Group, *lab.Node) error) cause {
 	other := s
 	other.other = true
-	return cause{name, happen, mend, s, s, other}
+	return cause{name, happen, repair, s, s, other}
 }
 
 func asking(args ...string) func(*trial.Group, *lab.Node) error {
@@ -66,7 +66,7 @@ func again(g *trial.Group, n *lab.Node, priority int, args ...string) (err error
 	return err
 }
 
-// Whoever asks any node why the address moved gets the same code: the holder before, the one after, and the third.
+// Each node gives the same code for why the address moved: the holder before, the one after, and the third.
 func TestEveryNodeNamesTheCauseOfAMove(t *testing.T) {
 	t.Parallel()
 	g := open(t, trial.Config{API: true})
@@ -215,8 +215,8 @@ func namesCause(t *testing.T, g *trial.Group, c cause) {
 	if wire.Stop().BySilence(0) <= silent { // else the newest move is another one
 		assert.Empty(t, unsaid, c.name)
 	}
-	if c.mend != nil {
-		require.NoError(t, c.mend(g, before))
+	if c.repair != nil {
+		require.NoError(t, c.repair(g, before))
 	}
 }
 

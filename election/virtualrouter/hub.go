@@ -159,7 +159,7 @@ func (h *Hub) unreadable(err error) {
 	}
 }
 
-// Join adds a Virtual Router. Of cfg it needs Router, Peers, AnyAddresses, Framed and Form. The wire has to be closed.
+// Join adds a Virtual Router, by Router, Peers, AnyAddresses, Framed and Form of cfg. The wire has to be closed.
 func (h *Hub) Join(cfg Config, log *slog.Logger) (Wire, error) {
 	w := &hubWire{hub: h, cfg: cfg, box: newMailbox(), rejected: newRejections(log), unsent: unsent{log: log}}
 	w.SetAddresses(cfg.Router.Addresses)
