@@ -71,11 +71,8 @@ func (e *Elector) takePosted(probes *probes) {
 
 // Handover passes the address on to the node of that name or address, or with an empty one to whoever is fit. It returns
 // when the other node has it; or ErrNotActive, ErrNoTaker, or, when ctx has ended, ErrTimeout. The address stays here
-// then. Safe from any goroutine.
+// then. Without Members a lower priority is all that asks the others, and none of them can be named. Safe from any goroutine.
 func (e *Elector) Handover(ctx context.Context, to string) error {
-	if e.cfg.Members == nil {
-		return fmt.Errorf("%w: the port for members is switched off", election.ErrNoTaker)
-	}
 	h := &handover{to: to, done: make(chan error, 1)}
 	h.code, h.reason = election.HandoverReason(ctx, to)
 	if end, ok := ctx.Deadline(); ok {

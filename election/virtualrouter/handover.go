@@ -118,19 +118,21 @@ func earlier(a, b time.Time) time.Time {
 func (l *leaving) want(h *handover) {
 	err := error(nil)
 	switch {
-	case l.x.m.state != election.Active:
+	case l.m.state != election.Active:
 		err = election.ErrNotActive
 	case l.handover != nil:
 		err = errors.New("the address is being handed over already")
+	case l.m.x == nil && h.to != "":
+		err = fmt.Errorf("%w by name: the port for members is switched off", election.ErrNoTaker)
 	default:
-		err = h.resolve(l.x.m.roster.list)
+		err = h.resolve(l.m.roster.list)
 	}
 	if err != nil {
-		l.x.agenda.act(answer{h, err})
+		l.m.agenda.act(answer{h, err})
 		return
 	}
 	if h.end.IsZero() {
-		h.end = l.x.m.now.Add(time.Minute)
+		h.end = l.m.now.Add(time.Minute)
 	}
 	l.pass(h)
 }
@@ -138,9 +140,9 @@ func (l *leaving) want(h *handover) {
 // pass begins a handover that nothing speaks against.
 func (l *leaving) pass(h *handover) {
 	l.handover = h
-	m := l.x.m
-	m.agenda.first(m.fitness.fit, l.x.tell, func() {
-		h.taker = l.x.members.Successors(m.now)
+	m := l.m
+	m.agenda.first(m.fitness.fit, m.x.tell, func() {
+		h.taker = m.x.successors()
 		if !h.taker {
 			// Routers that speak VRRP alone need an Active_Down_Interval to find out that they are better.
 			h.end = earlier(h.end, m.now.Add(2*m.router.Snapshot().ActiveDownInterval+departTime))
@@ -149,21 +151,21 @@ func (l *leaving) pass(h *handover) {
 }
 
 // conclude ends a handover that has come to its end: another node is heard as the Active.
-func (x *handoverProtocol) conclude() {
-	if x == nil || x.leaving.handover == nil {
+func (l *leaving) conclude() {
+	h, m := l.handover, l.m
+	if h == nil {
 		return
 	}
-	h, m := x.leaving.handover, x.m
 	active := m.router.Snapshot().State == vrrp.Active
 	h.note(m.now, !active && !m.quiet && m.holder.heard().IsValid())
 	switch {
 	case h.settled(m.now):
-		x.leaving.answer(nil)
+		l.answer(nil)
 	case m.now.Before(h.end):
-	case !active || h.taker || x.members.Successors(m.now):
-		x.leaving.answer(election.ErrTimeout)
+	case !active || h.taker || m.x.successors():
+		l.answer(election.ErrTimeout)
 	default:
-		x.leaving.answer(election.ErrNoTaker)
+		l.answer(election.ErrNoTaker)
 	}
 }
 
@@ -172,19 +174,19 @@ func (l *leaving) answer(err error) {
 	if l.handover == nil {
 		return
 	}
-	l.x.agenda.act(answer{l.handover, err})
+	l.m.agenda.act(answer{l.handover, err})
 	l.handover = nil
 	if !l.departs() {
-		l.x.agenda.first(l.x.m.fitness.fit)
+		l.m.agenda.first(l.m.fitness.fit)
 	}
 }
 
 // leave begins the end: a holder first passes the address on, if somebody could take it, and one that is doing so goes on until the
 // next node has it. One whose link is gone reaches nobody, and must not be Active when the link comes back.
 func (l *leaving) leave(why stop) {
-	now := l.x.m.now
+	now := l.m.now
 	l.depart(now, why)
-	if why.CutOff || !l.x.m.quiet && (l.x.m.state != election.Active || !l.x.members.Successors(now)) {
+	if why.CutOff || !l.m.quiet && (l.m.state != election.Active || !l.m.x.successors()) {
 		return
 	}
 	if h := l.linger(now); h != nil {
@@ -193,8 +195,8 @@ func (l *leaving) leave(why stop) {
 }
 
 // departed tells that nothing keeps the node any longer.
-func (x *handoverProtocol) departed() bool {
-	return x == nil || !x.m.now.Before(x.leaving.until) || !x.m.quiet && x.m.router.Snapshot().State != vrrp.Active
+func (l *leaving) departed() bool {
+	return !l.m.now.Before(l.until) || !l.m.quiet && l.m.router.Snapshot().State != vrrp.Active
 }
 
 // stopOf is why the context of Run has ended.

@@ -20,14 +20,12 @@ type handoverProtocol struct {
 	own     telling
 
 	claims  claims
-	leaving leaving
 	recall  recall
 	unnoted bool // an advertisement was heard since note
 }
 
 func newHandoverProtocol(m *machine, cfg members.Config) *handoverProtocol {
 	x := &handoverProtocol{m: m, agenda: &m.agenda}
-	x.leaving.x = x
 	x.own = telling{x: x, cfg: cfg, spread: ownSpread{every: cfg.SpreadEvery}}
 	x.own.cfg = x.own.config()
 	x.members = members.NewMachine(x.own.cfg)
@@ -57,14 +55,6 @@ func (x *handoverProtocol) handle(ev event) {
 		}
 	case confirmed:
 		x.agenda.first(x.step(ev.Confirmed))
-	case want:
-		x.leaving.want(ev.handover)
-	case abandon:
-		if x.leaving.abandon(x.m.now, ev.handover) {
-			x.conclude()
-		}
-	case stop:
-		x.leaving.leave(ev)
 	}
 }
 
@@ -73,11 +63,6 @@ func (x *handoverProtocol) deadline() time.Time {
 		return time.Time{}
 	}
 	next, _ := x.members.Deadline()
-	for _, at := range []time.Time{x.leaving.until, x.leaving.handover.deadline()} {
-		if next.IsZero() || !at.IsZero() && at.Before(next) {
-			next = at
-		}
-	}
 	return next
 }
 
@@ -161,10 +146,8 @@ func (x *handoverProtocol) expire() {
 		return
 	}
 	if at, ok := x.members.Deadline(); ok && !x.m.now.Before(at) {
-		x.agenda.first(x.step(members.Expired{}), x.conclude)
-		return
+		x.agenda.first(x.step(members.Expired{}))
 	}
-	x.conclude()
 }
 
 // tell lets the members' machine know how this node is. It comes after everything else in a step, so that an Active has
@@ -173,7 +156,7 @@ func (x *handoverProtocol) tell() {
 	if x == nil {
 		return
 	}
-	x.agenda.first(x.own.tellConfig, x.own.tellSelf, x.conclude)
+	x.agenda.first(x.own.tellConfig, x.own.tellSelf)
 }
 
 // advertised lets the members know of an advertisement that has just left, if they do not hear it. The first one of a lease
@@ -317,7 +300,10 @@ func (x *handoverProtocol) report(n news) {
 	}
 }
 
-// fitness is the fitness f while the address is to be given away, or wanted back.
+// successors tells whether a member could take the address over.
+func (x *handoverProtocol) successors() bool { return x != nil && x.members.Successors(x.m.now) }
+
+// fitness is the fitness f while the address is wanted back.
 func (x *handoverProtocol) fitness(f election.Fitness) election.Fitness {
 	if x == nil {
 		return f
@@ -326,13 +312,12 @@ func (x *handoverProtocol) fitness(f election.Fitness) election.Fitness {
 	if x.m.state == election.Backup {
 		holders = x.m.roster.list
 	}
-	return x.recall.above(x.leaving.worsen(f), x.m.cfg.Router.Priority, holders)
+	return x.recall.above(f, x.m.cfg.Router.Priority, holders)
 }
 
-// leave answers who still waits, and says good-bye.
+// leave says good-bye.
 func (x *handoverProtocol) leave() {
-	if x == nil {
-		return
+	if x != nil {
+		x.agenda.first(x.step(members.Leave{Reason: x.m.stop.Reason, Code: x.m.stop.Code}))
 	}
-	x.agenda.first(func() { x.leaving.answer(errStopped) }, x.step(members.Leave{Reason: x.m.stop.Reason, Code: x.m.stop.Code}))
 }

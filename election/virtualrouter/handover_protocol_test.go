@@ -628,6 +628,70 @@ func TestHandoverWithoutMembers(t *testing.T) {
 	})
 }
 
+// Without the members' port the holder asks by priority 1, which is all that plain VRRP has.
+func TestHandoverWithoutMembersIsAPriorityOfOne(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLAN()
+		h, others := three(t, l)
+		all := append(others[:2:2], h)
+		require.ErrorIs(t, others[0].Elector.(*Elector).Handover(t.Context(), ""), election.ErrNotActive)
+		require.ErrorIs(t, others[0].Elector.(*Elector).Handover(t.Context(), "node-c"), election.ErrNotActive)
+		err := h.Elector.(*Elector).Handover(t.Context(), others[0].self.String())
+		require.ErrorIs(t, err, election.ErrNoTaker)
+		require.ErrorContains(t, err, "the port for members is switched off", "nobody can be asked by name")
+
+		at := time.Now()
+		require.NoError(t, h.Elector.(*Elector).Handover(t.Context(), ""))
+		assert.Less(t, time.Since(at), 5*interval)
+		next := holder(t, 0, all...)
+		assert.NotEqual(t, h, next)
+		assert.Equal(t, election.Fitness{}, h.Status().Fitness)
+		assert.Equal(t, uint8(100), h.Status().Priority)
+		assert.Equal(t, next, holder(t, 10*time.Second, all...), "equals do not take it back")
+		assert.Equal(t, uint64(2), h.Status().Counters.Takeovers+next.Status().Counters.Takeovers, "it moved once")
+		stopAll(t, all...)
+	})
+}
+
+// A Backup that does not preempt follows every advertisement: the address stays, and so it is said.
+func TestHandoverWithoutMembersNorPreemptMovesNothing(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLAN()
+		h, others := three(t, l, func(c *vrrp.Config) { c.Preempt = false })
+		all := append(others[:2:2], h)
+		at := time.Now()
+		require.ErrorIs(t, h.Elector.(*Elector).Handover(t.Context(), ""), election.ErrNoTaker)
+		assert.Less(t, time.Since(at), 2*time.Second)
+		assert.Equal(t, uint8(100), h.Status().Priority, "it is as fit as before")
+		assert.Equal(t, h, holder(t, time.Second, all...))
+
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(interval, cancel)
+		at = time.Now()
+		require.ErrorIs(t, h.Elector.(*Elector).Handover(ctx, ""), election.ErrNoTaker, "it is abandoned")
+		assert.Equal(t, interval, time.Since(at))
+		assert.Equal(t, uint8(100), h.Status().Priority)
+		stopAll(t, all...)
+	})
+}
+
+// Whoever waits for a handover hears of the end, and a node that stops resigns as ever.
+func TestHandoverWithoutMembersEndsWithTheElection(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLAN()
+		h, others := three(t, l, func(c *vrrp.Config) { c.Preempt = false })
+		done := make(chan error, 1)
+		go func() { done <- h.Elector.(*Elector).Handover(t.Context(), "") }()
+		time.Sleep(2 * interval)
+		require.NoError(t, h.stop())
+		require.ErrorIs(t, <-done, errStopped)
+		what := l.what(h.self)
+		assert.Equal(t, []string{"release", "send 0"}, what[len(what)-2:])
+		holder(t, 2*interval, others...)
+		stopAll(t, others...)
+	})
+}
+
 // Between the GRANT and the taker's HELLO the former holder has one thing to do: to wait for it.
 func TestHandoverFormerHolderIsNotDisturbed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {

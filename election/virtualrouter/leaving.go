@@ -11,7 +11,7 @@ const departTime = time.Second
 
 // leaving is why this node gives the address away: somebody wants it elsewhere, or the node stops.
 type leaving struct {
-	x        *handoverProtocol
+	m        *machine
 	handover *handover // nil: none is under way
 	until    time.Time // of the departure; zero before it
 	why      stop

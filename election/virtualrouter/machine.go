@@ -23,6 +23,7 @@ type machine struct {
 	x      *handoverProtocol // nil: plain VRRP alone
 
 	fitness standing
+	leaving leaving
 	hearing hearing
 	outside outside
 	watch   watch
@@ -58,7 +59,7 @@ func newMachine(cfg Config) (*machine, error) {
 	}
 	m := &machine{cfg: cfg, source: cfg.Router.Source, router: r, reason: "not started"}
 	m.fitness = standing{m: m, ownFitness: ownFitness{noCandidate: cfg.NoCandidate}}
-	m.hearing.m, m.outside.m, m.watch.m, m.holder.m = m, m, m, m
+	m.leaving.m, m.hearing.m, m.outside.m, m.watch.m, m.holder.m = m, m, m, m, m
 	for _, a := range cfg.Peers {
 		if !m.own(a) {
 			m.hearing.Know(a)
@@ -67,8 +68,8 @@ func newMachine(cfg Config) (*machine, error) {
 	if cfg.Members != nil {
 		m.x = newHandoverProtocol(m, cfg.AsMember)
 	}
-	m.always = []func(){m.hearing.judge, m.fitness.judgeAnswers, m.fitness.consult, m.x.tell, m.end}
-	m.expiry = []func(){m.watch.judgeEnding, m.watch.judgeSilence, m.holder.look, m.x.expire}
+	m.always = []func(){m.hearing.judge, m.fitness.judgeAnswers, m.fitness.consult, m.x.tell, m.leaving.conclude, m.end}
+	m.expiry = []func(){m.watch.judgeEnding, m.watch.judgeSilence, m.holder.look, m.x.expire, m.leaving.conclude}
 	return m, nil
 }
 
@@ -114,7 +115,13 @@ func (m *machine) handle(ev event) func() {
 			m.outside.Unreached = ev.Unreached
 		case stop:
 			m.stop = &ev
-			m.x.handle(ev)
+			m.leaving.leave(ev)
+		case want:
+			m.leaving.want(ev.handover)
+		case abandon:
+			if m.leaving.abandon(m.now, ev.handover) {
+				m.leaving.conclude()
+			}
 		default:
 			m.x.handle(ev)
 		}
@@ -145,7 +152,7 @@ func (m *machine) take(a arrived) func() {
 			work = append(work, func() { m.hear(adv) })
 		}
 		if len(a.Adverts) > 0 {
-			work = append(work, m.holder.look, m.x.conclude)
+			work = append(work, m.holder.look, m.leaving.conclude)
 		}
 		m.agenda.first(work...)
 	}
@@ -153,11 +160,15 @@ func (m *machine) take(a arrived) func() {
 
 // end is the last thing in each step.
 func (m *machine) end() {
-	if m.stop == nil || m.ended || !m.x.departed() {
+	if m.stop == nil || m.ended || !m.leaving.departed() {
 		return
 	}
 	m.ended = true
-	m.agenda.first(m.routerStep(vrrp.Shutdown{Reason: vrrp.Reason(m.stop.Reason)}), m.x.leave)
+	m.agenda.first(
+		m.routerStep(vrrp.Shutdown{Reason: vrrp.Reason(m.stop.Reason)}),
+		func() { m.leaving.answer(errStopped) }, // whoever still waits
+		m.x.leave,
+	)
 }
 
 // Deadline is when expired is due.
@@ -169,7 +180,7 @@ func (m *machine) Deadline(now time.Time) time.Time {
 	if m.watch.patient.After(now) && !next.After(now) {
 		next = m.watch.patient
 	}
-	for _, at := range []time.Time{m.fitness.backoff.Next(), m.x.deadline(), m.holder.due, m.hearing.due(), m.watch.ending.due, m.fitness.unanswered.until, m.fitness.unreached.until} {
+	for _, at := range []time.Time{m.fitness.backoff.Next(), m.x.deadline(), m.leaving.until, m.leaving.handover.deadline(), m.holder.due, m.hearing.due(), m.watch.ending.due, m.fitness.unanswered.until, m.fitness.unreached.until} {
 		if !at.IsZero() && at.Before(next) {
 			next = at
 		}

@@ -42,7 +42,7 @@ func (s *standing) refit(change func(*ownFitness)) {
 // fit moves the router to the newest fitness.
 func (s *standing) fit() {
 	m := s.m
-	f := m.x.fitness(s.alone(m.cfg.Router.Priority, s.cannotWait()))
+	f := m.x.fitness(m.leaving.worsen(s.alone(m.cfg.Router.Priority, s.cannotWait())))
 	if m.cfg.GroupMember != nil {
 		f = m.cfg.GroupMember.fit(f)
 	}

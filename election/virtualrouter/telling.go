@@ -56,7 +56,7 @@ func (t *telling) tellSelf() {
 	t.setSelf(members.SetSelf{Self: members.Self{
 		State: s.State, Base: base, Priority: s.Priority,
 		Fit: own.good(base), Reason: own.effective.Reason, Code: own.effective.Code,
-		Draining: t.draining, For: t.x.leaving.handover.wanted(), NoCandidate: own.noCandidate,
+		Draining: t.draining, For: m.leaving.handover.wanted(), NoCandidate: own.noCandidate,
 		Claims: s.State == vrrp.Active && m.now.Before(m.leaseEnd), Router: routerOf(m.cfg.Router),
 		Spread: t.spread.say(own.takes(base, m.stop != nil)), Deaf: own.deaf != "", HearsNobody: m.hearing.hearsNobody(),
 	}, Unanswered: t.unanswered, Unreached: m.outside.unreached(), NeverReached: m.outside.Never})
