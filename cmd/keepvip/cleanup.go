@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/keepvip/keepvip/internal/kernel/link"
 	"github.com/keepvip/keepvip/internal/kernel/spreadtables"
 	"github.com/keepvip/keepvip/internal/node/singleton"
+	"github.com/keepvip/keepvip/internal/serve/service/route"
 )
 
 func newCleanup() *cobra.Command {
@@ -105,7 +107,7 @@ func cleanup(links *link.Handle, stateDir string) (cleanupDoc, error) {
 		tables, err := clean()
 		doc.Tables, errs = append(doc.Tables, tables...), append(errs, err)
 	}
-	routes, err := cleanupRoutes()
+	routes, err := cleanupRoutes(stateDir)
 	doc.Routes, errs = append(doc.Routes, routes...), append(errs, err)
 	for _, clean := range []func(string) ([]string, error){state.Cleanup, raft.Cleanup} {
 		files, err := clean(stateDir)
@@ -114,15 +116,25 @@ func cleanup(links *link.Handle, stateDir string) (cleanupDoc, error) {
 	return doc, errors.Join(errs...)
 }
 
-// cleanupRoutes takes away the routes by the loopback device that have keepvip's protocol, in its own table and in the main one.
-func cleanupRoutes() (gone []netip.Addr, err error) {
+// tablesOf are the tables that routes may have been left in, also with an error: those that are remembered, and keepvip's protocol in the main one.
+func tablesOf(stateDir string) ([]hostroute.Table, error) {
+	tables, err := route.Tables(stateDir)
+	if main := (hostroute.Table{Number: unix.RT_TABLE_MAIN, Protocol: config.DefaultProtocol}); !slices.Contains(tables, main) {
+		tables = append(tables, main)
+	}
+	return tables, err
+}
+
+// cleanupRoutes takes away the routes by the loopback device that a keepvip has left.
+func cleanupRoutes(stateDir string) (gone []netip.Addr, err error) {
 	r, err := hostroute.Open()
 	if err != nil {
 		return nil, err
 	}
 	defer r.Close()
-	for _, number := range []int{config.DefaultTable, unix.RT_TABLE_MAIN} {
-		of, failure := r.Cleanup(hostroute.Table{Number: number, Protocol: config.DefaultProtocol})
+	tables, err := tablesOf(stateDir)
+	for _, t := range tables {
+		of, failure := r.Cleanup(t)
 		gone, err = append(gone, of...), errors.Join(err, failure)
 	}
 	return gone, err

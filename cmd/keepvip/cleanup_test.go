@@ -7,7 +7,26 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/kernel/hostroute"
+	"github.com/keepvip/keepvip/internal/serve/service/route"
 )
+
+// The table of a route may be one that no configuration names any more.
+func TestCleanupLooksIntoEveryTableThatRoutesWerePutInto(t *testing.T) {
+	dir := t.TempDir()
+	own, main := hostroute.Table{Number: 198, Protocol: 248}, hostroute.Table{Number: 254, Protocol: 248}
+	tables, err := tablesOf(dir)
+	require.NoError(t, err)
+	assert.Equal(t, []hostroute.Table{own, main}, tables)
+
+	require.NoError(t, route.Remember(dir, config.VIP{Announce: config.Announce{Table: 100, Protocol: 77}}))
+	require.NoError(t, route.Remember(dir, config.VIP{Announce: config.Announce{Table: 254, Protocol: 248}}))
+	tables, err = tablesOf(dir)
+	require.NoError(t, err)
+	assert.Equal(t, []hostroute.Table{own, {Number: 100, Protocol: 77}, main}, tables, "each once")
+}
 
 func TestCleanupSaysWhatItHasRemoved(t *testing.T) {
 	doc := cleanupDoc{

@@ -12,8 +12,8 @@ import (
 
 // Table is a routing table, and the number by which the routes in it are known as somebody's (rtm_protocol).
 type Table struct {
-	Number   int // 1 to 2^31-1; 254 is the main one
-	Protocol int // 5 to 255
+	Number   int `json:"table"`    // 1 to 2^31-1; 254 is the main one
+	Protocol int `json:"protocol"` // 5 to 255
 }
 
 // Handle is a connection to the kernel's routing tables, in the network namespace in which it was opened. It may be used from several

@@ -272,7 +272,7 @@ func (d *Daemon) addInstances() error {
 	if err := d.build.removeSpread(d.cfg.VIPs); err != nil {
 		d.log.Warn("tables of what an earlier run has spread stay", "error", err)
 	}
-	if err := d.build.removeRoutes(d.cfg.VIPs); err != nil {
+	if err := d.build.removeRoutes(d.cfg); err != nil {
 		d.log.Warn("routes of an earlier run stay", "error", err)
 	}
 	d.hooks.Open(d.cfg.FIFO)

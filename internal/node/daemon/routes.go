@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -106,26 +107,38 @@ func (h *host) towardRouter(links []link.Link, like netip.Addr) (link.Link, erro
 	return link.Link{}, fmt.Errorf("no interface has a subnet that contains %s, nor the default route of its family; name the interface with the node's own address", like)
 }
 
+// rememberTable keeps for later runs, and for `keepvip cleanup`, in which table the routes of v will be.
+func (b *builder) rememberTable(v config.VIP, whole *config.Config) {
+	if !v.Routed() {
+		return
+	}
+	if err := route.Remember(whole.StateDir, v); err != nil {
+		b.log.Warn("the routing table is not kept in mind: a route that outlives this keepvip may stay there", "vip", v.Name, "table", v.Announce.Table, "error", err)
+	}
+}
+
 // removeRoutes takes away what an earlier run has left of addresses that this one does not serve by routes: what hangs on the loopback device,
 // and what is translated.
-func (b *builder) removeRoutes(vips []config.VIP) error {
+func (b *builder) removeRoutes(whole *config.Config) error {
 	var keep []netip.Addr
 	var names []string
-	tables := map[hostroute.Table]bool{{Number: config.DefaultTable, Protocol: config.DefaultProtocol}: true}
-	for _, v := range vips {
+	tables, unknown := route.Tables(whole.StateDir)
+	for _, v := range whole.VIPs {
 		if !v.Routed() {
 			continue
 		}
-		tables[route.TableOf(v)] = true
+		if t := route.TableOf(v); !slices.Contains(tables, t) { // it could not be written down
+			tables = append(tables, t)
+		}
 		keep = append(keep, v.Bare()...)
 		if v.Local() && len(v.SpreadPorts()) == 0 {
 			names = append(names, v.Name)
 		}
 	}
 	_, err := intercept.Cleanup(names...)
-	return errors.Join(err, withRoutes(func(r *hostroute.Handle) error {
+	return errors.Join(unknown, err, withRoutes(func(r *hostroute.Handle) error {
 		var errs []error
-		for t := range tables {
+		for _, t := range tables {
 			gone, err := r.Cleanup(t, keep...)
 			if errs = append(errs, err); len(gone) > 0 {
 				b.log.Info("routes of an earlier run removed", "addresses", gone, "table", t.Number)
