@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -76,6 +77,8 @@ func writeNew(path string, data []byte) (err error) {
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("%s is there already and was not touched: remove it, or name another file with --out", path)
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: make its directory first, with mkdir -p -m 750 %s", err, filepath.Dir(path))
 	case err != nil:
 		return err
 	}

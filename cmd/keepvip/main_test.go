@@ -171,6 +171,11 @@ func TestKeyGenerate(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, before, after)
 
+	missing := filepath.Join(filepath.Dir(file), "keepvip")
+	code, _, errs = keepvip(t, "key", "generate", "--out", filepath.Join(missing, "key"))
+	assert.Equal(t, exitFailure, code)
+	assert.Contains(t, errs, "mkdir -p -m 750 "+missing)
+
 	code, first, _ := keepvip(t, "key", "generate")
 	assert.Equal(t, exitOK, code)
 	_, second, _ := keepvip(t, "key", "generate")
