@@ -125,6 +125,7 @@ func keepvipAway(t *testing.T, g *trial.Group) {
 	assert.Equal(t, 3, code, out)
 	assert.NotContains(t, out, "desired")
 	assert.Equal(t, []*lab.Node{holder}, g.Holders())
+	assert.Equal(t, "available", statusOf(t, holder).VIPs[0].Desired, "as before the recipe")
 }
 
 func TestRecipeJoinHeld(t *testing.T) {

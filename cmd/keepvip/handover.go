@@ -10,7 +10,11 @@ import (
 	"github.com/keepvip/keepvip/internal/node/control"
 )
 
-const exitCodes = "\n\nExit codes: 0 done, 3 no other node could take it, 4 it was not taken in time (the address stays here then)."
+const (
+	exitCodes      = "\n\nExit codes: 0 done, 3 no other node could take it, 4 it was not taken in time (the address stays here then)."
+	drainExitCodes = "\n\nExit codes: 0 done, 3 no other node could take it, 4 it was not taken in time (the address stays here then), or with\n" +
+		"--wait connections were left. After 3 and 4 this node remains drained."
+)
 
 func newHandover() *cobra.Command {
 	cmd := &cobra.Command{
@@ -41,7 +45,7 @@ func newDrain() *cobra.Command {
 			"passes on what it holds. It takes an address only if no other node is fit.\n\n" +
 			"With --wait the TCP connections that came through this node go on here, while new ones begin at the next node: keepvip\n" +
 			"there sends on what clients say on the older ones. The command returns when they have ended; at the timeout it resets\n" +
-			"them and returns 4, and the address is at the next node." + exitCodes,
+			"them and returns 4, and the address is at the next node." + drainExitCodes,
 	}
 	wait := cmd.Flags().Bool("wait", false, "return when the connections that came through this node have ended")
 	timeout := cmd.Flags().Duration("timeout", time.Minute, "how long it may take")

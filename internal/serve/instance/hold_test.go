@@ -126,6 +126,29 @@ func TestHoldThatNobodyCouldTakeChangesNothing(t *testing.T) {
 	})
 }
 
+func TestDrainThatFailsRemains(t *testing.T) {
+	for _, failure := range []error{election.ErrNoTaker, election.ErrTimeout} {
+		onHold(t, func(b *bench, e *handingElector, _ *disk) {
+			e.answer = failure
+			require.ErrorIs(t, b.Drain(context.Background(), nil), failure)
+			synctest.Wait()
+			assert.Equal(t, Drained, b.Status()[0].Desired, failure)
+			assert.NotZero(t, e.fitness().Less, "the address goes as soon as another node is fit")
+		})
+	}
+}
+
+func TestHoldEndsWithTheNameOfTheEntry(t *testing.T) {
+	onHold(t, func(b *bench, e *handingElector, _ *disk) {
+		require.NoError(t, b.Hold(context.Background(), nil, "new kernel", false))
+		renamed := b.instance(handing(e))
+		renamed.VIP.Name = "ingress"
+		b.Apply(Delta{Remove: []string{"apiserver"}, Add: []Config{renamed}})
+		synctest.Wait()
+		assert.Equal(t, Available, b.Status()[0].Desired)
+	})
+}
+
 func TestHoldThatCannotBeKeptChangesNothing(t *testing.T) {
 	onHold(t, func(b *bench, e *handingElector, d *disk) {
 		require.NoError(t, d.breakDown())
