@@ -27,7 +27,7 @@ func keepalivedName() kind[string] {
 func vipOptions() []Option {
 	return []Option{
 		option("vips[].name", "name", "apiserver", recreate, one(pattern("name", `^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`, "lower-case letters, digits and inner dashes, at most 63"), func(t target) *string { return &t.vip.Name }),
-			"What status, metrics and logs call the virtual address; required when there are several"),
+			"What status, metrics and logs call the virtual address; required when there are several; a hold and a drain belong to this name, and end with it"),
 		option("vips[].keepalivedName", "keepalived-name", "", live, one(keepalivedName(), func(t target) *string { return &t.vip.KeepalivedName }),
 			"What hooks, the notify FIFO and the files in keepalivedFiles call the virtual address, such as VI_1; without it its name"),
 		option("vips[].addresses", "vip", "", live, many(virtualAddress(), func(t target) *[]netip.Prefix { return &t.vip.Addresses }),
