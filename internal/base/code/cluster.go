@@ -16,7 +16,7 @@ func cluster() []Entry {
 		{
 			CertificateWithoutAddress, "certificate-without-address", "The certificate of the apiserver does not name the address: clients that go there refuse it.",
 			"Look at `openssl x509 -noout -ext subjectAltName -in /etc/kubernetes/pki/apiserver.crt`.",
-			"Add the address to `apiServer.certSANs`, and make the certificate anew (`kubeadm init phase certs apiserver`).",
+			"Add the address to `apiServer.certSANs` of a file. Move apiserver.crt and apiserver.key away, which kubeadm would keep, and run `kubeadm init phase certs apiserver --config FILE`.",
 		},
 		{
 			EndpointDiffers, "endpoint-differs", "The cluster's own kubeconfig sends clients elsewhere than to the address.",

@@ -11,7 +11,8 @@ func holdStandby() []Entry {
 	return []Entry{
 		{
 			LowerPriority, "lower-priority", "The holder has a higher priority than this node.",
-			"Look at the priorities in the status.", "Nothing has to be done. To move the address, run keepvip handover on the holder.",
+			"Look at the priorities in the status.",
+			"Nothing has to be done. To move the address, run keepvip drain on the holder: after a handover it takes the address back.",
 		},
 		{
 			EqualPriority, "equal-priority", "The holder has the same priority as this node, and equals do not take an address from each other.",

@@ -41,7 +41,7 @@ func raft() []Entry {
 		},
 		{
 			NotAMember, "not-a-member", "The cluster does not have this node for a member.",
-			"Look at keepvip member list on the leader.", "Run keepvip member add on another node, or clear the state directory as docs/raft.md says.",
+			"Look at keepvip member list on the leader.", "Run keepvip member add on another node. Or stop keepvip here, remove raft/ in the state directory, and start it: the node joins anew.",
 		},
 		{
 			LeaderOut, "leader-out", "This node leads and is not able to hold the address. It passes leadership on as soon as another member can take it.",
