@@ -31,6 +31,11 @@ func Tables(dir string) ([]hostroute.Table, error) {
 	if err := json.Unmarshal(b, &known); err != nil {
 		return out, fmt.Errorf("%s: %w: remove it; routes of an earlier run may stay in tables that it named", path, err)
 	}
+	for _, t := range known {
+		if t.Number < 1 || t.Protocol < 5 || t.Protocol > 255 { // below are the routes of the kernel and of the boot
+			return out, fmt.Errorf("%s: table %d with protocol %d is none of keepvip's: remove the file; routes of an earlier run may stay in tables that it names", path, t.Number, t.Protocol)
+		}
+	}
 	return append(out, known...), nil
 }
 

@@ -32,14 +32,23 @@ func TestTablesAreThoseThatRoutesWereEverPutInto(t *testing.T) {
 }
 
 func TestTablesOfAFileThatCannotBeRead(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, tablesFile), []byte("[{"), 0o600))
-	got, err := Tables(dir)
-	require.ErrorContains(t, err, "routes.json")
-	assert.Len(t, got, 1, "the default one is known nevertheless")
+	for name, text := range map[string]string{
+		"broken":                  "[{",
+		"routes of the kernel":    `[{"table":255,"protocol":2}]`,
+		"no table":                `[{"table":0,"protocol":248}]`,
+		"a protocol there is not": `[{"table":198,"protocol":256}]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			require.NoError(t, os.WriteFile(filepath.Join(dir, tablesFile), []byte(text), 0o600))
+			got, err := Tables(dir)
+			require.ErrorContains(t, err, "routes.json")
+			assert.Len(t, got, 1, "the default one is known nevertheless")
 
-	require.ErrorContains(t, Remember(dir, inTable(100, 77)), "routes.json", "it is said once")
-	got, err = Tables(dir)
-	require.NoError(t, err)
-	assert.Len(t, got, 2)
+			require.ErrorContains(t, Remember(dir, inTable(100, 77)), "routes.json", "it is said once")
+			got, err = Tables(dir)
+			require.NoError(t, err)
+			assert.Len(t, got, 2)
+		})
+	}
 }
