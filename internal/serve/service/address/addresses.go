@@ -150,7 +150,7 @@ func (a *addresses) drainDue(now time.Time) {
 	a.fence.do(func(f *fencer) { f.keepDraining(now.Add(a.cfg.Lease)) })
 	if a.drain.beatDue(now) {
 		a.uncorrected(a.bind())
-		a.fence.do(func(f *fencer) { f.ask(fenceJob{held: true, do: Fence.Hold}, 0) })
+		a.fence.do(func(f *fencer) { f.ask(fenceJob{held: true, repeated: true, do: Fence.Hold}, 0) })
 	}
 }
 

@@ -121,7 +121,7 @@ func (r *drain) clear() {
 
 // keepDraining renews the lease for connections that are drained. It does not wait.
 func (f *fencer) keepDraining(until time.Time) {
-	f.ask(fenceJob{held: true, do: func(fence Fence) error {
+	f.ask(fenceJob{held: true, repeated: true, do: func(fence Fence) error {
 		f.setDrainEnd(until)
 		return fence.Renew(until)
 	}}, 0)

@@ -22,16 +22,15 @@ const (
 	lookAge = 5 * time.Millisecond
 	// statusPatience is how long status waits for a look at the fence: a broken one takes longer to see.
 	statusPatience = time.Second
-	// maxJobs is more than a service ever has waiting.
-	maxJobs = 16
 )
 
 // fencer has a worker do what the service asks of a fence, in order, without making the service wait.
 type fencer struct {
 	*fenceState
 	worker *fenceWorker
-	jobs   chan<- fenceJob
+	jobs   *jobQueue
 	looks  chan<- chan instance.FenceStatus
+	pass   *passJob // the newest; nil: there was none
 }
 
 // leasing is where a fencer learns of the lease.
@@ -44,7 +43,7 @@ type leasing struct {
 
 // newFencer takes over f. With held its guard is in place already. An elector that tells of news need not be asked for them.
 func newFencer(f Fence, log *slog.Logger, lease leasing, held bool) *fencer {
-	jobs, looks := make(chan fenceJob, maxJobs), make(chan chan instance.FenceStatus, maxJobs)
+	jobs, looks := newJobQueue(), make(chan chan instance.FenceStatus, maxJobs)
 	s := &fenceState{
 		uncovered: f.Uncovered, renewal: renewalOf(f.Renewing(), lease.length), held: held,
 		state: instance.FenceStatus{Standing: true, Uncovered: f.Uncovered()},
@@ -83,8 +82,17 @@ func (f *fencer) status() instance.FenceStatus {
 }
 
 // hold starts the guard, or goes on with it. It does not wait.
-func (f *fencer) hold() {
-	f.ask(fenceJob{do: f.worker.begin, held: f.mode() != tooFast, tell: true}, 0)
+func (f *fencer) hold() { f.ask(f.holding(), 0) }
+
+// holdOn goes on with it, now and then. It does not wait.
+func (f *fencer) holdOn() {
+	j := f.holding()
+	j.repeated = true
+	f.ask(j, 0)
+}
+
+func (f *fencer) holding() fenceJob {
+	return fenceJob{do: f.worker.begin, held: f.mode() != tooFast, tell: true}
 }
 
 // look makes the fencer look at the fence before its time, and tell how it is.
@@ -141,7 +149,7 @@ func (f *fencer) shutPart(wait time.Duration, part func(Fence) error) *shut {
 // shut is what was asked for of the kernel. Of nil, which is no fence's, nothing is done.
 type shut struct {
 	done atomic.Bool
-	over chan struct{} // closed when the kernel has answered; a queue that is full never asks it
+	over chan struct{} // closed when the kernel has answered
 }
 
 // isDone is false of no fence.
@@ -149,23 +157,16 @@ func (s *shut) isDone() bool { return s != nil && s.done.Load() }
 
 func (f *fencer) release() { f.ask(fenceJob{do: f.worker.end, tell: true}, 0) }
 
-// ask queues a job and waits for it, but not longer than wait. A queue that is full means that the
-// kernel does not answer; then only the lifetime of the address removes it.
+// ask queues a job and waits for it, but not longer than wait. While the kernel does not answer, only the lifetime of the address removes it.
 func (f *fencer) ask(j fenceJob, wait time.Duration) {
 	j.done = make(chan struct{})
-	select {
-	case f.jobs <- j:
-	default:
-		return
+	if f.jobs.put(j) && wait > 0 {
+		await(j.done, wait)
 	}
-	if wait <= 0 {
-		return
-	}
-	await(j.done, wait)
 }
 
 // close waits until the fence is given back.
 func (f *fencer) close() {
-	close(f.jobs)
+	f.jobs.close()
 	<-f.worker.ended
 }

@@ -74,7 +74,16 @@ func (f *fakeFence) note(what string, change func()) error {
 	return nil
 }
 
-func (f *fakeFence) Reopen() error { return f.note("reopen", func() {}) }
+// Reopen is refused by a fence that others have taken away.
+func (f *fakeFence) Reopen() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.broken == nil {
+		f.did = append(f.did, "reopen")
+	}
+	return f.broken
+}
+
 func (f *fakeFence) ShutIn() error {
 	time.Sleep(f.delayIn)
 	return errors.Join(f.open, f.note("shut in", func() {}))

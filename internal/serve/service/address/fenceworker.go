@@ -24,19 +24,11 @@ type fenceWorker struct {
 	asked          time.Time // when the kernel was asked for the lease
 	warned         time.Time // when it was written last that somebody has taken the fence away
 	tick, renewals *time.Timer
-	jobs           <-chan fenceJob
+	jobs           *jobQueue
 	looks          <-chan chan instance.FenceStatus // look at the fence now, and tell
 	gone           chan struct{}                    // others have taken the fence away; capacity 1
 	lost           chan struct{}                    // the fence is missing; capacity 1
 	ended          chan struct{}
-}
-
-type fenceJob struct {
-	do   func(Fence) error
-	held bool // as it is after the job
-	keep bool // held is as it was
-	tell bool // its outcome says whether the fence is in place
-	done chan struct{}
 }
 
 // run works until jobs is closed, then gives the fence back.
@@ -47,12 +39,14 @@ func (w *fenceWorker) run() {
 	for {
 		w.arm()
 		select {
-		case j, ok := <-w.jobs:
-			if !ok {
+		case <-w.jobs.some:
+			if j, ok := w.jobs.take(); ok {
+				w.work(j)
+			}
+			if !w.jobs.goOn() {
 				w.debug(w.fence.Close())
 				return
 			}
-			w.work(j)
 		case <-w.tick.C:
 			w.catchUp()
 			w.keepSpread()
@@ -104,8 +98,8 @@ func (w *fenceWorker) untilLook(now time.Time) time.Duration {
 
 // catchUp does what was asked for before a look: what is only on its way is not missing.
 func (w *fenceWorker) catchUp() {
-	for range len(w.jobs) {
-		if j, ok := <-w.jobs; ok {
+	for range w.jobs.waiting() {
+		if j, ok := w.jobs.take(); ok {
 			w.work(j)
 		}
 	}

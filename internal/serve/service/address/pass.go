@@ -2,6 +2,7 @@ package address
 
 import (
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -45,7 +46,6 @@ func (s *server) shutDiscovery() (bool, error) {
 	}
 	done, err := f.shutDiscovery(min(s.cfg.Lease/6, shutTime))
 	if !done {
-		f.reopen(0)
 		return false, errNotNow
 	}
 	if err != nil {
@@ -83,27 +83,78 @@ func (s *server) takenBack() {
 	s.setPassing(false)
 }
 
-// shutDiscovery tells whether the kernel has answered within limit, and what. Where nothing keeps the lease alive, to shut
-// a part would shut everything.
+// passJob shuts discovery, unless that has been withdrawn: then nothing stays shut, whenever the kernel comes to it.
+type passJob struct {
+	state atomic.Int32
+	err   error         // of the kernel; not before state is passShut
+	over  chan struct{} // closed when the job is done
+}
+
+// The states of a passJob: from passAsked it gets to one of the others, and stays there.
+const (
+	passAsked     int32 = iota
+	passShut            // the kernel has answered in time
+	passWithdrawn       // nobody waits for it any more
+)
+
+// shutDiscovery tells whether the kernel has answered within limit, and what. If it has not, discovery is open, or is opened again. Where nothing keeps
+// the lease alive, to shut a part would shut everything. Others ask again and again for the address, so an earlier job has to be over before the next one
+// is queued.
 func (f *fencer) shutDiscovery(limit time.Duration) (done bool, err error) {
 	if f.mode() == tooFast {
 		return true, errTooFast
 	}
-	answer := make(chan error, 1)
-	f.ask(fenceJob{held: true, do: func(fence Fence) error {
-		err := fence.ShutDiscovery()
-		answer <- err
-		return err
-	}}, limit)
-	select {
-	case err := <-answer:
-		return true, err
-	default:
+	end := time.Now().Add(limit)
+	if f.pass != nil {
+		await(f.pass.over, limit)
+		if !f.pass.isOver() {
+			return false, nil
+		}
+	}
+	p := &passJob{over: make(chan struct{})}
+	f.pass = p
+	f.ask(fenceJob{keep: true, do: func(fence Fence) error { return f.worker.shutDiscovery(fence, p) }}, time.Until(end))
+	if p.state.CompareAndSwap(passAsked, passWithdrawn) {
 		return false, nil
 	}
+	return true, p.err
+}
+
+func (p *passJob) isOver() bool {
+	select {
+	case <-p.over:
+		return true
+	default:
+		return false
+	}
+}
+
+func (w *fenceWorker) shutDiscovery(fence Fence, p *passJob) error {
+	defer close(p.over)
+	if p.state.Load() == passWithdrawn {
+		return nil
+	}
+	defer w.setHeld(true)
+	p.err = fence.ShutDiscovery()
+	if p.state.CompareAndSwap(passAsked, passShut) {
+		return p.err
+	}
+	err := w.reopen(fence)
+	w.note(err)
+	return err
 }
 
 // reopen waits a little before something is announced: what leaves before the kernel has followed is lost.
 func (f *fencer) reopen(wait time.Duration) {
-	f.ask(fenceJob{do: Fence.Reopen, held: true, tell: true}, wait)
+	f.ask(fenceJob{do: f.worker.reopen, held: true, tell: true}, wait)
+}
+
+// reopen tries it once more with a fence that is in place: one that others have taken away is built anew as it was, shut.
+func (w *fenceWorker) reopen(fence Fence) error {
+	err := fence.Reopen()
+	if err == nil {
+		return nil
+	}
+	w.mend(w.verify(0))
+	return fence.Reopen()
 }

@@ -2,7 +2,9 @@ package address
 
 import (
 	"errors"
+	"log/slog"
 	"net/netip"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/bubble"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
@@ -173,5 +176,82 @@ func TestPassWaitsForAnotherTimeWhenTheKernelIsSlow(t *testing.T) {
 		require.NoError(t, e.tell(quiet))
 		assert.NotContains(t, b.host.take(), "del 10.77.0.100/32 2")
 		assert.Contains(t, kernel.take(), "shut discovery")
+	})
+}
+
+// Others ask again and again for an address whose holder has a kernel that is slow. Nothing of what the holder gives up may stay shut.
+func TestPassThatIsGivenUpLeavesDiscoveryOpen(t *testing.T) {
+	for name, c := range map[string]struct {
+		busy bool // the kernel is, with what was asked before
+		want []string
+	}{
+		"the kernel is at it":      {false, []string{"shut discovery", "reopen"}},
+		"the kernel has not begun": {true, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kernel := &fakeFence{egress: true}
+			run(t, nil, fenced(kernel), func(t *testing.T, b *bench) {
+				e := <-b.electors
+				require.NoError(t, e.decide(election.Serve, nodeA))
+				time.Sleep(5 * time.Second)
+				kernel.take()
+				kernel.slow(10 * time.Second)
+				if c.busy {
+					time.Sleep(5 * time.Second) // the guard is renewed
+				}
+				at := time.Now()
+				for range 9 {
+					require.ErrorIs(t, e.tell(quiet), errNotNow)
+				}
+				assert.Less(t, time.Since(at), 9*50*time.Millisecond)
+				kernel.slow(0)
+				time.Sleep(20 * time.Second)
+				synctest.Wait()
+				did := slices.DeleteFunc(kernel.take(), func(s string) bool { return s == "hold" })
+				assert.ElementsMatch(t, c.want, did)
+				assert.NotContains(t, b.host.take(), "del 10.77.0.100/32 2")
+
+				require.NoError(t, e.tell(quiet), "the kernel follows again")
+				assert.Contains(t, kernel.take(), "shut discovery")
+			})
+		})
+	}
+}
+
+// What is shut is opened even if others take the fence away in that moment: it is built anew as it was.
+func TestPassTakenBackReopensAFenceThatWasTakenAway(t *testing.T) {
+	kernel := &fakeFence{egress: true}
+	passing(t, kernel, func(t *testing.T, b *bench, e *fakeElector) {
+		kernel.set(func(f *fakeFence) { f.broken = errors.New("table gone") })
+		require.NoError(t, e.decide(election.Serve, nodeA))
+		synctest.Wait()
+		assert.Equal(t, []string{"shut discovery", "hold", "mend", "renew", "reopen"}, kernel.take())
+		assert.Contains(t, b.host.take(), "announce 2")
+	})
+}
+
+// A kernel that does not answer for long is asked for little that repeats itself, and for everything else once it does.
+func TestJobsThatAreAskedForOnceWait(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		kernel := &fakeFence{egress: true}
+		kernel.slow(time.Second)
+		hour := time.Now().Add(time.Hour)
+		f := newFencer(kernel, slog.New(slog.DiscardHandler), leasing{end: func() time.Time { return hour }, length: time.Second}, false)
+		f.hold()
+		synctest.Wait()
+		for range 3 * maxJobs {
+			f.holdOn()
+		}
+		f.release()
+		f.hold()
+		f.reopen(0)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		did := kernel.take()
+		assert.Len(t, did, 1+maxJobs+3)
+		assert.Equal(t, []string{"release", "hold", "reopen"}, did[len(did)-3:])
+		f.release()
+		f.close()
+		assert.Equal(t, []string{"release", "close"}, kernel.take(), "what was asked for is done before the end")
 	})
 }

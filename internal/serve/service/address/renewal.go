@@ -199,7 +199,7 @@ const exchangeTime = time.Second
 // in time.
 func (f *fencer) exchange(lease time.Duration, change func(Fence) error) bool {
 	done := make(chan error, 1)
-	f.ask(fenceJob{keep: true, tell: true, do: func(fence Fence) error {
+	f.ask(fenceJob{keep: true, tell: true, repeated: true, do: func(fence Fence) error {
 		err := change(fence)
 		f.mu.Lock()
 		defer f.mu.Unlock()

@@ -257,7 +257,7 @@ func (s *server) next() time.Time {
 func (s *server) due(now time.Time) {
 	s.announcer.due(now)
 	if s.renewDue(now) {
-		s.fence.do((*fencer).hold)
+		s.fence.do((*fencer).holdOn)
 	}
 	s.drainDue(now)
 	s.forwarding.due(now)
