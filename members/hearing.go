@@ -83,7 +83,7 @@ func (h *Hearing) Hear(from netip.Addr, at time.Time) {
 // host was asked. Answered is when the host answered a question of whichever Virtual Router of this node; zero: it has not.
 func (h *Hearing) Spoken(from netip.Addr, mac [6]byte, at, answered time.Time) {
 	h.Sound(at)
-	w := h.hosts.meetAt(from, mac)
+	w := h.hosts.meetAt(from, mac, h.heard)
 	if w == nil {
 		return
 	}

@@ -371,3 +371,47 @@ func TestHearingIsDeafOnlyWhenTheOthersOfItsLinkHearNothingEither(t *testing.T) 
 	l.run(time.Second)
 	assert.True(t, l.h.Deaf())
 }
+
+// A node that hears advertisements all the time has no silence in which it would find out who is gone. Those give their places to others all the same.
+func TestHearingGivesPlacesOfThoseThatAreGoneToOthers(t *testing.T) {
+	l := newHearingLink("10.77.0.11", "10.77.0.12", "10.77.0.13", "10.77.0.14", "10.77.0.15", "10.77.0.16")
+	l.pace.Quiet, l.pace.Usual = 150*time.Millisecond, false // a Backup's
+	adverts := func(d time.Duration) {
+		for range d / (100 * time.Millisecond) {
+			l.h.Sound(l.now)
+			l.run(100 * time.Millisecond)
+		}
+	}
+	adverts(30 * time.Second)
+	require.Len(t, l.h.hosts.trusted(l.h.heard), mostWitnesses)
+
+	l.hosts = l.hosts[:1]
+	adverts(time.Minute)
+	for _, a := range []string{"10.77.0.21", "10.77.0.22"} {
+		fresh := netip.MustParseAddr(a)
+		l.hosts = append(l.hosts, fresh)
+		l.h.Spoken(fresh, [6]byte{}, l.now, time.Time{})
+	}
+	adverts(time.Second)
+	assert.ElementsMatch(t, l.hosts, l.h.hosts.trusted(l.h.heard))
+
+	l.hosts = nil
+	l.run(time.Second)
+	assert.True(t, l.h.Deaf())
+}
+
+// A host that is asked in vain while it is still a witness keeps its place: it may only be slow, and strangers may be invented.
+func TestHearingKeepsThePlacesOfItsWitnesses(t *testing.T) {
+	l := newHearingLink("10.77.0.11", "10.77.0.12", "10.77.0.13", "10.77.0.14", "10.77.0.15", "10.77.0.16")
+	l.run(30 * time.Second)
+	witnesses := l.h.hosts.trusted(l.h.heard)
+	require.Len(t, witnesses, mostWitnesses)
+	l.hosts = nil
+	for l.h.rounds < dropAfter+1 {
+		l.run(10 * time.Millisecond)
+	}
+	for i := range byte(20) {
+		l.h.Spoken(netip.AddrFrom4([4]byte{10, 77, 0, 100 + i}), [6]byte{}, l.now, time.Time{})
+	}
+	assert.Equal(t, witnesses, l.h.hosts.trusted(l.h.heard))
+}

@@ -37,10 +37,10 @@ type hosts struct {
 	asked time.Time
 }
 
-// Know takes in that there is a host of the link that may answer. A host that has never answered makes room for another.
-func (h *Hearing) Know(a netip.Addr) { h.hosts.know(a) }
+// Know takes in that there is a host of the link that may answer. A host that was asked in vain, and is no witness, makes room for another.
+func (h *Hearing) Know(a netip.Addr) { h.hosts.know(a, h.heard) }
 
-func (h *hosts) know(a netip.Addr) {
+func (h *hosts) know(a netip.Addr, heard time.Time) {
 	a = a.WithZone("")
 	if !a.IsValid() || h.find(a) != nil {
 		return
@@ -49,14 +49,14 @@ func (h *hosts) know(a netip.Addr) {
 		h.list = append(h.list, witness{address: a})
 		return
 	}
-	if i := slices.IndexFunc(h.list, func(w witness) bool { return w.answered.IsZero() && w.missed >= dropAfter }); i >= 0 {
+	if i := slices.IndexFunc(h.list, func(w witness) bool { return w.missed >= dropAfter && !w.trusted(heard) }); i >= 0 {
 		h.list[i] = witness{address: a}
 	}
 }
 
 // meetAt takes in that an address was heard from a MAC, and returns its witness; nil: it is none. A host is one witness, however many addresses it
 // has: a dead holder is silent at all of its virtual addresses.
-func (h *hosts) meetAt(a netip.Addr, mac [6]byte) *witness {
+func (h *hosts) meetAt(a netip.Addr, mac [6]byte, heard time.Time) *witness {
 	w, known := h.find(a), mac != [6]byte{}
 	if w != nil && (w.mac == mac || !known) {
 		return w
@@ -68,7 +68,7 @@ func (h *hosts) meetAt(a netip.Addr, mac [6]byte) *witness {
 		}
 		h.forget(h.list[i].address) // a is the host's own: it sends messages from there
 	}
-	h.know(a)
+	h.know(a, heard)
 	if w = h.find(a); w != nil {
 		w.mac = mac
 	}
