@@ -16,6 +16,8 @@ import (
 type Claim struct {
 	Addr netip.Addr
 	MAC  net.HardwareAddr // of the claimant
+	// Answer tells that this goes to a single host, which has asked. A probe for IPv6 names nobody, so its answer goes to all like any announcement.
+	Answer bool
 }
 
 // VRID is the virtual router that a claimant with a VRRP virtual MAC belongs to (RFC 9568 7.3); false if its MAC is an ordinary one.
@@ -40,19 +42,19 @@ func parseClaim(frame []byte) (Claim, bool) {
 	src, payload := net.HardwareAddr(frame[6:12]), frame[ethernetLen:]
 	switch ethernet.EtherType(binary.BigEndian.Uint16(frame[12:])) {
 	case ethernet.EtherTypeARP:
-		return parseARP(payload)
+		return parseARP(payload, frame[0]&1 == 0)
 	case ethernet.EtherTypeIPv6:
 		return parseND(src, payload)
 	}
 	return Claim{}, false
 }
 
-func parseARP(b []byte) (Claim, bool) {
+func parseARP(b []byte, single bool) (Claim, bool) {
 	var p arp.Packet
 	if p.UnmarshalBinary(b) != nil || p.HardwareType != 1 || p.ProtocolType != uint16(ethernet.EtherTypeIPv4) || p.HardwareAddrLength != 6 || p.IPLength != 4 {
 		return Claim{}, false
 	}
-	return claim(p.SenderIP, p.SenderHardwareAddr)
+	return claim(p.SenderIP, p.SenderHardwareAddr, single && p.Operation == arp.OperationReply)
 }
 
 // parseND reads an IPv6 packet with a neighbour advertisement or solicitation directly behind its header. RFC 6980 forbids to fragment them,
@@ -76,19 +78,19 @@ func parseND(src net.HardwareAddr, b []byte) (Claim, bool) {
 	}
 	switch m := m.(type) {
 	case *ndp.NeighborAdvertisement:
-		return claim(m.TargetAddress, linkLayer(m.Options, ndp.Target, src))
+		return claim(m.TargetAddress, linkLayer(m.Options, ndp.Target, src), m.Solicited)
 	case *ndp.NeighborSolicitation:
-		return claim(from, linkLayer(m.Options, ndp.Source, src))
+		return claim(from, linkLayer(m.Options, ndp.Source, src), false)
 	}
 	return Claim{}, false
 }
 
 // claim takes only what a host may own, from somebody who could own it.
-func claim(addr netip.Addr, mac net.HardwareAddr) (Claim, bool) {
+func claim(addr netip.Addr, mac net.HardwareAddr, answer bool) (Claim, bool) {
 	if addr.IsUnspecified() || addr.IsMulticast() || addr.Is4In6() || len(mac) != 6 || mac[0]&1 != 0 {
 		return Claim{}, false
 	}
-	return Claim{Addr: addr, MAC: slices.Clone(mac)}, true
+	return Claim{Addr: addr, MAC: slices.Clone(mac), Answer: answer}, true
 }
 
 // linkLayer is the address that an option gives, else that of the frame's sender.

@@ -64,7 +64,12 @@ func TestParseClaim(t *testing.T) {
 	const nsHead = "3333ff000001 020000000009 86dd 60000000 0020 3aff fd090000000000000000000000000100 ff0200000000000000000001ff000001 "
 	ns := sum(unhex(t, nsHead+"87000000 00000000 fd090000000000000000000000000001 0101 020000000009"))
 	relayed := sum(unhex(t, strings.Replace(nsHead, "020000000009", "020000000001", 1)+"87000000 00000000 fd090000000000000000000000000001 0101 020000000009"))
-	asserted4, asserted6 := Claim{v4, foreign}, Claim{v6, foreign}
+	toOne := slices.Clone(ask) // the answer of a kernel to a probe
+	copy(toOne, foreign)
+	toOne[ethernetLen+7] = 2
+	solicited := slices.Clone(na)
+	solicited[ethernetLen+ipv6Len+4] |= 0x40
+	asserted4, asserted6 := Claim{v4, foreign, false}, Claim{v6, foreign, false}
 	tests := []struct {
 		name string
 		give []byte
@@ -73,6 +78,9 @@ func TestParseClaim(t *testing.T) {
 		{name: "gratuitous request", give: request, want: asserted4},
 		{name: "gratuitous reply", give: reply, want: asserted4},
 		{name: "a question asked in its name", give: ask, want: asserted4},
+		{name: "an answer", give: toOne, want: Claim{v4, foreign, true}},
+		{name: "a question that goes to one host", give: changed(toOne, ethernetLen+7, 1), want: asserted4},
+		{name: "a solicited neighbour advertisement", give: sum(solicited), want: Claim{v6, foreign, true}},
 		{name: "ARP probe (RFC 5227 2.1.1)", give: probe4},
 		{name: "a reply from nobody", give: changed(probe4, ethernetLen+7, 2)},
 		{name: "neighbour advertisement", give: na, want: asserted6},

@@ -24,7 +24,7 @@ const (
 	mostVoices, mostRead = 128, 256
 	// earsBuffer is for the frames that wait until somebody looks: they are few, and those of a flood are lost.
 	earsBuffer = 64 << 10
-	// answersWithin is how long after a question a word of the host counts as its answer.
+	// answersWithin is how long after a question an answer of the host counts as one to it.
 	answersWithin = time.Second
 )
 
@@ -305,7 +305,7 @@ func (e *Ears) note(c Claim, at time.Time) {
 		delete(e.voices, oldest)
 	}
 	v := voice{mac: c.MAC, at: at, answered: e.voices[c.Addr].answered}
-	if asked, ok := e.asked[c.Addr]; ok && !at.Before(asked) && at.Sub(asked) < answersWithin {
+	if asked, ok := e.asked[c.Addr]; ok && c.Answer && !at.Before(asked) && at.Sub(asked) < answersWithin {
 		v.answered = at
 	}
 	e.voices[c.Addr] = v

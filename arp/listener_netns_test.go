@@ -79,10 +79,10 @@ func TestListenerHearsForeignHosts(t *testing.T) {
 	mac := them.ifi.HardwareAddr
 
 	require.NoError(t, theirs.Announce(v4))
-	l.expect(claims, Claim{v4, mac})
-	l.expect(claims, Claim{v4, mac})
+	l.expect(claims, Claim{v4, mac, false})
+	l.expect(claims, Claim{v4, mac, false})
 	require.NoError(t, theirs.Announce(v6))
-	l.expect(claims, Claim{v6, mac})
+	l.expect(claims, Claim{v6, mac, false})
 	require.NoError(t, theirs.Announce(netip.MustParseAddr("10.9.0.7"), netip.MustParseAddr("fd09::7"), netip.MustParseAddr("fd08::100")))
 	require.NoError(t, ours.Announce(v4, v6))
 	require.NoError(t, ours.Probe(v4, v6))
@@ -96,7 +96,7 @@ func TestListenerHearsForeignHosts(t *testing.T) {
 			<-claims
 		}
 		start := time.Now()
-		l.claims(ours, claims, Claim{addr, mac})
+		l.claims(ours, claims, Claim{addr, mac, addr.Is4()})
 		t.Logf("%s: a silent foreign host is known %s after the first probe", addr, time.Since(start))
 	}
 
@@ -109,7 +109,7 @@ func TestListenerHearsForeignHosts(t *testing.T) {
 		require.Less(t, time.Since(start), netnstest.Patience)
 		require.NoError(t, theirs.Announce(v6))
 	}
-	l.expect(claims, Claim{v6, mac})
+	l.expect(claims, Claim{v6, mac, false})
 
 	require.NoError(t, us.LinkDel(us.Link("eth0")))
 	select {
@@ -139,12 +139,12 @@ func TestListenerServesManyWatchers(t *testing.T) {
 	assert.Equal(t, 1, l.packetSockets(us))
 	require.NoError(t, theirs.Announce(addrs[200]))
 	for range 2 { // a request and a reply
-		l.expect(claims[200], Claim{addrs[200], mac})
+		l.expect(claims[200], Claim{addrs[200], mac, false})
 	}
 	require.NoError(t, theirs.Announce(addrs[0]))
 	for _, c := range claims {
-		l.expect(c, Claim{addrs[0], mac})
-		l.expect(c, Claim{addrs[0], mac})
+		l.expect(c, Claim{addrs[0], mac, false})
+		l.expect(c, Claim{addrs[0], mac, false})
 	}
 	stops[200]()
 	require.NoError(t, theirs.Announce(addrs[200]))

@@ -33,7 +33,7 @@ func TestListenerTellsWatchersApart(t *testing.T) {
 	say := func(addrs ...netip.Addr) []string {
 		heard = nil
 		for _, a := range addrs {
-			l.dispatch(Claim{a, foreign})
+			l.dispatch(Claim{a, foreign, false})
 		}
 		return heard
 	}
@@ -69,7 +69,7 @@ func TestListenerReportsOnlyChangesToThoseWhoAskForThem(t *testing.T) {
 	}
 	say := func(a netip.Addr, mac net.HardwareAddr) []string {
 		heard = nil
-		l.dispatch(Claim{a, slices.Clone(mac)})
+		l.dispatch(Claim{a, slices.Clone(mac), false})
 		return heard
 	}
 	stop := watch("one", a)

@@ -117,6 +117,22 @@ func (h *hosts) upkeep(now, heard time.Time) Question {
 	return q
 }
 
+// Others is a question to all hosts that are known but for that one, now. The zero Question: there are none.
+func (h *Hearing) Others(than netip.Addr, now time.Time) Question {
+	var to []netip.Addr
+	for _, w := range h.hosts.list {
+		if w.address != than.WithZone("") {
+			to = append(to, w.address)
+		}
+	}
+	if len(to) == 0 {
+		return Question{}
+	}
+	q := h.hosts.ask(now, false, to...)
+	q.Named = true
+	return q
+}
+
 // Due tells that Step would ask a host whose last word is long ago. It need not where the host has answered somebody else on this node meanwhile.
 func (h *Hearing) Due(now time.Time) bool { return h.hosts.due(now, h.heard) != nil }
 

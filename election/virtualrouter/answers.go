@@ -16,7 +16,52 @@ const (
 	firstComplaint, mostComplaint = 10 * time.Second, 5 * time.Minute
 	// leastOutsiders is how many members have to say that their connections do not come here: of one, it may be its own that do not leave.
 	leastOutsiders = 2
+	// vouchTime is how long another host has to answer, so that what this node says of the holder counts.
+	vouchTime = 500 * time.Millisecond
 )
+
+// blame is of the holder that has left this node's questions for the address unanswered. It is said only where another host answers this node just then:
+// else it may be this node that answers do not reach, while what goes to all does. Where no other host is known, nobody can tell, and it is said. An address
+// that moves in vain costs less than one that stays where nobody answers.
+type blame struct {
+	x       *handoverProtocol
+	holder  netip.Addr // not valid: none
+	asked   time.Time  // when the other hosts were asked
+	vouched bool
+}
+
+// of takes in which holder has left how many questions unanswered: it comes again as long as it goes on. Each time the others have a moment to answer, and
+// not longer: when answers arrive again, those of the holder do, too, and it is not asked yet.
+func (b *blame) of(holder netip.Addr) {
+	if holder != b.holder {
+		b.holder, b.vouched = holder, false
+	}
+	m := b.x.m
+	if b.vouched || !holder.IsValid() {
+		return
+	}
+	var q members.Question
+	if m.cfg.Ears != nil {
+		q = m.hearing.Others(holder, m.now)
+	}
+	if b.asked, b.vouched = m.now, q.None(); !b.vouched {
+		m.agenda.act(ask{q})
+	}
+}
+
+// hear takes in that a host has answered a question of this node.
+func (b *blame) hear(at time.Time) {
+	late := at.Sub(b.asked) // a question that was asked a moment before is not asked again
+	b.vouched = b.vouched || b.holder.IsValid() && late > -members.QuestionGap && late < vouchTime
+}
+
+// said is the holder of which the others are told; not valid for none.
+func (b *blame) said() netip.Addr {
+	if b.vouched {
+		return b.holder
+	}
+	return netip.Addr{}
+}
 
 // complaint is what follows when members say what this node, as the holder, does not do for the address. It is pure.
 type complaint struct {

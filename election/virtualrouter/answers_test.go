@@ -52,6 +52,69 @@ func TestHolderThatDoesNotAnswerStaysWhereNobodyIsFit(t *testing.T) {
 	})
 }
 
+// answersReach lets answers get to a node, or nothing but what goes to all.
+func (l *lan) answersReach(node netip.Addr, reach bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, e := range l.ears {
+		if e.self == node {
+			e.asked = !reach
+		}
+	}
+}
+
+// Where what goes to one node alone is lost, as with a MAC that another host has, too, that node hears advertisements and no answer of anybody. It must not
+// take the address from a holder that answers.
+func TestHolderStaysWhereNoHostAnswersTheNodeThatBlamesIt(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLAN()
+		l.talk, l.ask = true, true
+		h, others := three(t, l)
+		time.Sleep(30 * time.Second)
+		accuser := others[1]
+		asked := accuser.Elector.(election.Questioner)
+		l.answersReach(accuser.self, false)
+		for range 5 {
+			asked.SetUnanswered(h.self)
+			for range 120 {
+				l.asks(clientAddr) // a word to all is no answer
+				time.Sleep(100 * time.Millisecond)
+			}
+			require.True(t, h.holds())
+			require.Zero(t, h.Status().Fitness)
+		}
+		l.answersReach(accuser.self, true)
+		time.Sleep(10 * time.Second)
+		assert.True(t, h.holds(), "the holder was not asked again yet")
+		assert.Zero(t, h.Status().Fitness)
+
+		asked.SetUnanswered(h.self)
+		next := holder(t, time.Second, h, others[0], others[1])
+		assert.NotEqual(t, h.self, next.self, "the others answer")
+		assert.Equal(t, code.Unanswered, h.Status().Fitness.Code)
+		stopAll(t, h, others[0], others[1])
+	})
+}
+
+// Two nodes that are alone on a link have nobody else to ask.
+func TestHolderOfTwoThatDoesNotAnswerGivesTheAddressAway(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLAN()
+		l.talk, l.ask = true, true
+		h := l.start(t, nodeA, nil)
+		time.Sleep(2 * time.Second)
+		other := l.start(t, nodeB, withoutPreemption)
+		time.Sleep(10 * time.Second)
+		require.True(t, h.holds())
+		l.answersReach(nodeB, false)
+		other.Elector.(election.Questioner).SetUnanswered(nodeA)
+		time.Sleep(time.Second)
+		assert.True(t, other.holds())
+		assert.Equal(t, code.Unanswered, h.Status().Fitness.Code)
+		stopAll(t, h, other)
+	})
+}
+
 // outsidersOf is what the status of a node says of who does not reach the holder.
 func outsidersOf(m *member) (out []netip.Addr) {
 	for _, o := range m.Status().Outside {

@@ -39,7 +39,7 @@ func (e *lanEars) Ask(q members.Question) {
 			o.list = append(o.list, Voice{From: e.self, At: at})
 		}
 		if slices.Contains(q.To, o.self) && e.lan.arrives(e.self, o.self) && e.lan.arrives(o.self, e.self) {
-			e.list = append(e.list, Voice{From: o.self, At: at})
+			e.list = append(e.list, Voice{From: o.self, At: at, Answered: at})
 		}
 	}
 	for _, a := range e.lan.hosts {

@@ -26,7 +26,7 @@ type handoverProtocol struct {
 
 func newHandoverProtocol(m *machine, cfg members.Config) *handoverProtocol {
 	x := &handoverProtocol{m: m, agenda: &m.agenda}
-	x.own = telling{x: x, cfg: cfg, spread: ownSpread{every: cfg.SpreadEvery}}
+	x.own = telling{x: x, cfg: cfg, spread: ownSpread{every: cfg.SpreadEvery}, blame: blame{x: x}}
 	x.own.cfg = x.own.config()
 	x.members = members.NewMachine(x.own.cfg)
 	return x
@@ -44,7 +44,7 @@ func (x *handoverProtocol) handle(ev event) {
 	case setDraining:
 		x.own.draining = ev.On
 	case setUnanswered:
-		x.own.unanswered = ev.Addr
+		x.own.blame.of(ev.Addr)
 	case setSpread:
 		if x.own.spread.become(ev.Spread) {
 			x.agenda.act(membersChanged{}) // nothing was said of changes until now

@@ -73,8 +73,12 @@ func (h *hearing) pace() members.Pace {
 // listen takes in who was heard by ARP or neighbour discovery.
 func (h *hearing) listen(list []Voice) {
 	for _, v := range list {
-		if !h.m.own(v.From) {
-			h.Spoken(v.From, v.MAC, v.At, v.Answered)
+		if h.m.own(v.From) {
+			continue
+		}
+		h.Spoken(v.From, v.MAC, v.At, v.Answered)
+		if x := h.m.x; x != nil && !v.Answered.IsZero() {
+			x.own.blame.hear(v.Answered)
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package virtualrouter
 
 import (
-	"net/netip"
-
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
@@ -10,12 +8,12 @@ import (
 
 // telling is what this node tells the members of itself.
 type telling struct {
-	x          *handoverProtocol
-	cfg        members.Config  // as the members' machine has it
-	self       members.SetSelf // as it was told last
-	spread     ownSpread
-	draining   bool
-	unanswered netip.Addr // the holder, where it does not answer for the address
+	x        *handoverProtocol
+	cfg      members.Config  // as the members' machine has it
+	self     members.SetSelf // as it was told last
+	spread   ownSpread
+	draining bool
+	blame    blame
 }
 
 func (t *telling) config() members.Config {
@@ -59,7 +57,7 @@ func (t *telling) tellSelf() {
 		Draining: t.draining, For: m.leaving.handover.wanted(), NoCandidate: own.noCandidate,
 		Claims: s.State == vrrp.Active && m.now.Before(m.leaseEnd), Router: routerOf(m.cfg.Router),
 		Spread: t.spread.say(own.takes(base, m.stop != nil)), Deaf: own.deaf != "", HearsNobody: m.hearing.hearsNobody(),
-	}, Unanswered: t.unanswered, Unreached: m.outside.unreached(), NeverReached: m.outside.Never})
+	}, Unanswered: t.blame.said(), Unreached: m.outside.unreached(), NeverReached: m.outside.Never})
 }
 
 func (t *telling) setSelf(s members.SetSelf) {

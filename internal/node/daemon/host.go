@@ -177,7 +177,7 @@ func (h *host) ListenChanges(p instance.Place, addresses []netip.Addr, report fu
 
 func claimOf(c arp.Claim) address.Claim {
 	vrid, _ := c.VRID()
-	return address.Claim{Address: c.Addr, MAC: c.MAC.String(), VRID: vrid}
+	return address.Claim{Address: c.Addr, MAC: c.MAC.String(), VRID: vrid, Answer: c.Answer}
 }
 
 // Probe implements address.Host.

@@ -14,55 +14,87 @@ const (
 	askHolderTimes = 8
 )
 
+// askNewHolder are the questions to a new holder until one is answered, counted from the moment when it is heard of. They are between the announcements of
+// a takeover (arp.DefaultBurst), as one for IPv6 looks like an answer.
+var askNewHolder = []time.Duration{400 * time.Millisecond, time.Second, 2 * time.Second}
+
 // answering finds out whether the holder, another node, answers when it is asked for the addresses. It goes by the questions that are asked
 // anyway, and asks more where one is left unanswered. It is pure.
 type answering struct {
 	holder netip.Addr
-	ever   bool      // an answer was heard in this term: there are links on which none is
-	asked  int       // questions since the last answer
+	since  time.Time // when it was heard of
+	ever   bool      // a question was answered in this term: there are links on which none is
+	last   time.Time // when the last question has left
+	asked  int       // questions since the last answer, or since so many were unanswered
 	next   time.Time // the next question; zero: none is due
-	silent bool      // the holder does not answer
+	silent int       // how many times in a row so many questions were unanswered; 0: the holder answers
 }
 
-// follow takes over who holds the addresses; not valid for this node, and for nobody.
-func (a *answering) follow(holder netip.Addr) {
-	if holder != a.holder {
-		a.holder, a.asked, a.next, a.silent = holder, 0, time.Time{}, false
+// follow takes over who holds the addresses; not valid for this node, and for nobody. Two holders that do not answer, one after the other, prove nothing: it
+// may be the questions that are lost, as where a switch drops those without a sender. So the second one has to answer once before it is blamed.
+func (a *answering) follow(now time.Time, holder netip.Addr) {
+	if holder == a.holder {
+		return
 	}
+	*a = answering{holder: holder, since: now, ever: a.ever && a.silent == 0}
+	if holder.IsValid() {
+		a.next = a.firstAfter(now)
+	}
+}
+
+// firstAfter is when a new holder is asked next; zero: not any more.
+func (a *answering) firstAfter(now time.Time) time.Time {
+	for _, d := range askNewHolder {
+		if at := a.since.Add(d); at.After(now) {
+			return at
+		}
+	}
+	return time.Time{}
 }
 
 // ask takes in that the addresses were asked for, or that the question has not left: the holder knows nothing of that one.
 func (a *answering) ask(now time.Time, left bool) {
-	if !a.holder.IsValid() || !a.ever {
+	if !a.holder.IsValid() {
+		return
+	}
+	if left {
+		a.last = now
+	}
+	if !a.ever {
+		a.next = a.firstAfter(now)
 		return
 	}
 	if left {
 		a.asked++
 	}
-	switch {
-	case a.asked >= askHolderTimes:
-		a.silent, a.next = true, time.Time{}
-	default:
-		a.next = now.Add(askHolderEvery)
+	a.next = now.Add(askHolderEvery)
+	if a.asked >= askHolderTimes {
+		a.silent, a.asked, a.next = a.silent+1, 0, time.Time{}
 	}
 }
 
-// answer takes in that somebody has spoken for an address.
-func (a *answering) answer() { a.ever, a.asked, a.next, a.silent = true, 0, time.Time{}, false }
+// claim takes in that somebody has spoken for an address. Asked tells that this looks like an answer. A holder that announces, and has never answered, may
+// be on a link on which nobody does.
+func (a *answering) claim(now time.Time, asked bool) {
+	a.ever = a.ever || asked && !a.last.IsZero() && now.Sub(a.last) < askHolderEvery
+	if a.ever {
+		a.asked, a.next, a.silent = 0, time.Time{}, 0
+	}
+}
 
 // due tells whether a question is due.
 func (a *answering) due(now time.Time) bool { return !a.next.IsZero() && !now.Before(a.next) }
 
 // who is the holder that does not answer; not valid for none.
 func (a *answering) who() netip.Addr {
-	if a.silent {
+	if a.silent > 0 {
 		return a.holder
 	}
 	return netip.Addr{}
 }
 
 // followHolder takes over who holds the addresses: a member that speaks keepvip's protocol, which can be told that it does not answer.
-func (d *detector) followHolder(s election.Status) {
+func (d *detector) followHolder(now time.Time, s election.Status) {
 	var holder netip.Addr
 	if s.State == election.Backup {
 		for _, m := range s.Members {
@@ -71,14 +103,15 @@ func (d *detector) followHolder(s election.Status) {
 			}
 		}
 	}
-	d.answers.follow(holder)
+	d.answers.follow(now, holder)
 	d.tellAnswers()
 }
 
-// tellAnswers lets the elector know whether the holder answers.
+// tellAnswers lets the elector know whether the holder answers, and each time that so many questions were unanswered again.
 func (d *detector) tellAnswers() {
-	if e, ok := d.elector.(election.Questioner); ok && d.told != d.answers.who() {
-		d.told = d.answers.who()
-		e.SetUnanswered(d.told)
+	who, times := d.answers.who(), d.answers.silent
+	if e, ok := d.elector.(election.Questioner); ok && (d.told != who || d.toldTimes != times) {
+		d.told, d.toldTimes = who, times
+		e.SetUnanswered(who)
 	}
 }

@@ -40,6 +40,7 @@ type detector struct {
 	probes         probeSchedule
 	answers        answering
 	told           netip.Addr // the holder that does not answer, as the elector was told
+	toldTimes      int        // and how many times
 	heard          chan Claim
 	virtual        listener
 	members        listener
@@ -115,7 +116,7 @@ func (d *detector) updateMembers(now time.Time) {
 	var addresses []netip.Addr
 	status := d.elector.Status()
 	members := status.Members
-	d.followHolder(status)
+	d.followHolder(now, status)
 	for _, m := range members {
 		if m.Self || m.State == election.Silent || m.Unheard || m.State == election.Initialize {
 			continue
@@ -178,7 +179,7 @@ func (d *detector) claimHeard(c Claim) {
 	_, suspected := d.suspect()
 	foreign, member := d.hear(now, c)
 	if slices.Contains(d.virtual.addresses, c.Address) {
-		d.answers.answer()
+		d.answers.claim(now, c.Answer || c.Address.Is6())
 		d.tellAnswers()
 	}
 	_, suspect := d.suspect()

@@ -105,7 +105,7 @@ func (h *fakeHost) Probe(_ instance.Place, addresses []netip.Addr) error {
 	h.probed = append(h.probed, addresses...)
 	for _, a := range addresses {
 		if mac, ok := h.owners[a]; ok {
-			go func() { h.claims <- Claim{Address: a, MAC: mac} }()
+			go func() { h.claims <- Claim{Address: a, MAC: mac, Answer: a.Is4()} }()
 		}
 	}
 	return nil

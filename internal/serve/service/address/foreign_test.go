@@ -31,16 +31,16 @@ func TestForeignHostsTellMembersFromOthers(t *testing.T) {
 		at   time.Duration
 	}{
 		{name: "nobody", at: time.Second},
-		{name: "a foreign host, too early to say", give: []said{{0, Claim{virtual, foreignMAC, 0}}}, at: foreignGrace - 1},
-		{name: "a foreign host", give: []said{{0, Claim{virtual, foreignMAC, 0}}}, at: foreignGrace, want: []string{foreignMAC}},
-		{name: "a member that is known", give: []said{{0, Claim{nodeB, memberMAC, 0}}, {0, Claim{virtual, memberMAC, 0}}}, at: time.Second},
-		{name: "a member that is found in time", give: []said{{0, Claim{virtual, memberMAC, 0}}, {foreignGrace - 1, Claim{nodeB, memberMAC, 0}}}, at: time.Second},
-		{name: "a member that is found late", give: []said{{0, Claim{virtual, memberMAC, 0}}}, at: time.Second, want: []string{memberMAC}},
-		{name: "a member with two MACs", give: []said{{0, Claim{nodeB, memberMAC, 0}}, {0, Claim{nodeB, foreignMAC, 0}}, {0, Claim{virtual, foreignMAC, 0}}}, at: time.Second},
-		{name: "the virtual MAC of our router", give: []said{{0, Claim{virtual, "00:00:5e:00:01:33", 51}}}, at: time.Second},
-		{name: "the virtual MAC of another router", give: []said{{0, Claim{virtual, "00:00:5e:00:01:34", 52}}}, at: time.Second, want: []string{"00:00:5e:00:01:34"}},
-		{name: "a foreign host that goes on", give: []said{{0, Claim{virtual, foreignMAC, 0}}, {10 * time.Second, Claim{virtual, foreignMAC, 0}}}, at: 25 * time.Second, want: []string{foreignMAC}},
-		{name: "a foreign host that went away", give: []said{{0, Claim{virtual, foreignMAC, 0}}}, at: foreignForget},
+		{name: "a foreign host, too early to say", give: []said{{0, Claim{virtual, foreignMAC, 0, false}}}, at: foreignGrace - 1},
+		{name: "a foreign host", give: []said{{0, Claim{virtual, foreignMAC, 0, false}}}, at: foreignGrace, want: []string{foreignMAC}},
+		{name: "a member that is known", give: []said{{0, Claim{nodeB, memberMAC, 0, false}}, {0, Claim{virtual, memberMAC, 0, false}}}, at: time.Second},
+		{name: "a member that is found in time", give: []said{{0, Claim{virtual, memberMAC, 0, false}}, {foreignGrace - 1, Claim{nodeB, memberMAC, 0, false}}}, at: time.Second},
+		{name: "a member that is found late", give: []said{{0, Claim{virtual, memberMAC, 0, false}}}, at: time.Second, want: []string{memberMAC}},
+		{name: "a member with two MACs", give: []said{{0, Claim{nodeB, memberMAC, 0, false}}, {0, Claim{nodeB, foreignMAC, 0, false}}, {0, Claim{virtual, foreignMAC, 0, false}}}, at: time.Second},
+		{name: "the virtual MAC of our router", give: []said{{0, Claim{virtual, "00:00:5e:00:01:33", 51, false}}}, at: time.Second},
+		{name: "the virtual MAC of another router", give: []said{{0, Claim{virtual, "00:00:5e:00:01:34", 52, false}}}, at: time.Second, want: []string{"00:00:5e:00:01:34"}},
+		{name: "a foreign host that goes on", give: []said{{0, Claim{virtual, foreignMAC, 0, false}}, {10 * time.Second, Claim{virtual, foreignMAC, 0, false}}}, at: 25 * time.Second, want: []string{foreignMAC}},
+		{name: "a foreign host that went away", give: []said{{0, Claim{virtual, foreignMAC, 0, false}}}, at: foreignForget},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -65,7 +65,7 @@ func TestForeignHostsTellMembersFromOthers(t *testing.T) {
 func TestForeignHostsReportBeginAndEndOnce(t *testing.T) {
 	now := time.Unix(1000, 0)
 	s := newForeignHosts(51, time.Time{}, outlives)
-	foreign, _ := s.hear(now, Claim{vip4.Addr(), foreignMAC, 0})
+	foreign, _ := s.hear(now, Claim{vip4.Addr(), foreignMAC, 0, false})
 	assert.False(t, foreign, "not known yet")
 	assert.Equal(t, now.Add(foreignGrace), s.next(foreignForget))
 	begun, over := s.review(s.next(foreignForget), foreignForget)
@@ -73,7 +73,7 @@ func TestForeignHostsReportBeginAndEndOnce(t *testing.T) {
 	assert.Empty(t, over)
 	begun, _ = s.review(now.Add(time.Second), foreignForget)
 	assert.Empty(t, begun)
-	foreign, _ = s.hear(now.Add(2*time.Second), Claim{vip4.Addr(), foreignMAC, 0})
+	foreign, _ = s.hear(now.Add(2*time.Second), Claim{vip4.Addr(), foreignMAC, 0, false})
 	assert.True(t, foreign)
 	assert.Equal(t, now.Add(2*time.Second+foreignForget), s.next(foreignForget))
 	_, over = s.review(s.next(foreignForget), foreignForget)
@@ -93,7 +93,7 @@ func TestForeignHostsAskForMembersUntilTheyAreFound(t *testing.T) {
 		asked = append(asked, at.Sub(start))
 	}
 	assert.Equal(t, []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond}, asked)
-	s.hear(start, Claim{nodeA, memberMAC, 0})
+	s.hear(start, Claim{nodeA, memberMAC, 0, false})
 	assert.Equal(t, []netip.Addr{nodeB}, s.question(start.Add(time.Second)))
 	assert.False(t, s.setMembers(start, []netip.Addr{nodeA, nodeB}))
 	assert.True(t, s.setMembers(start, []netip.Addr{nodeA}))
@@ -107,34 +107,34 @@ func TestForeignHostsLearnMembersAfterManyMACs(t *testing.T) {
 	nodeC, nodeD := netip.MustParseAddr("10.77.0.13"), netip.MustParseAddr("10.77.0.14")
 	s := newForeignHosts(51, time.Time{}, outlives)
 	s.setMembers(now, []netip.Addr{nodeB, nodeC})
-	s.hear(now, Claim{nodeB, first, 0})
+	s.hear(now, Claim{nodeB, first, 0, false})
 	for i := range 300 {
-		s.hear(now, Claim{nodeC, fmt.Sprintf("06:00:00:00:%02x:%02x", i>>8, i&0xff), 0})
-		s.hear(now, Claim{nodeB, fmt.Sprintf("0a:00:00:00:%02x:%02x", i>>8, i&0xff), 0})
+		s.hear(now, Claim{nodeC, fmt.Sprintf("06:00:00:00:%02x:%02x", i>>8, i&0xff), 0, false})
+		s.hear(now, Claim{nodeB, fmt.Sprintf("0a:00:00:00:%02x:%02x", i>>8, i&0xff), 0, false})
 	}
 	s.setMembers(now, []netip.Addr{nodeB, nodeC, nodeD})
-	s.hear(now, Claim{vip4.Addr(), third, 0})
-	s.hear(now, Claim{nodeD, third, 0})
-	foreign, member := s.hear(now, Claim{vip4.Addr(), third, 0})
+	s.hear(now, Claim{vip4.Addr(), third, 0, false})
+	s.hear(now, Claim{nodeD, third, 0, false})
+	foreign, member := s.hear(now, Claim{vip4.Addr(), third, 0, false})
 	assert.False(t, foreign)
 	assert.Equal(t, nodeD, member)
 	_, suspected := s.suspect()
 	assert.False(t, suspected)
-	_, member = s.hear(now, Claim{vip4.Addr(), first, 0})
+	_, member = s.hear(now, Claim{vip4.Addr(), first, 0, false})
 	assert.Equal(t, nodeB, member, "what was known before is not displaced")
 	s.setMembers(now, []netip.Addr{nodeC, nodeD})
-	_, member = s.hear(now, Claim{vip4.Addr(), first, 0})
+	_, member = s.hear(now, Claim{vip4.Addr(), first, 0, false})
 	assert.Equal(t, nodeB, member, "one that has left may still answer")
 }
 
 // A node that lives and refuses what this one says is no member any more, whatever was known of it.
 func TestForeignHostsReportAFormerMemberThatGoesOnAnswering(t *testing.T) {
 	start := time.Unix(1000, 0)
-	claim := Claim{vip4.Addr(), memberMAC, 0}
+	claim := Claim{vip4.Addr(), memberMAC, 0, false}
 	known := func() foreignHosts {
 		s := newForeignHosts(51, time.Time{}, outlives)
 		s.setMembers(start, []netip.Addr{nodeB})
-		s.hear(start, Claim{nodeB, memberMAC, 0})
+		s.hear(start, Claim{nodeB, memberMAC, 0, false})
 		s.setMembers(start.Add(time.Second), nil)
 		return s
 	}
@@ -175,13 +175,13 @@ func TestForeignHostsForgetMembersThatHaveLeft(t *testing.T) {
 	for i := range 2000 {
 		invented := netip.AddrFrom4([4]byte{10, 9, byte(i >> 8), byte(i)})
 		s.setMembers(now, []netip.Addr{nodeB, invented})
-		s.hear(now, Claim{nodeB, memberMAC, 0})
-		s.hear(now, Claim{invented, fmt.Sprintf("06:00:00:00:%02x:%02x", i>>8, i&0xff), 0})
+		s.hear(now, Claim{nodeB, memberMAC, 0, false})
+		s.hear(now, Claim{invented, fmt.Sprintf("06:00:00:00:%02x:%02x", i>>8, i&0xff), 0, false})
 	}
 	assert.LessOrEqual(t, len(s.known), mostMACs)
-	_, member := s.hear(now, Claim{vip4.Addr(), memberMAC, 0})
+	_, member := s.hear(now, Claim{vip4.Addr(), memberMAC, 0, false})
 	assert.Equal(t, nodeB, member)
-	_, member = s.hear(now, Claim{vip4.Addr(), "06:00:00:00:07:cf", 0})
+	_, member = s.hear(now, Claim{vip4.Addr(), "06:00:00:00:07:cf", 0, false})
 	assert.True(t, member.IsValid(), "the newest is known")
 }
 
@@ -191,8 +191,8 @@ func TestForeignHostsAreBounded(t *testing.T) {
 	s.setMembers(now, []netip.Addr{nodeB})
 	for i := range 10000 {
 		mac := fmt.Sprintf("02:00:00:00:%02x:%02x", i>>8&0xff, i&0xff)
-		s.hear(now, Claim{vip4.Addr(), mac, 0})
-		s.hear(now, Claim{nodeB, "06" + mac[2:], 0})
+		s.hear(now, Claim{vip4.Addr(), mac, 0, false})
+		s.hear(now, Claim{nodeB, "06" + mac[2:], 0, false})
 	}
 	assert.Len(t, s.claims, mostForeign)
 	assert.Len(t, s.known, macsPerMember)
@@ -252,15 +252,15 @@ func TestMemberWithAnotherMACIsAskedBeforeItIsAStranger(t *testing.T) {
 	now, virtual := time.Unix(1000, 0), vip4.Addr()
 	s := newForeignHosts(51, time.Time{}, outlives)
 	s.setMembers(now, []netip.Addr{nodeB})
-	s.hear(now, Claim{nodeB, memberMAC, 0})
+	s.hear(now, Claim{nodeB, memberMAC, 0, false})
 	now = now.Add(time.Minute)
 	assert.Empty(t, s.question(now), "its MAC is known")
 
-	s.hear(now, Claim{virtual, another, 0})
+	s.hear(now, Claim{virtual, another, 0, false})
 	assert.Equal(t, []netip.Addr{nodeB}, s.question(s.next(foreignForget)))
-	_, member := s.hear(now.Add(time.Millisecond), Claim{nodeB, another, 0})
+	_, member := s.hear(now.Add(time.Millisecond), Claim{nodeB, another, 0, false})
 	assert.False(t, member.IsValid())
-	_, member = s.hear(now.Add(time.Second), Claim{virtual, another, 0})
+	_, member = s.hear(now.Add(time.Second), Claim{virtual, another, 0, false})
 	assert.Equal(t, nodeB, member)
 	begun, _ := s.review(now.Add(time.Second), foreignForget)
 	assert.Empty(t, begun)
@@ -271,9 +271,9 @@ func TestStrangerBesideMembersIsReported(t *testing.T) {
 	now, virtual := time.Unix(1000, 0), vip4.Addr()
 	s := newForeignHosts(51, time.Time{}, outlives)
 	s.setMembers(now, []netip.Addr{nodeB})
-	s.hear(now, Claim{nodeB, memberMAC, 0})
+	s.hear(now, Claim{nodeB, memberMAC, 0, false})
 	now = now.Add(time.Minute)
-	s.hear(now, Claim{virtual, foreignMAC, 0})
+	s.hear(now, Claim{virtual, foreignMAC, 0, false})
 	asked := 0
 	for at := now; at.Before(now.Add(foreignGrace)); at = at.Add(10 * time.Millisecond) {
 		asked += len(s.question(at))

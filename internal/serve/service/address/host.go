@@ -61,6 +61,7 @@ type Claim struct {
 	Address netip.Addr
 	MAC     string
 	VRID    uint8 // of the Virtual Router whose virtual MAC it is (RFC 9568 section 7.3); 0 for an ordinary one
+	Answer  bool  // this goes to a single host, which has asked; an answer to a probe for IPv6 goes to all
 }
 
 // Fence makes the kernel silence the addresses when this node's lease is over, whatever has become of
