@@ -49,6 +49,51 @@ func TestHolderThatAnswersNoQuestionGivesTheAddressAway(t *testing.T) {
 	}
 }
 
+// A switch drops questions without a sender, as those of the nodes are, or what goes to a single node. The holder answers its clients, and keeps the address.
+func TestHolderThatAnswersClientsIsNotBlamed(t *testing.T) {
+	t.Parallel()
+	drop := func(t *testing.T, n *lab.Node, table string) {
+		t.Helper()
+		must(n.RunInput(table, "nft", "-f", "-"))(t)
+	}
+	for name, c := range map[string]struct{ before, after func(*testing.T, *lab.Node) }{
+		"questions of nodes are lost": {before: func(t *testing.T, n *lab.Node) {
+			drop(t, n, "table arp inspection { chain c { type filter hook input priority 0; arp operation request arp saddr ip 0.0.0.0 drop; }; }")
+		}},
+		"no answer reaches a backup": {after: func(t *testing.T, n *lab.Node) {
+			eth0 := n.NICs[0].Name
+			mac := must(n.Run("cat", "/sys/class/net/"+eth0+"/address"))(t)
+			drop(t, n, fmt.Sprintf("table netdev stale { chain c { type filter hook ingress device %q priority 0; ether daddr %s arp operation reply drop; }; }", eth0, mac))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // seconds of waiting for questions
+			g := prepare(t, trial.Config{Addresses: []netip.Addr{lab.VIP4}})
+			if c.before != nil {
+				for _, n := range g.Lab.Nodes {
+					c.before(t, n)
+				}
+			}
+			require.NoError(t, g.StartAll())
+			holder := settled(t, g)
+			settleFor(4 * time.Second) // the first questions to a new holder
+			if c.after != nil {
+				for _, n := range g.Lab.Nodes {
+					if n != holder {
+						c.after(t, n)
+						break
+					}
+				}
+			}
+			for end := time.Now().Add(25 * time.Second); time.Now().Before(end); settleFor(200 * time.Millisecond) {
+				require.True(t, isActive(holder))
+				require.Empty(t, statusOf(t, holder).VIPs[0].Unfit)
+			}
+			reached(t, g)
+		})
+	}
+}
+
 func TestHolderWithAnotherMACIsNoStranger(t *testing.T) {
 	t.Parallel()
 	for name, vips := range map[string][]netip.Addr{"both families": dualStack(), "IPv6": {lab.VIP6}} {
