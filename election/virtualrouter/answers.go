@@ -20,9 +20,9 @@ const (
 	vouchTime = 500 * time.Millisecond
 )
 
-// blame is of the holder that has left this node's questions for the address unanswered. It is said only where another host answers this node just then:
-// else it may be this node that answers do not reach, while what goes to all does. Where no other host is known, nobody can tell, and it is said. An address
-// that moves in vain costs less than one that stays where nobody answers.
+// blame is of the holder that has left this node's questions for the address unanswered. The others are told only where another host answers this node
+// just then. Otherwise it may be this node that answers do not reach, while words to all do. Where no other host is known nobody can tell, and the others
+// are told: an address that moves in vain costs less than one that stays where nobody answers.
 type blame struct {
 	x       *handoverProtocol
 	holder  netip.Addr // not valid: none
@@ -30,8 +30,8 @@ type blame struct {
 	vouched bool
 }
 
-// of takes in which holder has left how many questions unanswered: it comes again as long as it goes on. Each time the others have a moment to answer, and
-// not longer: when answers arrive again, those of the holder do, too, and it is not asked yet.
+// of takes in which holder has left questions unanswered; the service says it again as long as that goes on. Each time the other hosts have a moment to
+// answer. Later answers prove nothing: the holder was not asked again yet, and would answer by now, too.
 func (b *blame) of(holder netip.Addr) {
 	if holder != b.holder {
 		b.holder, b.vouched = holder, false

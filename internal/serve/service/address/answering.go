@@ -30,8 +30,9 @@ type answering struct {
 	silent int       // how many times in a row so many questions were unanswered; 0: the holder answers
 }
 
-// follow takes over who holds the addresses; not valid for this node, and for nobody. Two holders that do not answer, one after the other, prove nothing: it
-// may be the questions that are lost, as where a switch drops those without a sender. So the second one has to answer once before it is blamed.
+// follow takes over who holds the addresses; not valid for this node, and for nobody. A new holder that never answers is found out where the one before did
+// answer. Two that do not, one after the other, prove nothing: a switch may have begun to drop questions without a sender. So the second one has to answer
+// once before it is blamed.
 func (a *answering) follow(now time.Time, holder netip.Addr) {
 	if holder == a.holder {
 		return

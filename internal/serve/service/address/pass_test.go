@@ -218,7 +218,7 @@ func TestPassThatIsGivenUpLeavesDiscoveryOpen(t *testing.T) {
 	}
 }
 
-// What is shut is opened even if others take the fence away in that moment: it is built anew as it was.
+// Discovery is opened even if others take the fence away in that moment: it is built anew as it was, shut.
 func TestPassTakenBackReopensAFenceThatWasTakenAway(t *testing.T) {
 	kernel := &fakeFence{egress: true}
 	passing(t, kernel, func(t *testing.T, b *bench, e *fakeElector) {
