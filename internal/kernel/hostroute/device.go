@@ -46,7 +46,8 @@ func (d *Device) Mend() (index int, err error) {
 	if d.users == 0 {
 		return 0, errors.New("hostroute: nobody uses the device")
 	}
-	return d.index, d.open()
+	err = d.open() // which may change the index
+	return d.index, err
 }
 
 // Release takes the device away with its last user, and all routes that hang on it.

@@ -57,6 +57,8 @@ func (s *Service) look() {
 	switch {
 	case s.serving:
 		errs = append(errs, s.assert())
+	case s.wanted && !now.Before(s.again):
+		errs = append(errs, s.retry())
 	default:
 		errs = append(errs, s.withdraw(election.Standby))
 	}
@@ -76,7 +78,7 @@ func (s *Service) assert() error {
 	}
 	s.present = len(s.addresses) - len(missing)
 	if len(missing) > 0 {
-		if err := s.rehang(); err != nil {
+		if err := s.hang(); err != nil {
 			return err
 		}
 	}
@@ -88,15 +90,6 @@ func (s *Service) assert() error {
 		s.log.Warn("a route to the address was gone, and is back", "addresses", missing, "table", s.table.Number, "code", string(code.RouteLost))
 	}
 	return nil
-}
-
-// rehang finds the device anew, which may be what is gone. The caller holds the lock.
-func (s *Service) rehang() (err error) {
-	if s.held {
-		s.index, err = s.host.Mend()
-		return err
-	}
-	return s.hang()
 }
 
 // pause is how long until connections are looked at again, and no longer than the translation may wait for its renewal. The caller holds the lock.

@@ -13,11 +13,24 @@ import (
 	"github.com/keepvip/keepvip/internal/kernel/intercept"
 )
 
-// serve has clients served, and then routers told. The caller holds the lock.
+// serve has clients served, and then routers told. What is refused is tried again until Apply says otherwise: an elector
+// whose addresses are bound does not ask twice. The caller holds the lock.
 func (s *Service) serve() error {
 	if s.serving {
 		return nil
 	}
+	err := s.try()
+	if s.wanted = err != nil; !s.wanted {
+		s.backoff = 0
+		return nil
+	}
+	s.backoff = min(max(2*s.backoff, lookEvery), mostBackoff)
+	s.again = time.Now().Add(s.backoff)
+	return err
+}
+
+// try is serve, once. The caller holds the lock.
+func (s *Service) try() error {
 	if err := s.translate(true); err != nil {
 		return err
 	}
@@ -29,6 +42,15 @@ func (s *Service) serve() error {
 		return errors.Join(err, s.withdraw(election.Standby))
 	}
 	return nil
+}
+
+// retry is serve after it was refused. The caller holds the lock.
+func (s *Service) retry() error {
+	err := s.serve()
+	if err == nil {
+		s.log.Info("the route to the address was refused before, and is there now", "addresses", s.addresses, "table", s.table.Number)
+	}
+	return err
 }
 
 // withdraw takes the route away, and then the rest as soon as no new connection may come: at once where the programs behind the address may be
@@ -94,10 +116,12 @@ func (s *Service) openTranslation() (err error) {
 	return err
 }
 
-// hang finds the device that the routes hang on. The caller holds the lock.
-func (s *Service) hang() error {
+// hang finds the device that the routes hang on, and makes it anew where somebody has deleted it or set it down. The
+// caller holds the lock.
+func (s *Service) hang() (err error) {
 	if s.held {
-		return nil
+		s.index, err = s.host.Mend()
+		return err
 	}
 	index, err := s.host.Use()
 	if err == nil {

@@ -30,6 +30,9 @@ const (
 	// next one is waited for at least.
 	countEvery = 200 * time.Millisecond
 	countShare = 10
+	// mostBackoff bounds the pause before a route that was refused is tried again, which grows: a try may put another route
+	// of the entry for a moment, and routers damp routes that come and go.
+	mostBackoff = time.Minute
 )
 
 // Service serves the addresses of one entry by routes.
@@ -51,11 +54,14 @@ type Service struct {
 	term        instance.Term
 	translation Translation // nil until it is needed first
 	serving     bool
-	announced   bool  // some of the routes may be in the kernel
-	held        bool  // the device, by Use
-	index       int   // of the device
-	outlives    error // why the routes hang on the loopback device; nil: they do not
-	mark        bool  // of the routes, as they were put last
+	wanted      bool          // it is to serve, and was refused that
+	again       time.Time     // when that is tried again
+	backoff     time.Duration // the newest pause before such a try; zero: nothing was refused
+	announced   bool          // some of the routes may be in the kernel
+	held        bool          // the device, by Use
+	index       int           // of the device
+	outlives    error         // why the routes hang on the loopback device; nil: they do not
+	mark        bool          // of the routes, as they were put last
 	routes      connection
 	leaving     leaving
 	drain       time.Time        // until when an operator waits for connections; zero: nobody does
@@ -107,6 +113,7 @@ func (s *Service) Apply(_ context.Context, d election.Decision) error {
 	if d.Role == election.Serve {
 		return s.serve()
 	}
+	s.wanted, s.backoff = false, 0
 	return s.withdraw(d.Role)
 }
 
@@ -124,7 +131,7 @@ func (s *Service) HostChanged(p instance.Place) {
 func (s *Service) End() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.term = instance.Term{}
+	s.term, s.wanted = instance.Term{}, false
 }
 
 // Announce implements instance.Announcer: those who watch the table are told of the routes once more.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/bubble"
@@ -29,9 +30,12 @@ type fake struct {
 	did       []string
 	own       []netip.Addr
 	tun       error
+	deleted   bool // the newest device
+	remade    int  // how many have followed the first one
 	missing   []netip.Addr
 	marks     []bool // of the route, as it was put
 	refused   error
+	tries     int   // to put a route
 	stuck     error // why a route cannot be removed
 	opened    int   // connections to the routing tables
 	clients   []intercept.Client
@@ -88,17 +92,20 @@ func (f *fake) OpenRoutes() (Routes, error) {
 type fakeRoutes struct{ *fake }
 
 func (f fakeRoutes) Put(_ hostroute.Table, index int, _ []netip.Addr, mark bool) error {
-	f.set(func() {
-		if f.refused != nil {
-			return
-		}
-		if len(f.marks) > 0 && f.missing == nil {
-			f.marks = append(f.marks, mark) // once more
-			return
-		}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tries++
+	switch {
+	case f.refused != nil:
+		return f.refused
+	case index >= firstDevice && (f.deleted || index != firstDevice+f.remade):
+		return unix.ENODEV
+	case len(f.marks) > 0 && f.missing == nil:
+		f.marks = append(f.marks, mark) // once more
+	default:
 		f.did, f.marks, f.missing = append(f.did, fmt.Sprintf("route by %d", index)), []bool{mark}, nil
-	})
-	return f.refused
+	}
+	return nil
 }
 
 func (f fakeRoutes) Close() { f.set(func() { f.opened-- }) }
@@ -119,9 +126,21 @@ func (f fakeRoutes) Missing(hostroute.Table, int, []netip.Addr) ([]netip.Addr, e
 	return f.missing, nil
 }
 
-func (f *fake) Use() (int, error)  { return 7, f.tun }
-func (f *fake) Mend() (int, error) { return 8, nil }
-func (f *fake) Release()           { f.do("no device") }
+// firstDevice is the index of the first one.
+const firstDevice = 7
+
+func (f *fake) Use() (int, error) { return f.Mend() }
+
+func (f *fake) Mend() (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.deleted {
+		f.deleted, f.remade = false, f.remade+1
+	}
+	return firstDevice + f.remade, f.tun
+}
+
+func (f *fake) Release() { f.do("no device") }
 
 func (f *fake) Apply(c intercept.Config) error {
 	if len(c.Targets[0].Backends) > 0 {
@@ -270,7 +289,7 @@ func TestRouteThatIsMissingIsPutBack(t *testing.T) {
 		f := newFake()
 		s := begin(f, instance.Readiness{})
 		apply(t, s, election.Serve)
-		f.set(func() { f.missing = []netip.Addr{vip} })
+		f.set(func() { f.missing, f.deleted = []netip.Addr{vip}, true })
 		time.Sleep(lookEvery + time.Millisecond)
 		synctest.Wait()
 		assert.Equal(t, "route by 8", f.last())
