@@ -163,16 +163,20 @@ func (s *servedAddresses) Begin(t instance.Term) {
 }
 
 // Apply implements instance.Service. What the holder translates ends before the addresses go, so that clients are told in their name. A route
-// that the kernel refuses leaves the addresses on the link.
+// that the kernel refuses leaves the addresses on the link, and is tried again. An error of Quiet gives the route back:
+// the addresses are here still.
 func (s *servedAddresses) Apply(ctx context.Context, d election.Decision) error {
 	if d.Role != election.Serve {
 		s.announceRoute(ctx, d)
 	}
 	s.tellSpread(ctx, d)
 	err := s.addresses.Apply(ctx, d)
-	if err == nil || d.Role != election.Quiet { // by which nothing has changed then
-		s.keepLeases(ctx, d, err == nil)
+	if err != nil && d.Role == election.Quiet { // by which nothing has changed
+		d.Role = election.Serve
+		s.announceRoute(ctx, d)
+		return err
 	}
+	s.keepLeases(ctx, d, err == nil)
 	if err == nil && d.Role == election.Serve {
 		s.announceRoute(ctx, d)
 	}
