@@ -104,10 +104,10 @@ func (b *bearers) raise(index int) error {
 	return nil
 }
 
-// lower sets a bearer down that has no address any more.
+// lower sets a bearer down that has no address any more. Without carrier it looks down, and would come up by itself.
 func (b *bearers) lower(index int) {
 	l, ok := b.seen.now().bearer(index)
-	if !ok || !l.Up || slices.ContainsFunc(l.Addresses, func(a link.Address) bool { return a.Ours }) {
+	if !ok || slices.ContainsFunc(l.Addresses, func(a link.Address) bool { return a.Ours }) {
 		return
 	}
 	if err := b.links.SetUp(index, false); err != nil {
