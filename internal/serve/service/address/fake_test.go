@@ -45,6 +45,7 @@ type fakeHost struct {
 	uncounted error         // why connections are not counted
 	slow      time.Duration // of Unbind
 	stays     error         // of Unbind
+	cleared   []int         // the links of Unbind, whatever was there
 
 	announcing func() error // of Announce; nil: it succeeds
 
@@ -201,6 +202,7 @@ func (h *fakeHost) Bind(index int, addresses []netip.Prefix, valid time.Duration
 func (h *fakeHost) Unbind(index int, addresses []netip.Prefix) error {
 	h.mu.Lock()
 	slow, stays := h.slow, h.stays
+	h.cleared = append(h.cleared, index)
 	h.mu.Unlock()
 	time.Sleep(slow)
 	if stays != nil {

@@ -251,6 +251,20 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// TestLinkOfAVirtualMACIsClearedOfWhatTheKernelHasTakenAway since a run was killed: it may be up still, which the host
+// sees to.
+func TestLinkOfAVirtualMACIsClearedOfWhatTheKernelHasTakenAway(t *testing.T) {
+	bearing := func(h *fakeHost) {
+		h.place.Bearer = instance.Bearer{Index: 7, Name: "vrrp.51", MAC: "00:00:5e:00:01:33"}
+	}
+	run(t, bearing, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Standby, nodeB))
+		b.host.set(func(h *fakeHost) { assert.Equal(t, []int{7}, h.cleared) })
+		assert.Empty(t, b.host.take())
+	})
+}
+
 func TestValidGrowsWithTheAddresses(t *testing.T) {
 	for _, tt := range []struct {
 		v4, v6 int

@@ -165,7 +165,7 @@ func (a *addresses) leave() {
 	if (open > 0 || err != nil) && a.tellLeft() {
 		return
 	}
-	a.settle(holdNone)
+	a.uncorrected(a.unbind()) // also where they are gone: their interface may be up still
 	a.fence.do((*fencer).release)
 }
 
