@@ -13,6 +13,7 @@ type Link struct {
 	AltNames  []string         // further names, by which the kernel finds it, too (Linux 5.5)
 	MAC       net.HardwareAddr // empty on a link without link-layer addresses
 	Up        bool             // administratively up, and with carrier
+	set       bool             // administratively up
 	Carriers  uint32           // how often the carrier has come or gone (Linux 3.15); two snapshots with the same one saw the same stay
 	Loopback  bool
 	Master    int       // index of the bridge, bond or VRF this link is a port of; 0 when it is none

@@ -143,7 +143,7 @@ func TestParseLink(t *testing.T) {
 	m = attribute(m, unix.IFLA_LINKINFO|unix.NLA_F_NESTED, attribute(nil, unix.IFLA_INFO_KIND, []byte("veth\x00")))
 	got, err := parseLink(m)
 	require.NoError(t, err)
-	want := Link{Index: 7, Name: "eth0", MAC: []byte{2, 0, 0, 0, 0, 1}, Up: true, Kind: "veth", Master: int(binary.NativeEndian.Uint32([]byte{3, 0, 0, 0}))}
+	want := Link{Index: 7, Name: "eth0", MAC: []byte{2, 0, 0, 0, 0, 1}, Up: true, set: true, Kind: "veth", Master: int(binary.NativeEndian.Uint32([]byte{3, 0, 0, 0}))}
 	assert.Equal(t, want, got)
 	_, err = parseLink(m[:15])
 	assert.Error(t, err)

@@ -90,6 +90,7 @@ func parseLink(b []byte) (Link, error) {
 		Name:     unix.ByteSliceToString(attrs[unix.IFLA_IFNAME]),
 		MAC:      slices.Clone(attrs[unix.IFLA_ADDRESS]),
 		Up:       flags&unix.IFF_UP != 0 && flags&unix.IFF_RUNNING != 0,
+		set:      flags&unix.IFF_UP != 0,
 		Loopback: flags&unix.IFF_LOOPBACK != 0,
 	}
 	if v := attrs[unix.IFLA_CARRIER_CHANGES]; len(v) == 4 {

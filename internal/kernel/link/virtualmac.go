@@ -53,7 +53,7 @@ func (l Link) OursVirtual() bool {
 
 // half reports whether l is what a run has made that ended before it could mark it: nobody else leaves such a link down and empty.
 func (v VirtualMAC) half(l Link) bool {
-	return l.Kind == macvlan && l.Alias == "" && !l.Up && len(l.Addresses) == 0 && l.Below == v.On && slices.Equal(l.MAC, v.MAC)
+	return l.Kind == macvlan && l.Alias == "" && !l.Up && !l.set && len(l.Addresses) == 0 && l.Below == v.On && slices.Equal(l.MAC, v.MAC)
 }
 
 // Is reports whether the link is what v describes.
