@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/keepvip/keepvip/election"
@@ -120,17 +119,18 @@ func (b *builder) rememberTable(v config.VIP, whole *config.Config) {
 // removeRoutes takes away what an earlier run has left of addresses that this one does not serve by routes: what hangs on the loopback device,
 // and what is translated.
 func (b *builder) removeRoutes(whole *config.Config) error {
-	var keep []netip.Addr
 	var names []string
-	tables, unknown := route.Tables(whole.StateDir)
+	keep := map[hostroute.Table][]netip.Addr{}
+	known, unknown := route.Tables(whole.StateDir)
+	for _, t := range known {
+		keep[t] = nil
+	}
 	for _, v := range whole.VIPs {
 		if !v.Routed() {
 			continue
 		}
-		if t := route.TableOf(v); !slices.Contains(tables, t) { // it could not be written down
-			tables = append(tables, t)
-		}
-		keep = append(keep, v.Bare()...)
+		t := route.TableOf(v)
+		keep[t] = append(keep[t], v.Bare()...)
 		if v.Local() && len(v.SpreadPorts()) == 0 {
 			names = append(names, v.Name)
 		}
@@ -138,8 +138,8 @@ func (b *builder) removeRoutes(whole *config.Config) error {
 	_, err := intercept.Cleanup(names...)
 	return errors.Join(unknown, err, withRoutes(func(r *hostroute.Handle) error {
 		var errs []error
-		for _, t := range tables {
-			gone, err := r.Cleanup(t, keep...)
+		for t, addresses := range keep {
+			gone, err := r.Cleanup(t, addresses...)
 			if errs = append(errs, err); len(gone) > 0 {
 				b.log.Info("routes of an earlier run removed", "addresses", gone, "table", t.Number)
 			}
