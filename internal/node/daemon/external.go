@@ -216,6 +216,7 @@ func (d *Daemon) depart(at *departure) {
 	d.serveNow(serving)
 	d.build.raft.use(serving, func() {})
 	d.set.Apply(instance.Delta{Remove: []string{name}, Add: []instance.Config{in}})
+	d.host.bearers.removeOthers(serving)
 	d.build.raft.closeIdle()
 	d.build.memberSockets.lines.freed(serving)
 }
