@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"net/netip"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,6 +32,9 @@ type Handle struct {
 	kernel   kernel
 	tag      tag
 	listings atomic.Pointer[map[netip.Addr]Listing]
+	// before is what arp_announce of an interface was before keepvip changed it, by the interface's index. The alias of a
+	// macvlan says so, too, but somebody else may delete the macvlan.
+	before sync.Map
 }
 
 // kernel is asked by one socket. It has no opinion of which addresses are ours, or how they are listed.

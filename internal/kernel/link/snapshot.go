@@ -26,6 +26,7 @@ func (h *Handle) Links() ([]Link, error) {
 	if err := h.kernel.addresses(links); err != nil {
 		return nil, fmt.Errorf("link: list addresses: %w", err)
 	}
+	h.remember(links)
 	return links, nil
 }
 

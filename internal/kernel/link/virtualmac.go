@@ -39,6 +39,8 @@ const (
 	macvlan = "macvlan"
 	// virtualAlias begins the alias of a macvlan of ours. What follows is what arp_announce of the interface below is to be again.
 	virtualAlias = "keepvip arp_announce="
+	// virtualEnds ends the alias of one that is about to be deleted: arp_announce is what it was, or is about to be.
+	virtualEnds = " ends"
 
 	// Indexes of struct ipv4_devconf (linux/ip.h), which are set with netlink: in a container /proc/sys cannot be written.
 	devconfRPFilter    = 8
@@ -51,14 +53,19 @@ func (l Link) OursVirtual() bool {
 	return l.Kind == macvlan && strings.HasPrefix(l.Alias, virtualAlias)
 }
 
+// before is what arp_announce of the interface below a macvlan of ours was.
+func (l Link) before() string {
+	return strings.TrimSuffix(strings.TrimPrefix(l.Alias, virtualAlias), virtualEnds)
+}
+
 // half reports whether l is what a run has made that ended before it could mark it: nobody else leaves such a link down and empty.
 func (v VirtualMAC) half(l Link) bool {
 	return l.Kind == macvlan && l.Alias == "" && !l.Up && !l.set && len(l.Addresses) == 0 && l.Below == v.On && slices.Equal(l.MAC, v.MAC)
 }
 
-// Is reports whether the link is what v describes.
+// Is reports whether the link is what v describes, and is to stay.
 func (v VirtualMAC) Is(l Link) bool {
-	return l.OursVirtual() && l.Name == v.Name && l.Below == v.On && slices.Equal(l.MAC, v.MAC)
+	return l.OursVirtual() && !strings.HasSuffix(l.Alias, virtualEnds) && l.Name == v.Name && l.Below == v.On && slices.Equal(l.MAC, v.MAC)
 }
 
 // Carried returns an error if no macvlan can be on the link: the kernel would put it on what is below that, where no fence is.
@@ -105,7 +112,7 @@ func (h *Handle) makeVirtual(v VirtualMAC, links []Link) (Link, error) {
 	if err := v.Carried(below); err != nil {
 		return Link{}, err
 	}
-	was, err := arpAnnounceOf(below, links)
+	was, err := h.arpAnnounceOf(below, links)
 	if err != nil {
 		return Link{}, err
 	}
@@ -140,17 +147,32 @@ func (h *Handle) makeVirtual(v VirtualMAC, links []Link) (Link, error) {
 		return Link{}, errors.Join(err, h.kernel.deleteLink(index))
 	}
 	refuseRouterAdvertisements(v.Name, h.log)
-	return Link{Index: index, Name: v.Name, MAC: v.MAC, Kind: macvlan, Below: v.On, Alias: alias}, nil
+	all := []Link{{Index: index, Name: v.Name, MAC: v.MAC, Kind: macvlan, Below: v.On, Alias: alias}}
+	h.remember(all)
+	return all[0], nil
+}
+
+// remember keeps what the aliases say of the interfaces below.
+func (h *Handle) remember(links []Link) {
+	for _, l := range links {
+		if l.OursVirtual() {
+			h.before.Store(l.Below, l.before())
+		}
+	}
 }
 
 // arpAnnounceOf is what arp_announce of an interface was before keepvip changed it.
-func arpAnnounceOf(below Link, links []Link) (string, error) {
+func (h *Handle) arpAnnounceOf(below Link, links []Link) (string, error) {
 	for _, l := range links {
 		if l.OursVirtual() && l.Below == below.Index {
-			return strings.TrimPrefix(l.Alias, virtualAlias), nil
+			return l.before(), nil
 		}
 	}
-	return readConf(4, below.Name, "arp_announce")
+	now, err := readConf(4, below.Name, "arp_announce")
+	if before, changed := h.before.Load(below.Index); changed && now == "2" { // somebody has deleted the macvlan
+		return before.(string), err
+	}
+	return now, err
 }
 
 // confPath is where a setting of an interface is read. A dot in the interface's name is no separator there.
@@ -210,21 +232,35 @@ func (h *Handle) SetUp(index int, up bool) error {
 	return nil
 }
 
-// DeleteVirtual takes a macvlan of ours, or one that was half made, away, with what is bound to it. After the last one on an interface that has its own arp_announce again. links are
-// those of this host as last seen. One that is gone is no error. It needs CAP_NET_ADMIN.
+// DeleteVirtual takes a macvlan of ours, or one that was half made, away, with what is bound to it. With the last one
+// the interface below has its own arp_announce again. links are those of this host as last seen. A macvlan that is gone
+// is no error. It needs CAP_NET_ADMIN.
 func (h *Handle) DeleteVirtual(l Link, links []Link) error {
+	if err := h.giveBack(l, links); err != nil {
+		return fmt.Errorf("link: set arp_announce of interface %d to %s again: %w", l.Below, l.before(), err)
+	}
 	if err := h.kernel.deleteLink(l.Index); err != nil && !errors.Is(err, unix.ENODEV) {
 		return fmt.Errorf("link: delete %s: %w", l.Name, err)
 	}
-	was := strings.TrimPrefix(l.Alias, virtualAlias)
+	return nil
+}
+
+// giveBack gives the interface below the last macvlan its own arp_announce again, while the alias says what that was:
+// this process may end in between. The next one then takes the macvlan away, as it would be there without the setting.
+func (h *Handle) giveBack(l Link, links []Link) error {
 	others := slices.ContainsFunc(links, func(o Link) bool { return o.Index != l.Index && o.OursVirtual() && o.Below == l.Below })
-	before, err := strconv.ParseUint(was, 10, 32)
+	before, err := strconv.ParseUint(l.before(), 10, 32)
 	if others || err != nil || before == 2 {
 		return nil
 	}
-	if err := h.kernel.setDevconf(l.Below, devconfARPAnnounce, uint32(before)); err != nil && !errors.Is(err, unix.ENODEV) {
-		return fmt.Errorf("link: set arp_announce of interface %d to %d again: %w", l.Below, before, err)
+	err = h.kernel.setLink(attribute(linkMessage(l.Index), unix.IFLA_IFALIAS, []byte(virtualAlias+l.before()+virtualEnds)))
+	if err == nil || errors.Is(err, unix.ENODEV) {
+		err = h.kernel.setDevconf(l.Below, devconfARPAnnounce, uint32(before))
 	}
+	if err != nil && !errors.Is(err, unix.ENODEV) {
+		return err
+	}
+	h.before.Delete(l.Below)
 	return nil
 }
 

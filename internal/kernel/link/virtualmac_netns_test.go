@@ -70,6 +70,47 @@ func TestVirtualMACsInterfaceIsMadeDownAndDeletedWithoutATrace(t *testing.T) {
 	assert.Error(t, h.SetUp(9999, true))
 }
 
+// TestARPAnnounceIsGivenBackThoughSomebodyDeletesTheInterface, and though the process ends while it gives it back.
+func TestARPAnnounceIsGivenBackThoughSomebodyDeletesTheInterface(t *testing.T) {
+	s := netnstest.New(t)
+	s.Pair("eth0", s, "peer")
+	v := VirtualMAC{Name: "vrrp.51", On: s.Index("eth0"), MAC: RouterMAC(true, 51)}
+	announce := func() string { return sysctl(t, "ipv4", "eth0", "arp_announce") }
+	all := func(h *Handle) []Link {
+		links, err := h.Links()
+		require.NoError(t, err)
+		return links
+	}
+	made := func(h *Handle) {
+		t.Helper()
+		_, err := h.MakeVirtual(v, all(h))
+		require.NoError(t, err)
+		assert.Equal(t, "2", announce())
+	}
+	first := handle(t, slog.Default())
+	made(first)
+	s.IP("link del vrrp.51")
+	made(first)
+
+	next := handle(t, slog.Default()) // the next run finds it, and has not made it
+	require.True(t, v.Is(snapshot(t, next, "vrrp.51")))
+	s.IP("link del vrrp.51")
+	made(next)
+	require.NoError(t, next.DeleteVirtual(snapshot(t, next, "vrrp.51"), all(next)))
+	assert.Equal(t, "0", announce())
+
+	made(first)
+	require.NoError(t, first.giveBack(snapshot(t, first, "vrrp.51"), all(first)))
+	assert.Equal(t, "0", announce())
+	left := snapshot(t, next, "vrrp.51")
+	assert.False(t, v.Is(left), "it would be there without the setting")
+	require.NoError(t, v.Refuse(left))
+	require.NoError(t, next.DeleteVirtual(left, all(next)))
+	made(next)
+	require.NoError(t, next.DeleteVirtual(snapshot(t, next, "vrrp.51"), all(next)))
+	assert.Equal(t, "0", announce())
+}
+
 // Somebody else's interface is refused, and one that a killed run had not marked yet is not.
 func TestVirtualMACsInterfaceOfAnotherIsRefused(t *testing.T) {
 	s := netnstest.New(t)
