@@ -74,7 +74,18 @@ func (s *seen) note(index int, addresses []netip.Prefix, bound bool) {
 	if !bound {
 		return
 	}
+	there := make(map[netip.Addr]int, len(l.Addresses))
+	for i, a := range l.Addresses {
+		if a.Prefix.Addr().Is6() {
+			there[a.Prefix.Addr()] = i
+		}
+	}
 	for _, p := range addresses {
+		// The kernel has an IPv6 address once on a link. It goes on with its prefix length, whichever is asked for.
+		if i, ok := there[p.Addr()]; ok {
+			l.Addresses[i].Ours = true
+			continue
+		}
 		l.Addresses = append(l.Addresses, link.Address{Prefix: p, Ours: true})
 	}
 }

@@ -192,8 +192,10 @@ func (h *fakeHost) Bind(index int, addresses []netip.Prefix, valid time.Duration
 	h.valid = valid
 	for _, p := range addresses {
 		h.did = append(h.did, fmt.Sprintf("add %s %d", p, index))
-		if b := (Binding{index, p}); !slices.Contains(h.bound, b) {
-			h.bound = append(h.bound, b)
+		if !slices.ContainsFunc(h.bound, func(b Binding) bool { // one of IPv6 keeps its length
+			return b.Index == index && (b.Prefix == p || p.Addr().Is6() && b.Prefix.Addr() == p.Addr())
+		}) {
+			h.bound = append(h.bound, Binding{index, p})
 		}
 	}
 	return nil

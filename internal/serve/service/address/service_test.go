@@ -265,6 +265,17 @@ func TestLinkOfAVirtualMACIsClearedOfWhatTheKernelHasTakenAway(t *testing.T) {
 	})
 }
 
+// TestIPv6AddressWithAnotherLengthIsReplaced: the kernel keeps that length, and has neither when it is gone.
+func TestIPv6AddressWithAnotherLengthIsReplaced(t *testing.T) {
+	wide := func(h *fakeHost) { h.bound = []Binding{{eth0, netip.PrefixFrom(vip6.Addr(), 64)}} }
+	run(t, wide, nil, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		require.NoError(t, e.decide(election.Serve, nodeA))
+		b.host.set(func(h *fakeHost) { assert.Equal(t, []Binding{{eth0, vip4}, {eth0, vip6}}, h.bound) })
+		assert.Contains(t, b.host.take(), "del fd77::100/64 2")
+	})
+}
+
 func TestValidGrowsWithTheAddresses(t *testing.T) {
 	for _, tt := range []struct {
 		v4, v6 int
