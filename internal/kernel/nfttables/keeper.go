@@ -105,8 +105,9 @@ func (k *Keeper) change(wanted Wanted, lifetime time.Duration) (done bool, err e
 // errNothing is for who asks too early.
 var errNothing = errors.New("nothing was applied yet")
 
-// Renew has timed elements last for that time from now. It makes the tables anew where one of them is gone. It is an
-// error before the first Apply.
+// Renew has timed elements last for that time from now. It makes the tables anew where one of them is gone. It also does
+// what Mend does: the watch tells of a change once, which may be too early for a look into the tables. It is an error
+// before the first Apply.
 func (k *Keeper) Renew(lifetime time.Duration) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -123,12 +124,15 @@ func (k *Keeper) Renew(lifetime time.Duration) error {
 	}
 	until := time.Now().Add(lifetime)
 	err := k.commit(b)
-	switch {
-	case err == nil:
-		k.until = until
-	case errors.Is(err, unix.ENOENT):
-		err = k.build(*k.wanted, lifetime)
+	if errors.Is(err, unix.ENOENT) {
+		return k.build(*k.wanted, lifetime)
 	}
+	if err != nil {
+		return err
+	}
+	k.until = until
+	mended, err := k.mend()
+	k.mended = k.mended || mended
 	return err
 }
 

@@ -189,6 +189,35 @@ func TestKeeperOwnsItsTables(t *testing.T) {
 	require.NoError(t, k.Close())
 }
 
+// TestRenewalMendsWhatTheWatchHasToldTooEarly, which is just after a look into the tables.
+func TestRenewalMendsWhatTheWatchHasToldTooEarly(t *testing.T) {
+	Older(true)
+	defer Older(false)
+	s := netnstest.New(t)
+	watch, err := OpenWatch()
+	require.NoError(t, err)
+	defer watch.Close()
+	k := keeper(t, watch)
+	require.NoError(t, k.Apply(wants(5), time.Minute))
+	want := listing(t)
+	looked := func() time.Time {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		return k.looked
+	}
+	tell(t, "add table ip other")
+	s.Eventually(func() bool { return !looked().IsZero() }, "the watch has told")
+	tell(t, "delete table ip other; flush chain ip keepvip-test in")
+	for began := time.Now(); listing(t) != want; time.Sleep(time.Second) {
+		require.Less(t, time.Since(began), 2*contentsEvery, "the rule is back")
+		require.NoError(t, k.Renew(time.Minute))
+	}
+	mended, err := k.Mend()
+	require.NoError(t, err)
+	assert.True(t, mended, "who asks is told")
+	require.NoError(t, k.Close())
+}
+
 // TestKeeperIsTold on a kernel where nobody can own tables: nobody asks Mend.
 func TestKeeperIsTold(t *testing.T) {
 	Older(true)
