@@ -32,7 +32,7 @@ func TestRouteOfAnotherTableIsRemovedAtTheStart(t *testing.T) {
 		require.NoError(t, routes.Put(table, loopback, v.Bare(), false))
 	}
 	b := &builder{log: slog.New(slog.DiscardHandler)}
-	require.NoError(t, b.removeRoutes([]config.VIP{v}))
+	require.NoError(t, b.removeRoutes(&config.Config{StateDir: t.TempDir(), VIPs: []config.VIP{v}}))
 	for table, gone := range map[hostroute.Table][]netip.Addr{now: nil, before: v.Bare()} {
 		missing, err := routes.Missing(table, loopback, v.Bare())
 		require.NoError(t, err)
