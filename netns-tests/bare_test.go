@@ -83,6 +83,9 @@ func TestInstanceWithoutAddressBesideKeepalived(t *testing.T) {
 
 	must(trial.Keepvip{}.Run(own, "--keepalived-conf", conf(own, 50)))(t)
 	told("BACKUP")
+	const silence = 4 // advertisements that are missed until a Backup takes over
+	eventually(t, 20*time.Second, own.Label+" hears keepalived for longer than a silence takes", shows(own, func(v trial.VIPStatus) bool { return v.Counters.Received > silence }))
+	told("BACKUP")
 	enters("BACKUP", "MASTER")
 }
 

@@ -159,9 +159,9 @@ func (p *program) requireForm() {
 }
 
 // requireLength compares the length that the IP header gives with what the message says, with or without a trailer.
+// A count of 0 passes: the socket is shared, and only a Virtual Router knows whether it has addresses ([Config.Match]).
 func (p *program) requireLength() {
 	p.loadPayload(3)
-	p.orDrop(bpf.JumpGreaterThan, 0)
 	p.add(bpf.ALUOpConstant{Op: bpf.ALUOpShiftLeft, Val: p.addressShift()}, bpf.ALUOpConstant{Op: bpf.ALUOpAdd, Val: headerLen})
 	p.add(bpf.StoreScratch{Src: bpf.RegA, N: 0})
 	if p.v4 {

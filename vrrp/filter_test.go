@@ -64,6 +64,14 @@ func advert4(t *testing.T, version, vrid uint8) []byte {
 	return b
 }
 
+// bare is an advertisement without addresses.
+func bare(t *testing.T, version uint8, src, dst netip.Addr) []byte {
+	t.Helper()
+	b, err := Advertisement{Version: version, VRID: 51, Priority: 100, Interval: time.Second}.Append(nil, src, dst, PseudoHeader)
+	require.NoError(t, err)
+	return b
+}
+
 func TestFilterIPv4(t *testing.T) {
 	open := filter{source: node1, minTTL: 255}
 	ours := filter{source: node1, minTTL: 255, vrids: []uint8{51, 200}}
@@ -74,6 +82,7 @@ func TestFilterIPv4(t *testing.T) {
 		Version: 3, VRID: 51, Priority: 100, Interval: time.Second, Addresses: slices.Repeat([]netip.Addr{vip}, 255),
 	}.Append(nil, node2, group4, PseudoHeader)
 	require.NoError(t, err)
+	bare2, bare3 := bare(t, 2, node2, group4), bare(t, 3, node2, group4)
 	mutate := func(f func(b []byte)) []byte {
 		b := packet4(node2, group4, 255, 0, v3)
 		f(b)
@@ -104,7 +113,14 @@ func TestFilterIPv4(t *testing.T) {
 		{"with an authentication trailer", open, packet4(node2, group4, 255, 0, append(bytes.Clone(v3), make([]byte, trailerLen)...)), true},
 		{"v2 without its trailer", open, packet4(node2, group4, 255, 0, advert4(t, 2, 51)[:12]), false},
 		{"v2 with an authentication trailer", open, packet4(node2, group4, 255, 1, append(advert4(t, 2, 51), make([]byte, trailerLen)...)), true},
-		{"no address", open, mutate(func(b []byte) { b[23] = 0 }), false},
+		{"no address", open, packet4(node2, group4, 255, 0, bare3), true},
+		{"no address, v2", open, packet4(node2, group4, 255, 0, bare2), true},
+		{"no address behind header options", open, packet4(node2, group4, 255, 3, bare3), true},
+		{"no address, with an authentication trailer", open, packet4(node2, group4, 255, 0, append(bytes.Clone(bare3), make([]byte, trailerLen)...)), true},
+		{"no address, v2 without its trailer", open, packet4(node2, group4, 255, 0, bare2[:headerLen]), false},
+		{"no address, one byte short", open, packet4(node2, group4, 255, 0, bare3[:headerLen-1]), false},
+		{"no address, one byte long", open, packet4(node2, group4, 255, 0, append(bytes.Clone(bare3), 0)), false},
+		{"an address behind a count of 0", open, mutate(func(b []byte) { b[23] = 0 }), false},
 		{"more addresses than the packet has", open, mutate(func(b []byte) { b[23] = 2 }), false},
 		{"255 addresses", open, packet4(node2, group4, 255, 0, full), true},
 		{"no payload", open, packet4(node2, group4, 255, 0, nil), false},
@@ -132,6 +148,7 @@ func TestFilterIPv6(t *testing.T) {
 	v6 := Advertisement{Version: 3, VRID: 51, Priority: 100, Interval: time.Second, Addresses: []netip.Addr{addr("fd09::100")}}
 	payload, err := v6.Append(nil, peer, group6, PseudoHeader)
 	require.NoError(t, err)
+	bare3 := bare(t, 3, peer, group6)
 	open := filter{source: self, minTTL: 255}
 	peers := filter{source: self, minTTL: 255, peers: []netip.Addr{addr("fe80::9"), peer}}
 	mutate := func(f func(b []byte)) []byte {
@@ -152,7 +169,10 @@ func TestFilterIPv6(t *testing.T) {
 		{"extension header", open, mutate(func(b []byte) { b[6] = 44 }), false},
 		{"one byte long", open, packet6(peer, group6, 255, append(bytes.Clone(payload), 0)), false},
 		{"with an authentication trailer", open, packet6(peer, group6, 255, append(bytes.Clone(payload), make([]byte, trailerLen)...)), true},
-		{"no address", open, mutate(func(b []byte) { b[43] = 0 }), false},
+		{"no address", open, packet6(peer, group6, 255, bare3), true},
+		{"no address, with an authentication trailer", open, packet6(peer, group6, 255, append(bytes.Clone(bare3), make([]byte, trailerLen)...)), true},
+		{"no address, one byte short", open, packet6(peer, group6, 255, bare3[:headerLen-1]), false},
+		{"an address behind a count of 0", open, mutate(func(b []byte) { b[43] = 0 }), false},
 		{"one byte short of an address", open, packet6(peer, group6, 255, payload[:23]), false},
 		{"a wanted VRID", filter{source: self, minTTL: 255, vrids: []uint8{51}}, packet6(peer, group6, 255, payload), true},
 		{"another VRID", filter{source: self, minTTL: 255, vrids: []uint8{50, 52}}, packet6(peer, group6, 255, payload), false},

@@ -208,6 +208,41 @@ func TestHubHandsEachAdvertisementToThoseThatItConcerns(t *testing.T) {
 	}
 }
 
+// A Virtual Router may advertise no addresses: hooks move them, or advertisements leave them out. To a router that has
+// a list it belongs to another cluster.
+func TestHubHandsAnAdvertisementWithoutAddressesToOneWithout(t *testing.T) {
+	for name, tt := range map[string]struct {
+		own    []netip.Addr
+		any    bool
+		reason string // empty: it is taken
+	}{
+		"without addresses":                {nil, false, ""},
+		"with addresses":                   {[]netip.Addr{vip}, false, "addresses"},
+		"with addresses, any list does":  {[]netip.Addr{vip}, true, "count"},
+		"without addresses, any list does": {nil, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				s := newFakeSocket()
+				h := NewHub(s, vrrp.ConnConfig{Source: nodeA}, nil, quiet)
+				cfg := wireConfig()
+				cfg.Router.Addresses, cfg.AnyAddresses = tt.own, tt.any
+				w, err := h.Join(cfg, quiet)
+				require.NoError(t, err)
+				s.arrive(t, nodeB, func(a *vrrp.Advertisement) { a.Addresses = nil })
+				synctest.Wait()
+				if tt.reason == "" {
+					assert.Len(t, w.Take(nil), 1)
+				} else {
+					assert.Empty(t, w.Take(nil))
+					assert.Equal(t, map[string]uint64{tt.reason: 1}, w.Rejections().Counts())
+				}
+				require.NoError(t, h.Close())
+			})
+		})
+	}
+}
+
 func TestHubCountsJunkByReason(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newFakeSocket()

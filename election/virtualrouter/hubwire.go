@@ -49,10 +49,10 @@ func (w *hubWire) refuses(a Arrival) string {
 	switch {
 	case a.Source == w.hub.source:
 		return RejectOwn
-	case len(a.Advertisement.Addresses) == 0 && len(*w.addresses.Load()) > 0:
-		return vrrp.RejectCount
 	case !w.cfg.AnyAddresses && !a.Advertisement.Shares(*w.addresses.Load()):
 		return vrrp.RejectAddresses
+	case len(a.Advertisement.Addresses) == 0 && len(*w.addresses.Load()) > 0:
+		return vrrp.RejectCount
 	case w.unlisted(a.Source):
 		return RejectPeer
 	case a.Advertisement.Version != w.cfg.Router.Version:

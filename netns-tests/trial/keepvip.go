@@ -143,6 +143,7 @@ type VIPStatus struct {
 		Falls  int    `json:"falls"`
 	} `json:"checks"`
 	Counters struct {
+		Received        int            `json:"advertsReceived"`
 		MembersRejected map[string]int `json:"membersRejected"`
 		Restored        int            `json:"addressesRestored"`
 		Granted         int            `json:"granted"`
