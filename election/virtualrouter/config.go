@@ -27,8 +27,8 @@ type Config struct {
 	// Members lets the node know the others, and pass the address on; nil: plain VRRP alone. The caller closes it after
 	// Run has returned.
 	Members MembersWire
-	// AsMember is this node among the members. The elector itself sets its Group, Address, Preempt, PreemptDelay and
-	// Lease.
+	// AsMember is this node among the members. The elector itself sets its Address, Preempt, PreemptDelay and Lease, and
+	// its Group to the first address that is advertised. Where none is, the given Group stands for the addresses.
 	AsMember members.Config
 	// Pulse tells within some 40 ms that the node of the Active is gone; nil: its silence alone does, after three
 	// intervals. It needs Members and Answers.
@@ -37,7 +37,7 @@ type Config struct {
 	GroupMember *GroupMember
 	// Ears tell whether this node hears anything; nil: it is taken for granted.
 	Ears Ears
-	// Answers asks the link for an address, and tells within a few milliseconds whether somebody answers. It is safe
+	// Answers asks the link for the address that stands for all, and tells within a few milliseconds whether somebody answers. It is safe
 	// from any goroutine. nil: the silence of a member alone tells that its process has ended.
 	Answers func(netip.Addr) bool
 	// Held are the members whose end is heard in the moment in which it comes. It is safe from any goroutine. nil:
@@ -49,6 +49,15 @@ type Config struct {
 	KernelTimer bool
 	// NoCandidate keeps the node from ever holding the addresses, until SetCandidate says otherwise: it is a member, and no more.
 	NoCandidate bool
+}
+
+// first is the address that stands for all: it names the group among the members, and the link is asked for it. The host
+// binds it also where advertisements leave it out, with all others.
+func (c *Config) first() netip.Addr {
+	if len(c.Router.Addresses) > 0 {
+		return c.Router.Addresses[0] // the family that carries the election
+	}
+	return c.AsMember.Group
 }
 
 // MembersWire carries the messages of one group. A members.Hub makes wires of a real network; tests make them of memory.

@@ -282,7 +282,7 @@ func TestVRRPReconfigureKeepsTheAddress(t *testing.T) {
 		h := holder(t, time.Second, a, b)
 		cfg := h.Elector.(*Elector).cfg.Router
 		cfg.Interval = 50 * time.Millisecond
-		h.Elector.(*Elector).Reconfigure(cfg, 0, 0)
+		h.Elector.(*Elector).Reconfigure(cfg, cfg.Addresses[0], 0, 0)
 		same := holder(t, 2*time.Second, a, b)
 		assert.Equal(t, h.self, same.self)
 		assert.Equal(t, uint64(1), h.Status().Counters.Takeovers)
@@ -321,7 +321,7 @@ func TestVRRPShowsAnotherListOfAddresses(t *testing.T) {
 			Version: 3, VRID: 51, Priority: 100, Interval: interval, Preempt: true,
 			Source: nodeA, Addresses: []netip.Addr{other, vip},
 		}
-		a.Elector.(*Elector).Reconfigure(cfg, 0, 0)
+		a.Elector.(*Elector).Reconfigure(cfg, cfg.Addresses[0], 0, 0)
 		time.Sleep(time.Second)
 		assert.Empty(t, note(), "the order does not matter")
 		assert.Equal(t, []netip.Addr{other, vip}, a.wire.addresses())

@@ -133,7 +133,7 @@ func TestHandoverFollowsTheFirstAddress(t *testing.T) {
 		for i, m := range all {
 			cfg := m.Elector.(*Elector).cfg.Router
 			cfg.Addresses = []netip.Addr{next, vip}
-			m.Elector.(*Elector).Reconfigure(cfg, 0, 0)
+			m.Elector.(*Elector).Reconfigure(cfg, cfg.Addresses[0], 0, 0)
 			time.Sleep(100 * time.Millisecond)
 			for k, o := range all {
 				want := i // the others that were changed, too

@@ -53,6 +53,7 @@ type lan struct {
 	lines bool                     // the nodes that start have lifelines
 	dead  map[netip.Addr]bool      // nodes whose process has ended, and whose lease their kernel has taken away
 	mum   bool                     // answers to questions for the address are lost
+	asked []netip.Addr             // what was asked for
 	felt  map[netip.Addr]*lanPulse // of the nodes; nil: they have none
 
 	bound  int          // addresses that the nodes that start bind; 0: those that they advertise

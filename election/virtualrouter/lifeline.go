@@ -83,7 +83,7 @@ func (w *watch) judgeEnding() {
 	if !w.follows(e) {
 		return
 	}
-	m.agenda.ask(question{m.cfg.Router.Addresses[0], e}, func(r response) {
+	m.agenda.ask(question{m.cfg.first(), e}, func(r response) {
 		if r.answered {
 			m.say(slog.LevelInfo, e.answered(), "from", e.source.String())
 			return

@@ -17,9 +17,10 @@ import (
 )
 
 // answers takes as long as asking does where nobody answers.
-func (l *lan) answers(netip.Addr) bool {
+func (l *lan) answers(a netip.Addr) bool {
 	time.Sleep(2 * time.Millisecond)
 	l.mu.Lock()
+	l.asked = append(l.asked, a)
 	nodes, mum := slices.Clone(l.nodes), l.mum
 	dead := map[netip.Addr]bool{}
 	for a := range l.dead {

@@ -107,6 +107,7 @@ func (m *machine) handle(ev event) func() {
 		case refit:
 			m.fitness.refit(func(o *ownFitness) { o.told = ev.Fitness })
 		case reconfigure:
+			m.cfg.AsMember.Group = ev.first
 			m.x.handle(ev)
 			m.reconfigure(ev.Config)
 		case setCandidate:
@@ -207,6 +208,7 @@ type (
 	refit       struct{ election.Fitness } // the newest fitness; or the group has changed
 	reconfigure struct {
 		vrrp.Config
+		first       netip.Addr
 		spreadEvery time.Duration
 	}
 	setCandidate  struct{ On bool }

@@ -60,10 +60,11 @@ func (o *orders) SetUnanswered(holder netip.Addr) { o.post(setUnanswered{holder}
 // SetUnreached implements election.Visitor.
 func (o *orders) SetUnreached(u election.Unreached) { o.post(setUnreached{u}) }
 
-// Reconfigure changes what can change without a new election: priority, interval, preemption and the
-// advertised addresses, with how many are bound (Config.Bound), and members.Config.SpreadEvery. The newest counts.
-func (o *orders) Reconfigure(cfg vrrp.Config, bound int, spreadEvery time.Duration) {
-	o.post(change{reconfigure{cfg, spreadEvery}, bound})
+// Reconfigure changes what can change without a new election: priority, interval, preemption and the advertised
+// addresses. With them come the address that stands for all (members.Config.Group), how many are bound (Config.Bound),
+// and members.Config.SpreadEvery. The newest counts.
+func (o *orders) Reconfigure(cfg vrrp.Config, first netip.Addr, bound int, spreadEvery time.Duration) {
+	o.post(change{reconfigure{cfg, first, spreadEvery}, bound})
 }
 
 // change is a live change of configuration.

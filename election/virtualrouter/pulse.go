@@ -77,7 +77,7 @@ func (w *watch) judgeSilence() {
 	case bridged.IsZero():
 		m.stepRouter(vrrp.Expired{})
 	case !bridged.After(m.now):
-		m.agenda.ask(question{m.cfg.Router.Addresses[0], ending{source: m.router.Snapshot().Followed, at: m.now}}, func(r response) {
+		m.agenda.ask(question{m.cfg.first(), ending{source: m.router.Snapshot().Followed, at: m.now}}, func(r response) {
 			if r.answered {
 				w.patient = m.now.Add(pulse.Every)
 				return

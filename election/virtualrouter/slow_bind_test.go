@@ -64,7 +64,7 @@ func TestVRRPAdvertisesWhileAddressesOfAReloadAreBound(t *testing.T) {
 		h := holder(t, 2*time.Second, all...)
 		for _, m := range all {
 			e := m.Elector.(*Elector)
-			e.Reconfigure(e.cfg.Router, 1000, 0)
+			e.Reconfigure(e.cfg.Router, vip, 1000, 0)
 		}
 		time.Sleep(time.Second)
 		l.slow.Store(int64(450 * time.Millisecond))

@@ -19,10 +19,7 @@ type telling struct {
 func (t *telling) config() members.Config {
 	m := t.x.m
 	r, c := m.cfg.Router, t.cfg
-	if len(r.Addresses) > 0 {
-		c.Group = r.Addresses[0] // of the family that carries the election, so the first of all
-	}
-	c.Addresses = members.DigestOf(r.Addresses)
+	c.Group, c.Addresses = m.cfg.first(), members.DigestOf(r.Addresses)
 	c.Address, c.Preempt, c.PreemptDelay = m.source.WithZone(""), r.Preempt, r.PreemptDelay
 	if t.x.recall.on {
 		// The way back is in no hurry. A holder that is only slow would answer beside this node until it has heard it.

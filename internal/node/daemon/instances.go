@@ -200,7 +200,7 @@ type byVRRP struct {
 // Adjust implements instance.Adjuster.
 func (e byVRRP) Adjust(in *instance.Config, p instance.Place) {
 	crowd := crowdOf(in.Whole)
-	e.Reconfigure(ticking(routerOf(in.VIP, p), in.VIP, crowd), len(in.VIP.Addresses), spreadEvery(in.Whole))
+	e.Reconfigure(ticking(routerOf(in.VIP, p), in.VIP, crowd), in.VIP.First(), len(in.VIP.Addresses), spreadEvery(in.Whole))
 	e.SetCandidate(e.build.host.seen.now().own.candidate(in.VIP))
 }
 
