@@ -166,7 +166,8 @@ type Status struct {
 
 	// Present is why the node is in State at this moment, where that changes while State lasts; empty where Reason says it.
 	Present string
-	// Blocked is why no node can become Active, whatever this one is: an election by majority has none. Empty when one can.
+	// Blocked is why no node can become Active, as far as this one knows, and whatever it is itself: an election by
+	// majority has none. Empty when one can.
 	Blocked     string
 	BlockedCode code.Code
 	// NoSpare is why no other node could become Active if the holder died now, however fit the others are: a majority needs the holder.

@@ -157,7 +157,7 @@ type outlook struct {
 	leader  netip.Addr
 	held    bool // by the leader, if it is another node
 	trouble string
-	blocked word // why no node can lead
+	blocked word // why no node can lead, as far as this one knows
 }
 
 func (n *Node) outlook() outlook {
@@ -170,6 +170,9 @@ func (n *Node) outlook() outlook {
 		o.leader = n.cfg.Self // the library may not have noted it yet
 	}
 	o.until, o.blocked = n.lease.end(), n.Quorum().blocked(time.Now(), n.cfg.Heartbeat)
+	if why := n.disk.why(); why != "" {
+		o.blocked = word{code.NoLeader, why}
+	}
 	o.held = n.gossip.of(o.leader).Holds
 	return o
 }

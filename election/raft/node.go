@@ -30,6 +30,7 @@ type Node struct {
 	transfer   transfer
 	membership membership
 	bootstrap  bootstrap
+	disk       *diskWait
 
 	leaderless atomic.Pointer[time.Time] // since when no leader is known; nil while one is
 	lost       bool                      // no leader can be elected; belongs to Run
@@ -89,7 +90,7 @@ func Open(cfg Config) (*Node, error) {
 
 func newNode(cfg Config) *Node {
 	p := &plumbing{cfg: cfg, log: cfg.Log, opened: time.Now(), look: newSignal()}
-	n := &Node{plumbing: p, rejections: newRejections(cfg.Log)}
+	n := &Node{plumbing: p, rejections: newRejections(cfg.Log), disk: newDiskWait(cfg.Log)}
 	n.cluster.plumbing = p
 	n.addresses = addresses{plumbing: p, freed: newSignal(), byName: map[string]*addressFitness{}}
 	n.lease = lease{plumbing: p, cluster: &n.cluster}
@@ -195,9 +196,10 @@ func (n *Node) begin(ctx context.Context, id raft.ServerID) error {
 	t.voice, t.listed, t.reluctance, t.again = c.voice, n.gossip.listedBy, n.addresses.reluctance, c.beatAgain
 	t.still = n.standsStill
 	t.acked = func() { n.addresses.renewed(n.lease.end()) }
+	kept := &waitingStore{LogStore: n.store.logs, StableStore: n.store.stable, diskWait: n.disk}
 	var r *raft.Raft
 	err = guarded(func() (err error) { // it panics at what it cannot read, before it has begun
-		r, err = raft.NewRaft(n.cfg.library(id), &n.membership.roster, n.store.logs, n.store.stable, n.store.snapshots, t)
+		r, err = raft.NewRaft(n.cfg.library(id), &n.membership.roster, kept, kept, n.store.snapshots, t)
 		return err
 	})
 	if err != nil {
@@ -248,7 +250,9 @@ func (n *Node) stop() {
 	if r := n.cluster.library.Load(); r != nil {
 		n.transfer.beforeLeaving(ctx)
 		n.cluster.transport.leave()
-		if err := r.Shutdown().Error(); err != nil {
+		down := r.Shutdown()
+		n.disk.end()
+		if err := down.Error(); err != nil {
 			n.log.Debug("raft did not stop in order", "error", err)
 		}
 	}

@@ -68,6 +68,9 @@ func (n *Node) noteQuorum() {
 	} else {
 		n.leaderless.CompareAndSwap(nil, &now)
 	}
+	if n.disk.why() != "" {
+		return // others may have a leader, and this one does not hear of it
+	}
 	q, before := n.Quorum(), n.lost
 	why := q.blocked(time.Now(), n.cfg.Heartbeat)
 	n.lost = why.text != ""

@@ -22,7 +22,7 @@ func raft() []Entry {
 		},
 		{
 			NoLeader, "no-leader", "No member leads at this moment: an election is going on.",
-			"Look at the status again after a second.", "Nothing has to be done, unless it lasts. Then look at why the members do not reach each other.",
+			"Look at the status again after a second.", "Nothing has to be done, unless it lasts. Then look at why the members do not reach each other, and whether their disks take what they write.",
 		},
 		{
 			MajorityLost, "majority-lost", "This node led, and a majority did not answer it in time, so its lease was over.",
