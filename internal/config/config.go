@@ -75,7 +75,8 @@ func (v VIP) Bare() (out []netip.Addr) {
 	return out
 }
 
-// Advertised lists the addresses of one family that an advertisement names, without those that are excluded: the first 255 for IPv4, the first 90 for IPv6.
+// Advertised lists the addresses of one family that an advertisement names, without those that are excluded: the first
+// 255 for IPv4, the first 89 for IPv6.
 func (v VIP) Advertised(ipv4 bool) []netip.Addr {
 	most := advertisedIPv6
 	if ipv4 {

@@ -166,6 +166,6 @@ func TestVIPAdvertisesWhatFitsIntoAnAdvertisement(t *testing.T) {
 	v4, v6 := v.Advertised(true), v.Advertised(false)
 	assert.Len(t, v4, 255)
 	assert.Equal(t, netip.MustParseAddr("10.0.0.254"), v4[254])
-	assert.Len(t, v6, 90)
-	assert.Equal(t, netip.MustParseAddr("fd00::59"), v6[89])
+	assert.Len(t, v6, 89)
+	assert.Equal(t, netip.MustParseAddr("fd00::58"), v6[88])
 }

@@ -157,7 +157,7 @@ const referenceFoot = `
 
 - The key is 32 to 64 bytes in hex or base64, such as from ` + "`keepvip key generate`" + `, in a file that only its owner can
   read; [authentication](authentication.md) says how it is introduced and changed.
-- At most 2000 addresses fit into one entry. An advertisement names the first 255 of IPv4 or the first 90 of
+- At most 2000 addresses fit into one entry. An advertisement names the first 255 of IPv4 or the first 89 of
   IPv6; the others are bound, announced and released with them.
 - ` + "`keepvip config schema`" + ` prints a JSON schema for editors.
 `
