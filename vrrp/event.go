@@ -89,7 +89,7 @@ type Assert struct{}
 // SetPriority changes the effective Priority, 1 to 254, as the node's health changes; 255 is taken only if it is
 // configured, 0 counts as 1. An Active advertises a higher one at once, and a lower one when the next advertisement is due,
 // but not within two milliseconds. A Backup's running Active_Down_Timer is computed anew from the same start. It outlives
-// Shutdown, and ends when a Reconfigure changes the configured Priority.
+// Shutdown, and a Reconfigure where it is not the configured Priority.
 type SetPriority struct{ Priority uint8 }
 
 // SetLast makes an Active come last, for as long as On is set: it advertises priority 1 and yields to whoever advertises more. Its timers as a

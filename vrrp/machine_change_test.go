@@ -183,6 +183,15 @@ func TestMachineReconfigure(t *testing.T) {
 			state: Active, deadline: 2*time.Second + down,
 		},
 		{
+			name: "another priority leaves the effective one",
+			steps: asActive(
+				step{4 * time.Second, SetPriority{1}, ""}, step{4100 * ms, with(func(c *Config) { c.Priority = 150 }), ""},
+				step{4*time.Second + down - 3*time.Second, Expired{}, "send 1"},
+				step{5*time.Second + 500*ms, SetPriority{150}, "send 150"},
+			),
+			state: Active, deadline: 6*time.Second + 500*ms,
+		},
+		{
 			name:  "invalid: nothing",
 			steps: asActive(step{4 * time.Second, with(func(c *Config) { c.Priority = 0 }), ""}), state: Active, deadline: down + time.Second,
 		},

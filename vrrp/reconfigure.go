@@ -13,7 +13,7 @@ func (m *Machine) reconfigure(now time.Time, cfg Config) {
 	}
 	old, oldPriority := m.cfg, m.said()
 	m.cfg = cfg.normalized()
-	if m.cfg.Priority != old.Priority {
+	if m.priority == old.Priority { // otherwise SetPriority decides: no change makes a node fit for a moment that is not
 		m.priority = m.cfg.Priority
 	}
 	if m.state == Active {
