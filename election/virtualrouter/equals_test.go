@@ -2,6 +2,7 @@ package virtualrouter
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -70,6 +71,74 @@ func TestEqualsAreMembersOfOnePriority(t *testing.T) {
 			assert.Equal(t, tt.want, m.equals(nodeA))
 		})
 	}
+}
+
+// A router that has advertised and is no member counts for long, as a Backup says nothing, and not for ever. A forged
+// advertisement is one, too.
+func TestEqualsForgetARouterThatIsSilentForADay(t *testing.T) {
+	nodeD := netip.MustParseAddr("10.77.0.14")
+	began := time.Unix(1_700_000_000, 0)
+	said := func(a netip.Addr) members.Member {
+		return members.Member{Address: a, Peer: members.PeerState{
+			Self: members.Self{Base: 100, Priority: 100, Fit: true, State: vrrp.Backup}, Revision: members.RevisionPrompt,
+		}}
+	}
+	advert := func(from netip.Addr, priority uint8, at time.Time) arrived {
+		return arrived{Adverts: []Arrival{{Source: from, At: at, Advertisement: vrrp.Advertisement{
+			Version: 3, VRID: 51, Priority: priority, Interval: interval, Addresses: []netip.Addr{vip},
+		}}}}
+	}
+	for name, next := range map[string]func(now time.Time) event{
+		"an Active is heard": func(now time.Time) event { return advert(nodeA, 100, now) },
+		"something is due":   func(time.Time) event { return expired{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := newMachine(Config{
+				Router:  vrrp.Config{Version: 3, VRID: 51, Priority: 100, Interval: interval, Source: nodeB, Addresses: []netip.Addr{vip}},
+				Members: &messageWire{}, AsMember: members.Config{Node: "b", Session: 1, RecoverHold: members.DefaultRecoverHold},
+			})
+			require.NoError(t, err)
+			m.Step(began, advert(nodeD, 90, began))
+			for after, want := range map[time.Duration]struct {
+				equals   vrrp.Equals
+				stranger string
+				heard    bool
+			}{
+				countsFor:     {vrrp.Equals{}, "10.77.0.14 advertises and is no member", true},
+				countsFor + 1: {vrrp.Equals{Rank: 1, Of: 2}, "", false},
+			} {
+				m.heard.list = slices.DeleteFunc(m.heard.list, func(h heard) bool { return h.source != nodeD })
+				m.heard.hear(nodeD, 90, 4*interval, began)
+				now := began.Add(after)
+				m.Step(now, next(now))
+				m.roster.list = []members.Member{said(nodeA), said(nodeC)}
+				assert.Equal(t, want.equals, m.equals(nodeA), after)
+				assert.Equal(t, want.stranger, m.watch.strangers(), after)
+				assert.Equal(t, want.heard, m.heard.find(nodeD) != nil, after)
+				assert.Equal(t, want.heard, slices.ContainsFunc(m.status(now).Members, func(o election.Member) bool { return o.Address == nodeD }))
+			}
+		})
+	}
+}
+
+// A member that is gone for good is no stranger when it is forgotten, though it has advertised after its last message.
+func TestMemberIsForgottenWithItsAdvertisements(t *testing.T) {
+	m, err := newMachine(Config{
+		Router:  vrrp.Config{Version: 3, VRID: 51, Priority: 100, Interval: interval, Source: nodeB, Addresses: []netip.Addr{vip}},
+		Members: &messageWire{}, AsMember: members.Config{Node: "b", Session: 1, RecoverHold: members.DefaultRecoverHold},
+	})
+	require.NoError(t, err)
+	began := time.Unix(1_700_000_000, 0)
+	live := []members.Member{{Address: nodeC}}
+	m.roster.update(began, []members.Member{{Address: nodeA, Heard: began}, live[0]})
+	m.heard.hear(nodeA, 100, 4*interval, began.Add(900*time.Millisecond))
+	for now := began.Add(time.Minute); now.Before(began.Add(rememberFor + time.Minute)); now = now.Add(time.Second) {
+		m.heard.age(now)
+		m.roster.update(now, slices.Clone(live))
+		require.Empty(t, m.watch.strangers(), now.Sub(began))
+	}
+	assert.False(t, m.roster.has(nodeA))
+	assert.Empty(t, m.heard.list)
 }
 
 // When a node dies its equals do not wait for a Skew_Time, and exactly one takes over: the one with the greatest address.

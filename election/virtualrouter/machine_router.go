@@ -144,6 +144,7 @@ func (s *standing) giveUp(err error) {
 
 // hear takes an advertisement into account.
 func (m *machine) hear(a Arrival) {
+	aged := m.heard.age(m.now)
 	adv, before := a.Advertisement, len(m.heard.list)
 	m.hearing.Hear(a.Source, a.At)
 	m.x.hear(a)
@@ -161,7 +162,7 @@ func (m *machine) hear(a Arrival) {
 			Equals: m.equals(a.Source), Deaf: m.x.isDeaf(a.Source), Deferred: m.x.defers(a.Source),
 		})
 	}
-	if len(m.heard.list) != before {
+	if aged || len(m.heard.list) != before {
 		m.agenda.first(m.tieBreak, received)
 		return
 	}
@@ -173,6 +174,9 @@ func (m *machine) expire() {
 	m.agenda.first(m.expiry...)
 	if m.fitness.backoff.Due(m.now) {
 		m.agenda.first(m.fitness.fit)
+	}
+	if m.heard.age(m.now) {
+		m.agenda.first(m.tieBreak)
 	}
 }
 

@@ -12,6 +12,13 @@ import (
 // maxMembers bounds what a flood of invented sources can make this node remember.
 const maxMembers = 64
 
+// countsFor is for how long a sender counts of which nothing more is heard. A Backup of keepalived is silent by nature, and
+// nobody can tell it from a router that is gone for good: so a sender counts for long. A node that forgets such a Backup
+// knows as little as one that has just started. It may take over before that Backup, and yields to a higher priority as
+// ever. A member is remembered for longer, although its last advertisement may come after its last message: otherwise it
+// would be a stranger in between.
+const countsFor = rememberFor - time.Hour
+
 // senders remembers the senders of advertisements. It belongs to one goroutine.
 type senders struct {
 	list []heard
@@ -119,6 +126,13 @@ func (m *senders) findPlain(a netip.Addr) *heard {
 		return &m.list[i]
 	}
 	return nil
+}
+
+// age drops the senders that do not count any more, and tells whether there were any.
+func (m *senders) age(now time.Time) bool {
+	before := len(m.list)
+	m.list = slices.DeleteFunc(m.list, func(h heard) bool { return now.Sub(h.at) > countsFor })
+	return len(m.list) < before
 }
 
 // forget drops a sender that has left.

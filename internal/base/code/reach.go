@@ -54,7 +54,7 @@ func reach() []Entry {
 			DetectorPlain, "detector-plain",
 			"`vrrp.detector: fast` is set, and only missing advertisements would tell this node that the holder is dead.",
 			"Look at the reason beside it in `keepvip status`.",
-			"Let ICMP echo requests in, set the same detector on all nodes, have three members or a `detectorWitness`.",
+			"Let ICMP echo requests in, set the same detector on all nodes, have three members or a `detectorWitness`. Take nodes that are gone for good off `vrrp.peers`.",
 		},
 		{
 			DetectorMeasured, "detector-measured",
