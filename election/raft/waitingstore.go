@@ -22,10 +22,10 @@ var keyTerm = []byte("CurrentTerm")
 // errOver is the error of what is written once the library shuts down.
 var errOver = errors.New("raft: this node ends")
 
-// waitingStore waits for a disk that is full or read-only where the library would not survive the error. It panics where
-// a term is not kept, which would end the process, its elections with VRRP included. It also goes by entries that it has cut
-// off, where those in their place are not kept. All else fails, and the library asks again: a vote that is not kept is not
-// given, and a leader that cannot append leads no more.
+// waitingStore waits for a disk that is full or read-only where the library would not survive the error. It panics
+// where a term is not kept, which would end the process, its elections with VRRP included. It also goes by entries that
+// it has cut off, where those in their place are not kept. All else fails, and the library asks again: a vote that is
+// not kept is not given, and a leader that cannot append leads no more.
 type waitingStore struct {
 	raft.LogStore
 	raft.StableStore
@@ -38,8 +38,9 @@ var (
 	_ raft.StableStore = (*waitingStore)(nil)
 )
 
-// SetUint64 implements raft.StableStore. The term that is kept already is not written: the library sets it when it begins,
-// and is not to wait then. A library that shuts down need not keep its last term, as nobody gets a vote in that any more.
+// SetUint64 implements raft.StableStore. The term that is kept already is not written: the library sets it when it
+// begins, and is not to wait then. A library that shuts down need not keep its last term, as nobody gets a vote in that
+// any more.
 func (s *waitingStore) SetUint64(key []byte, value uint64) error {
 	write := func() error { return s.StableStore.SetUint64(key, value) }
 	if !bytes.Equal(key, keyTerm) {

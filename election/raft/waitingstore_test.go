@@ -56,8 +56,8 @@ func (h *host) fill() *fullDisk {
 	return d
 }
 
-// TestNodeWaitsForAFullDisk: a term that the disk does not take ends no process. The node gives no vote meanwhile, ends when it is told to, and votes
-// when the disk takes something again.
+// TestNodeWaitsForAFullDisk: a term that the disk does not take ends no process. The node gives no vote meanwhile, ends
+// when it is told to, and votes when the disk takes something again.
 func TestNodeWaitsForAFullDisk(t *testing.T) {
 	for name, ends := range map[string]bool{"until it has room": false, "until it ends": true} {
 		t.Run(name, func(t *testing.T) {

@@ -37,8 +37,8 @@ type Config struct {
 	GroupMember *GroupMember
 	// Ears tell whether this node hears anything; nil: it is taken for granted.
 	Ears Ears
-	// Answers asks the link for the address that stands for all, and tells within a few milliseconds whether somebody answers. It is safe
-	// from any goroutine. nil: the silence of a member alone tells that its process has ended.
+	// Answers asks the link for the address that stands for all, and tells within a few milliseconds whether somebody
+	// answers. It is safe from any goroutine. nil: the silence of a member alone tells that its process has ended.
 	Answers func(netip.Addr) bool
 	// Held are the members whose end is heard in the moment in which it comes. It is safe from any goroutine. nil:
 	// there are none.
@@ -51,8 +51,8 @@ type Config struct {
 	NoCandidate bool
 }
 
-// first is the address that stands for all: it names the group among the members, and the link is asked for it. The host
-// binds it also where advertisements leave it out, with all others.
+// first is the address that stands for all: it names the group among the members, and the link is asked for it. The
+// host binds it also where advertisements leave it out, with all others.
 func (c *Config) first() netip.Addr {
 	if len(c.Router.Addresses) > 0 {
 		return c.Router.Addresses[0] // the family that carries the election

@@ -12,8 +12,8 @@ import (
 	"github.com/keepvip/keepvip/vrrp"
 )
 
-// TestActiveWhoseAdvertisementsNameNoAddressIsTakenOverFrom, whatever shows that it is dead, and also where a reload has left the last address out. The
-// address that the hosts bind is asked for.
+// TestActiveWhoseAdvertisementsNameNoAddressIsTakenOverFrom, whatever shows that it is dead, and also where a reload
+// has left the last address out. The address that the hosts bind is asked for.
 func TestActiveWhoseAdvertisementsNameNoAddressIsTakenOverFrom(t *testing.T) {
 	next := netip.MustParseAddr("10.77.0.200")
 	for name, tt := range map[string]struct {

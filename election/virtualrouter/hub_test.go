@@ -218,7 +218,7 @@ func TestHubHandsAnAdvertisementWithoutAddressesToOneWithout(t *testing.T) {
 	}{
 		"without addresses":                {nil, false, ""},
 		"with addresses":                   {[]netip.Addr{vip}, false, "addresses"},
-		"with addresses, any list does":  {[]netip.Addr{vip}, true, "count"},
+		"with addresses, any list does":    {[]netip.Addr{vip}, true, "count"},
 		"without addresses, any list does": {nil, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,11 +12,11 @@ import (
 // maxMembers bounds what a flood of invented sources can make this node remember.
 const maxMembers = 64
 
-// countsFor is for how long a sender counts of which nothing more is heard. A Backup of keepalived is silent by nature, and
-// nobody can tell it from a router that is gone for good: so a sender counts for long. A node that forgets such a Backup
-// knows as little as one that has just started. It may take over before that Backup, and yields to a higher priority as
-// ever. A member is remembered for longer, although its last advertisement may come after its last message: otherwise it
-// would be a stranger in between.
+// countsFor is for how long a sender counts of which nothing more is heard. A Backup of keepalived is silent by nature,
+// and nobody can tell it from a router that is gone for good: so a sender counts for long. A node that forgets such a
+// Backup knows as little as one that has just started. It may take over before that Backup, and yields to a higher
+// priority as ever. A member is remembered for longer, although its last advertisement may come after its last message:
+// otherwise it would be a stranger in between.
 const countsFor = rememberFor - time.Hour
 
 // senders remembers the senders of advertisements. It belongs to one goroutine.

@@ -14,8 +14,8 @@ import (
 const (
 	// An advertisement names no more than these; the others are bound and released with them.
 	advertisedIPv4 = 255 // Count IPvX Addr is 8 bits, RFC 9568 section 5.2.5; with a key 1076 bytes
-	// 40 + 8 + 16*89 bytes and the 28 of a key's trailer fill an MTU of 1500: a frame from the virtual MAC has no more. The
-	// number is the same without a key, as nodes get theirs one after another.
+	// 40 + 8 + 16*89 bytes and the 28 of a key's trailer fill an MTU of 1500: a frame from the virtual MAC has no more.
+	// The number is the same without a key, as nodes get theirs one after another.
 	advertisedIPv6 = 89
 
 	maxVIPs      = 1000 // entries: what an election of each costs is measured for 255
