@@ -140,7 +140,8 @@ func (g *gossip) hello() message {
 	if r == nil {
 		return m
 	}
-	m.ID, m.Seeded, m.Term, m.Last = string(g.cluster.self()), g.cluster.voice(), r.CurrentTerm(), r.LastIndex()
+	m.ID, m.Seeded = string(g.cluster.self()), g.cluster.voice() && g.disk.why() == ""
+	m.Term, m.Last = r.CurrentTerm(), r.LastIndex()
 	m.Formed, m.State, m.Leader = m.Term > 1, r.State().String(), g.cluster.leader()
 	return m
 }

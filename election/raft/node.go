@@ -30,7 +30,6 @@ type Node struct {
 	transfer   transfer
 	membership membership
 	bootstrap  bootstrap
-	disk       *diskWait
 
 	leaderless atomic.Pointer[time.Time] // since when no leader is known; nil while one is
 	lost       bool                      // no leader can be elected; belongs to Run
@@ -44,6 +43,7 @@ type plumbing struct {
 	opened time.Time
 	look   signal         // something has changed: Run looks at everything again
 	tasks  sync.WaitGroup // what goes on beside Run
+	disk   *diskWait
 
 	// What connect lays:
 	wire  wire
@@ -89,8 +89,8 @@ func Open(cfg Config) (*Node, error) {
 }
 
 func newNode(cfg Config) *Node {
-	p := &plumbing{cfg: cfg, log: cfg.Log, opened: time.Now(), look: newSignal()}
-	n := &Node{plumbing: p, rejections: newRejections(cfg.Log), disk: newDiskWait(cfg.Log)}
+	p := &plumbing{cfg: cfg, log: cfg.Log, opened: time.Now(), look: newSignal(), disk: newDiskWait(cfg.Log)}
+	n := &Node{plumbing: p, rejections: newRejections(cfg.Log)}
 	n.cluster.plumbing = p
 	n.addresses = addresses{plumbing: p, freed: newSignal(), byName: map[string]*addressFitness{}}
 	n.lease = lease{plumbing: p, cluster: &n.cluster}

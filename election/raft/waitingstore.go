@@ -22,10 +22,10 @@ var keyTerm = []byte("CurrentTerm")
 // errOver is the error of what is written once the library shuts down.
 var errOver = errors.New("raft: this node ends")
 
-// waitingStore waits for a disk that is full or read-only where the library would not survive the error. It panics
-// where a term is not kept, which would end the process, its elections with VRRP included. It also goes by entries that
-// it has cut off, where those in their place are not kept. All else fails, and the library asks again: a vote that is
-// not kept is not given, and a leader that cannot append leads no more.
+// waitingStore waits for a disk that is full or read-only where the library would not survive the error. The library
+// panics where a term is not kept, which would end the process, its elections with VRRP included. It goes by entries
+// that it has cut off, where those in their place are not kept. All else fails, and the library asks again: a vote that
+// is not kept is not given, and a leader that cannot append leads no more.
 type waitingStore struct {
 	raft.LogStore
 	raft.StableStore

@@ -89,6 +89,8 @@ func TestNodeWaitsForAFullDisk(t *testing.T) {
 				assert.Equal(t, election.Backup, status.State)
 				assert.Equal(t, "this node knows of no leader while it waits for its disk: "+errFull.Error(), status.Blocked)
 
+				assert.False(t, filled.node.gossip.hello().Seeded, "leadership is passed to nobody who waits")
+
 				if ends {
 					began := time.Now()
 					filled.stop()
