@@ -41,50 +41,50 @@ var (
 // SetUint64 implements raft.StableStore. The term that is kept already is not written: the library sets it when it
 // begins, and is not to wait then. A library that shuts down need not keep its last term, as nobody gets a vote in that
 // any more.
-func (s *waitingStore) SetUint64(key []byte, value uint64) error {
-	write := func() error { return s.StableStore.SetUint64(key, value) }
+func (w *waitingStore) SetUint64(key []byte, value uint64) error {
+	write := func() error { return w.StableStore.SetUint64(key, value) }
 	if !bytes.Equal(key, keyTerm) {
-		return s.unlessOver(write)
+		return w.unlessOver(write)
 	}
-	if kept, err := s.GetUint64(key); ignoreNotFound(err) == nil && kept == value {
+	if kept, err := w.GetUint64(key); ignoreNotFound(err) == nil && kept == value {
 		return nil
 	}
-	if err := s.insist(write); !errors.Is(err, errOver) {
+	if err := w.insist(write); !errors.Is(err, errOver) {
 		return err
 	}
 	return nil
 }
 
 // Set implements raft.StableStore.
-func (s *waitingStore) Set(key, value []byte) error {
-	return s.unlessOver(func() error { return s.StableStore.Set(key, value) })
+func (w *waitingStore) Set(key, value []byte) error {
+	return w.unlessOver(func() error { return w.StableStore.Set(key, value) })
 }
 
 // StoreLog implements raft.LogStore.
-func (s *waitingStore) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l}) }
+func (w *waitingStore) StoreLog(l *raft.Log) error { return w.StoreLogs([]*raft.Log{l}) }
 
 // StoreLogs implements raft.LogStore.
-func (s *waitingStore) StoreLogs(list []*raft.Log) error {
-	write := func() error { return s.LogStore.StoreLogs(list) }
-	if !s.cut.Load() {
-		return s.unlessOver(write)
+func (w *waitingStore) StoreLogs(list []*raft.Log) error {
+	write := func() error { return w.LogStore.StoreLogs(list) }
+	if !w.cut.Load() {
+		return w.unlessOver(write)
 	}
-	err := s.insist(write)
-	s.cut.Store(err != nil)
+	err := w.insist(write)
+	w.cut.Store(err != nil)
 	return err
 }
 
 // DeleteRange implements raft.LogStore.
-func (s *waitingStore) DeleteRange(first, last uint64) error {
-	end, err := s.LastIndex()
+func (w *waitingStore) DeleteRange(first, last uint64) error {
+	end, err := w.LastIndex()
 	if err != nil {
 		return err
 	}
-	if err := s.unlessOver(func() error { return s.LogStore.DeleteRange(first, last) }); err != nil {
+	if err := w.unlessOver(func() error { return w.LogStore.DeleteRange(first, last) }); err != nil {
 		return err
 	}
 	if last >= end {
-		s.cut.Store(true)
+		w.cut.Store(true)
 	}
 	return nil
 }
@@ -100,19 +100,19 @@ type diskWait struct {
 func newDiskWait(log *slog.Logger) *diskWait { return &diskWait{log: log, over: make(chan struct{})} }
 
 // why is why this node waits; empty when it does not.
-func (w *diskWait) why() string {
-	if text := w.now.Load(); text != nil {
+func (d *diskWait) why() string {
+	if text := d.now.Load(); text != nil {
 		return *text
 	}
 	return ""
 }
 
 // end ends the wait, and refuses every write from now on: what was not kept must not be followed by a vote.
-func (w *diskWait) end() { w.close.Do(func() { close(w.over) }) }
+func (d *diskWait) end() { d.close.Do(func() { close(d.over) }) }
 
-func (w *diskWait) unlessOver(write func() error) error {
+func (d *diskWait) unlessOver(write func() error) error {
 	select {
-	case <-w.over:
+	case <-d.over:
 		return errOver
 	default:
 		return write()
@@ -120,26 +120,26 @@ func (w *diskWait) unlessOver(write func() error) error {
 }
 
 // insist writes until that succeeds, or the wait is over.
-func (w *diskWait) insist(write func() error) error {
-	err := w.unlessOver(write)
+func (d *diskWait) insist(write func() error) error {
+	err := d.unlessOver(write)
 	if err == nil || errors.Is(err, errOver) {
 		return err
 	}
 	began := time.Now()
-	w.log.Error("the disk does not take what this node has to keep: it neither votes nor leads until it does",
+	d.log.Error("the disk does not take what this node has to keep: it neither votes nor leads until it does",
 		"error", err, "code", string(code.NoLeader))
-	defer w.now.Store(nil)
+	defer d.now.Store(nil)
 	for err != nil && !errors.Is(err, errOver) {
 		text := "this node knows of no leader while it waits for its disk: " + err.Error()
-		w.now.Store(&text)
+		d.now.Store(&text)
 		select {
-		case <-w.over:
+		case <-d.over:
 		case <-time.After(writeAgain):
 		}
-		err = w.unlessOver(write)
+		err = d.unlessOver(write)
 	}
 	if err == nil {
-		w.log.Info("the disk takes what this node has to keep again", "after", time.Since(began).Round(time.Millisecond))
+		d.log.Info("the disk takes what this node has to keep again", "after", time.Since(began).Round(time.Millisecond))
 	}
 	return err
 }
