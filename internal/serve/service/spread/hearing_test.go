@@ -105,6 +105,33 @@ func TestServiceThatIsCutOffLeavesOwnConnections(t *testing.T) {
 	})
 }
 
+// A member that is dead for sure only after a long cut is not forgotten before.
+func TestServiceThatWasCutOffForLongEndsOwnConnections(t *testing.T) {
+	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
+		b.member(12, true)
+		b.member(13, true)
+		b.begin()
+		time.Sleep(settle)
+		for _, n := range []byte{12, 13} {
+			b.host.set(addr(n), false)
+			b.elector.silence(addr(n))
+		}
+		time.Sleep(2 * forgetSilent)
+		assert.Equal(t, map[string]int{"10.77.0.11 fit": 120, "10.77.0.12 dead": 0, "10.77.0.13 dead": 0}, b.shares())
+		assert.Empty(t, b.host.plane("api").endedOwn)
+
+		b.elector.mu.Lock()
+		delete(b.elector.frozen, addr(13))
+		b.elector.mu.Unlock()
+		b.member(13, true)
+		time.Sleep(time.Second)
+		assert.Equal(t, [][]netip.Addr{{addr(12)}}, b.host.plane("api").endedOwn)
+		time.Sleep(forgetDead)
+		assert.Equal(t, map[string]int{"10.77.0.11 fit": 60, "10.77.0.13 fit": 60}, b.shares())
+		assert.Len(t, b.host.plane("api").endedOwn, 1)
+	})
+}
+
 // With two members the own link says which of them is cut off. A port of a switch may pass nothing for 30 s after the carrier is back.
 func TestServiceWhoseCarrierWasGoneLeavesOwnConnections(t *testing.T) {
 	inBubble(t, spreadOne(), func(t *testing.T, b *bench) {

@@ -22,6 +22,8 @@ type member struct {
 	last    time.Time
 	// silentSince is since when it does not say that it spreads; zero: it does.
 	silentSince time.Time
+	// lostSince is since when it is dead for sure; zero: it is not, or this node may be the one that is cut off.
+	lostSince time.Time
 	// notSpreadingSince is since when it is heard, and does not say that it spreads; zero: it is not heard, or spreads.
 	notSpreadingSince time.Time
 
@@ -66,8 +68,10 @@ func (m *member) expired(now time.Time) bool {
 		return !m.awaited
 	case !m.notSpreadingSince.IsZero(): // it lives, and may be about to spread again
 		return now.Sub(m.notSpreadingSince) > forgetDead
-	case m.dead || !m.heard:
+	case !m.heard:
 		return now.Sub(m.silentSince) > forgetDead
+	case m.dead:
+		return !m.lostSince.IsZero() && now.Sub(m.lostSince) > forgetDead
 	}
 	return now.Sub(m.silentSince) > forgetSilent
 }

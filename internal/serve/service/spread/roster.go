@@ -26,7 +26,8 @@ const (
 	// unanswered is how many questions in a row a dead host leaves without an answer.
 	unanswered = 3
 	// forgetDead and forgetSilent are for how long a member that is not heard keeps its place among those that are not listed. Until then
-	// it moves no other member's slots; after that all nodes have the same members again, however long each of them has run.
+	// it moves no other member's slots; after that all nodes have the same members again, however long each of them has run. That of a dead one
+	// begins when this node cannot be the one that is cut off: until then connections to it were not ended.
 	forgetDead, forgetSilent = 30 * time.Second, lifetime + time.Minute
 	// mostKnown bounds how many that are not listed are remembered: without a key anybody on the link can invent members.
 	mostKnown = 64
@@ -107,7 +108,9 @@ func (r *roster) hear(now time.Time, list []election.Member) {
 			continue // two with one address: this node cannot reach the other one
 		}
 		admitted := r.admits(address, m.Spread)
-		known := r.find(address, admitted && (m.Spread != nil || m.Speaks() && m.State != election.Silent && now.Before(r.begun)))
+		// The election shows silent ones for long after they had their time here, with their last word.
+		comes := admitted && m.State != election.Silent
+		known := r.find(address, comes && (m.Spread != nil || m.Speaks() && now.Before(r.begun)))
 		switch {
 		case known == nil:
 			continue
@@ -149,6 +152,9 @@ func (r *roster) age(now time.Time, spreading map[netip.Addr]bool, others map[*m
 		m.awaited = !m.heard && others[m] && now.Before(r.begun)
 		if !spreading[m.address] {
 			m.markSilent(now)
+		}
+		if m.dead && m.lostSince.IsZero() && r.sure(m) {
+			m.lostSince = now
 		}
 		switch {
 		case !others[m]:
@@ -242,7 +248,7 @@ func (r *roster) update(now time.Time, m *member, e *election.Member) {
 		m.markSilent(now)
 		return
 	}
-	m.heard, m.silentSince, m.dead = true, time.Time{}, false
+	m.heard, m.silentSince, m.lostSince, m.dead = true, time.Time{}, time.Time{}, false
 	m.clients.hear(m.last, e.Spread.Clients, min(election.MostClients, mostClients-r.remembered()+len(m.clients.seen)))
 }
 

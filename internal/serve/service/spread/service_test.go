@@ -234,23 +234,57 @@ func TestServiceMemberThatIsAboutToSpreadKeeps(t *testing.T) {
 	})
 }
 
+// TestServiceDeadMemberIsForgotten for good, also while the election shows what it has said last.
 func TestServiceDeadMemberIsForgotten(t *testing.T) {
-	for _, listed := range []bool{false, true} {
-		cfg, want := spreadOne(), map[string]int{"10.77.0.11 fit": 120}
-		if listed {
-			cfg.Spread.Members = []netip.Addr{addr(12), addr(11)}
-			want["10.77.0.12 dead"] = 0
+	for _, goes := range []func(*fakeElector, netip.Addr){(*fakeElector).remove, (*fakeElector).silence} {
+		for _, listed := range []bool{false, true} {
+			cfg, want := spreadOne(), map[string]int{"10.77.0.11 fit": 120}
+			if listed {
+				cfg.Spread.Members = []netip.Addr{addr(12), addr(11)}
+				want["10.77.0.12 dead"] = 0
+			}
+			inBubble(t, cfg, func(t *testing.T, b *bench) {
+				b.member(12, true)
+				b.begin()
+				time.Sleep(settle)
+				b.host.set(addr(12), false)
+				goes(b.elector, addr(12))
+				time.Sleep(forgetDead - time.Second)
+				assert.Contains(t, b.shares(), "10.77.0.12 dead")
+				time.Sleep(2 * time.Second)
+				assert.Equal(t, want, b.shares())
+				applied := b.host.plane("api").applied
+				time.Sleep(3 * forgetDead)
+				assert.Equal(t, want, b.shares())
+				assert.Equal(t, applied, b.host.plane("api").applied, "it does not come back")
+			})
 		}
-		inBubble(t, cfg, func(t *testing.T, b *bench) {
-			b.member(12, true)
-			b.begin()
-			time.Sleep(settle)
-			b.host.set(addr(12), false)
-			b.elector.remove(addr(12))
-			time.Sleep(forgetDead - time.Second)
-			assert.Contains(t, b.shares(), "10.77.0.12 dead")
-			time.Sleep(2 * time.Second)
-			assert.Equal(t, want, b.shares())
+	}
+}
+
+// TestServiceSilentMemberIsNeverDead while its host lives, however long its keepvip is silent: the connections to it would be ended.
+func TestServiceSilentMemberIsNeverDead(t *testing.T) {
+	for via, cfg := range map[string]setup{"direct": spreadOne(), "masquerade": masquerading()} {
+		t.Run(via, func(t *testing.T) {
+			f := &fakeFollowers{wanted: true}
+			cfg.followers = f
+			inBubble(t, cfg, func(t *testing.T, b *bench) {
+				b.elector.set(election.Member{Address: addr(11), Self: true, Node: "n1", State: election.Active})
+				b.member(12, true)
+				b.begin()
+				time.Sleep(settle)
+				b.elector.silence(addr(12))
+				for end := time.Now().Add(forgetSilent + 3*forgetDead); time.Now().Before(end); time.Sleep(interval) {
+					require.NotContains(t, b.shares(), "10.77.0.12 dead")
+					_, _, newest := f.look()
+					for _, m := range newest.Members {
+						require.NotEqual(t, slots.Dead, m.Ports[0].Condition, "%s, as followers are told", m.Address)
+					}
+				}
+				assert.Equal(t, map[string]int{"10.77.0.11 fit": 120}, b.shares(), "it had its time")
+				assert.Empty(t, b.host.plane("api").ended)
+				assert.Empty(t, b.host.plane("api").endedOwn)
+			})
 		})
 	}
 }
