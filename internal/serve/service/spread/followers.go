@@ -161,9 +161,9 @@ func (r row) serves() netip.Addr {
 }
 
 // expected is what followers are told. Connections to a member that only does not spread a port are not lost, and those to one that may live are not,
-// either.
+// either: also where it was never heard, as while two nodes are restarted at once.
 func (r row) expected(m *member) slots.Condition {
-	if r.Condition == slots.Dead && m != nil && m.heard && !r.lost {
+	if r.Condition == slots.Dead && m != nil && !r.lost {
 		return slots.Keeps
 	}
 	return r.Condition

@@ -148,6 +148,36 @@ func TestServiceTellsOfAMemberThatIsNotFitBeforeTheKernelHasItsTable(t *testing.
 	})
 }
 
+// A node that is restarted while another one's keepvip is, too, has never heard that one. Followers end their connections to a host that is said to be
+// dead, whatever all others say.
+func TestServiceTellsNobodyThatAListedMemberIsDeadWhoseHostLives(t *testing.T) {
+	cfg, f := spreadOne(), &fakeFollowers{wanted: true}
+	cfg.followers, cfg.Spread.Members = f, []netip.Addr{addr(11), addr(12), addr(13)}
+	inBubble(t, cfg, func(t *testing.T, b *bench) {
+		b.member(12, true)
+		b.host.set(addr(13), true)
+		b.begin()
+		time.Sleep(settle)
+		conditions := func() []slots.Condition {
+			_, _, newest := f.look()
+			require.NotNil(t, newest)
+			var out []slots.Condition
+			for _, m := range newest.Members {
+				out = append(out, m.Ports[0].Condition)
+			}
+			return out
+		}
+		for range 50 {
+			require.Equal(t, []slots.Condition{slots.Fit, slots.Fit, slots.Keeps}, conditions())
+			time.Sleep(tick)
+		}
+		assert.Equal(t, map[string]int{"10.77.0.11 fit": 60, "10.77.0.12 fit": 60, "10.77.0.13 dead": 0}, b.shares(), "no packet of others goes there")
+		b.host.set(addr(13), false)
+		time.Sleep(2 * time.Second)
+		assert.Equal(t, []slots.Condition{slots.Fit, slots.Fit, slots.Dead}, conditions())
+	})
+}
+
 func TestServiceTellsAtOnceThatThisNodeIsNotFit(t *testing.T) {
 	cfg, f := spreadOne(), &fakeFollowers{wanted: true}
 	cfg.followers, cfg.Spread.Ports[0].Check = f, "serving"
