@@ -136,6 +136,23 @@ func TestMasqueradeEndsTheConnectionsToTheDead(t *testing.T) {
 	})
 }
 
+// A holder that was killed has masqueraded connections in its kernel when it is back, also to a member whose keepvip is down meanwhile.
+func TestMasqueradeLeavesTheConnectionsToAMemberThatWasNeverHeard(t *testing.T) {
+	cfg := masquerading()
+	cfg.Spread.Members = []netip.Addr{addr(11), addr(12)}
+	inBubble(t, cfg, func(t *testing.T, b *bench) {
+		b.elector.set(election.Member{Address: addr(11), Self: true, Node: "n1", State: election.Active})
+		b.host.set(addr(12), true)
+		b.begin()
+		time.Sleep(settle + time.Minute)
+		assert.Equal(t, map[string]int{"10.77.0.11 fit": 120, "10.77.0.12 dead": 0}, b.shares())
+		assert.Empty(t, b.host.plane("api").ended)
+		b.host.set(addr(12), false)
+		time.Sleep(2 * time.Second)
+		assert.Equal(t, [][]netip.Addr{{addr(12)}}, b.host.plane("api").ended, "its host does not answer")
+	})
+}
+
 // TestMasqueradeEndsTheConnectionsToTheDeadOnceTheKernelDoes: until then the status says that it does not.
 func TestMasqueradeEndsTheConnectionsToTheDeadOnceTheKernelDoes(t *testing.T) {
 	inBubble(t, masquerading(), func(t *testing.T, b *bench) {

@@ -44,6 +44,7 @@ type row struct {
 	holder      bool
 	lacksHolder bool // it says that its tables have none
 	lost        bool // its host is dead for sure, and so are connections to it
+	unheard     bool // it was never heard, and its host may live
 }
 
 // same tells whether two rows are shown alike, and make the same table.
@@ -59,7 +60,7 @@ func plan(p portSet, r *roster, me self, healthy bool, why string) (rows, leftOu
 	}
 	for _, m := range r.all {
 		next := m.row(p)
-		next.lost = m.dead && r.sure(m)
+		next.lost, next.unheard = m.dead && r.sure(m), !m.heard && !m.dead
 		rows = append(rows, next)
 	}
 	slices.SortStableFunc(rows, func(a, b row) int {

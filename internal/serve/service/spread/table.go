@@ -117,10 +117,10 @@ func (t *table) goesOn(now time.Time) time.Duration {
 }
 
 // newDead are the members that have died since connections to members were ended last, and all that are dead. Those that this node masquerades are
-// lost with a member that only does not spread the port, too.
+// lost with a member that only does not spread the port, too, but not with one of which nobody knows yet what it spreads.
 func (t *table) newDead(rows []row, masquerades bool) (fresh, all []netip.Addr) {
 	for _, r := range rows {
-		if r.lost || masquerades && r.Condition == slots.Dead {
+		if r.lost || masquerades && r.Condition == slots.Dead && !r.unheard {
 			all = append(all, r.Addresses...)
 		}
 	}
