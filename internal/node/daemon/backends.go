@@ -11,14 +11,14 @@ import (
 	"github.com/keepvip/keepvip/internal/serve/service/spread"
 )
 
-// backends are the servers that connections to v go to in place of members; none: it has members.
-func (b *builder) backends(v config.VIP) []*spread.Backend {
+// backends are the servers that connections to v go to in place of members; none: it has members. Those that are asked join the company.
+func (b *builder) backends(v config.VIP, all *company) []*spread.Backend {
 	var out []*spread.Backend
-	all := newCompany(len(v.Spread.Backends))
-	for i, server := range v.Spread.Backends {
+	unasked := false
+	for _, server := range v.Spread.Backends {
 		h, asked := v.BackendCheck(server)
 		one := &spread.Backend{Backend: server, ID: fmt.Sprintf("%#v %#v", server, h)}
-		all.note(i, !asked)
+		unasked = unasked || !asked
 		if asked {
 			log := b.log.With("vip", v.Name, "backend", server.Addresses[0])
 			one.Watch = func(ctx context.Context, report func(health.Verdict)) {
@@ -27,10 +27,10 @@ func (b *builder) backends(v config.VIP) []*spread.Backend {
 					report(health.Verdict{State: health.Unhealthy, Reason: err.Error()})
 					return
 				}
-				c.Alone(all.alone(i))
-				defer all.note(i, false)
+				c.Alone(all.alone(one))
+				defer all.leave(one)
 				c.Run(ctx, func(verdict health.Verdict) {
-					all.note(i, verdict.State == health.Healthy)
+					all.note(one, verdict.State == health.Healthy)
 					if verdict.State != health.Unknown {
 						report(verdict)
 					}
@@ -39,6 +39,7 @@ func (b *builder) backends(v config.VIP) []*spread.Backend {
 		}
 		out = append(out, one)
 	}
+	all.has(unasked)
 	return out
 }
 

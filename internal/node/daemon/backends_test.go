@@ -2,15 +2,24 @@ package daemon
 
 import (
 	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/base/bubble"
 	"github.com/keepvip/keepvip/internal/check/health"
+	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/serve/instance"
+	"github.com/keepvip/keepvip/internal/serve/service/spread"
 )
 
 func TestAnyBackendIsGoodWhileOneIs(t *testing.T) {
@@ -89,11 +98,79 @@ func TestTowardIsNoVirtualAddress(t *testing.T) {
 
 // All backends stall at the same time: the first good probe of the first that is back counts, and the others are damped as ever.
 func TestBackendsAreDampedOnlyWhileAnotherOneIsGood(t *testing.T) {
-	all := newCompany(2)
-	assert.True(t, all.alone(0)(t.Context()))
-	all.note(0, true)
-	assert.True(t, all.alone(0)(t.Context()), "it is not its own company")
-	assert.False(t, all.alone(1)(t.Context()))
-	all.note(0, false)
-	assert.True(t, all.alone(1)(t.Context()))
+	all, a, b := &company{}, &spread.Backend{}, &spread.Backend{}
+	assert.True(t, all.alone(a)(t.Context()))
+	all.note(a, true)
+	assert.True(t, all.alone(a)(t.Context()), "it is not its own company")
+	assert.False(t, all.alone(b)(t.Context()))
+	all.note(a, false)
+	assert.True(t, all.alone(b)(t.Context()))
+	all.has(true)
+	assert.False(t, all.alone(b)(t.Context()), "one that is not asked is good")
+	all.has(false)
+	all.note(a, true)
+	all.leave(a)
+	assert.True(t, all.alone(b)(t.Context()), "it is not asked any more")
+}
+
+// serving answers probes at an address of this host as a test says.
+type serving struct {
+	netip.AddrPort
+	good atomic.Bool
+}
+
+func newServing(t *testing.T) *serving {
+	t.Helper()
+	s := &serving{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if !s.good.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}))
+	t.Cleanup(server.Close)
+	s.AddrPort = server.Listener.Addr().(*net.TCPAddr).AddrPort()
+	return s
+}
+
+// A backend that a reload adds is damped as all others: those that stay are watched as before.
+func TestBackendsThatStayAreCompanyForThoseOfAReload(t *testing.T) {
+	stays, added := newServing(t), newServing(t)
+	stays.good.Store(true)
+	v := config.VIP{Name: "api"}
+	v.Spread.Ports = []config.SpreadPort{{Protocol: config.ProtocolTCP, Port: 80, Target: 80}}
+	v.Spread.BackendCheck = config.Check{URL: "http://backend/", Interval: 10 * time.Millisecond, Timeout: time.Second, Rise: 1000, Fall: 1}
+	of := func(s *serving) config.Backend {
+		return config.Backend{Addresses: []netip.Addr{s.Addr()}, Port: s.Port(), Weight: 1}
+	}
+	build, all := &builder{log: slog.New(slog.DiscardHandler), probings: newProbings()}, &company{}
+	var watchers sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	defer watchers.Wait()
+	defer cancel()
+	watch := func(b *spread.Backend) *atomic.Int32 {
+		state := &atomic.Int32{}
+		state.Store(int32(health.Unknown))
+		watchers.Go(func() { b.Watch(ctx, func(is health.Verdict) { state.Store(int32(is.State)) }) })
+		return state
+	}
+	is := func(want health.State, of *atomic.Int32) func() bool {
+		return func() bool { return health.State(of.Load()) == want }
+	}
+	v.Spread.Backends = []config.Backend{of(stays)}
+	require.Eventually(t, is(health.Healthy, watch(build.backends(v, all)[0])), 10*time.Second, time.Millisecond)
+
+	v.Spread.Backends = append(v.Spread.Backends, of(added))
+	next := build.backends(v, all)[1] // the other one is watched already
+	assert.False(t, all.alone(next)(t.Context()))
+	state := watch(next)
+	for _, good := range []bool{true, false} { // the first good probe since the start counts in any case
+		added.good.Store(good)
+		want := map[bool]health.State{true: health.Healthy, false: health.Unhealthy}[good]
+		require.Eventually(t, is(want, state), 10*time.Second, time.Millisecond)
+	}
+	added.good.Store(true)
+	assert.Never(t, is(health.Healthy, state), 300*time.Millisecond, time.Millisecond, "one good probe after a fall")
+	cancel()
+	watchers.Wait()
+	assert.Empty(t, all.good, "nobody is watched any more")
 }

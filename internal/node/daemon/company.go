@@ -3,31 +3,52 @@ package daemon
 import (
 	"context"
 	"sync"
+
+	"github.com/keepvip/keepvip/internal/serve/service/spread"
 )
 
-// company is several servers of which each is asked whether it is good. Damping is about which of them serves: while no other one is good,
-// the first good probe of each counts.
+// company is the backends of an entry, of which each is asked whether it is good. Damping is about which of them serves: while no other one is good,
+// the first good probe of each counts. It outlives reloads, as those backends do that stay. The zero value has none.
 type company struct {
-	mu   sync.Mutex // guards good
-	good []bool
+	mu      sync.Mutex // guards what follows
+	good    map[*spread.Backend]bool
+	unasked bool // of the newest configuration one is not asked, and so it is good
 }
 
-func newCompany(servers int) *company { return &company{good: make([]bool, servers)} }
-
-// note keeps how a server is.
-func (c *company) note(server int, good bool) {
+// note keeps how a backend is.
+func (c *company) note(b *spread.Backend, good bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.good[server] = good
+	if c.good == nil {
+		c.good = map[*spread.Backend]bool{}
+	}
+	c.good[b] = good
 }
 
-// alone tells of a server that no other one is good.
-func (c *company) alone(server int) func(context.Context) bool {
+// leave forgets a backend that is not asked any more.
+func (c *company) leave(b *spread.Backend) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.good, b)
+}
+
+// has tells whether there is one that is not asked.
+func (c *company) has(unasked bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.unasked = unasked
+}
+
+// alone tells of a backend that no other one is good.
+func (c *company) alone(b *spread.Backend) func(context.Context) bool {
 	return func(context.Context) bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		for i, good := range c.good {
-			if good && i != server {
+		if c.unasked {
+			return false
+		}
+		for other, good := range c.good {
+			if good && other != b {
 				return false
 			}
 		}

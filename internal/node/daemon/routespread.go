@@ -14,7 +14,7 @@ import (
 func (b *builder) spreadByRoutes(in *instance.Config, blocked func(instance.Blocked)) *routed {
 	log := b.log.With("vip", in.VIP.Name)
 	s := &routed{blocked: blocked, servedAddresses: &servedAddresses{build: b, log: log}}
-	s.host = routedHost{spreadHost{b.host, b}, s}
+	s.host = routedHost{spreadHost{b.host, b, &company{}}, s}
 	s.addresses = unheld{route.New(in.VIP, b.routes(), log)}
 	s.configure(in.VIP, false)
 	return s

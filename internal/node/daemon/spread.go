@@ -60,11 +60,12 @@ func (b *builder) removeSpread(vips []config.VIP) error {
 // spreadHost is the host as a spread service sees it.
 type spreadHost struct {
 	*host
-	build *builder
+	build    *builder
+	backends *company // of the service
 }
 
 // Backends implements spread.Host.
-func (h spreadHost) Backends(v config.VIP) []*spread.Backend { return h.build.backends(v) }
+func (h spreadHost) Backends(v config.VIP) []*spread.Backend { return h.build.backends(v, h.backends) }
 
 // Followers implements spread.Host.
 func (h spreadHost) Followers() spread.Followers {
