@@ -36,6 +36,9 @@ type Config struct {
 	// Unbound: no host has the addresses, and routers send packets for them to the members. What comes in at another link than Link, as from pods, is this
 	// node's own then, if it has a slot, and otherwise goes on by the network.
 	Unbound bool
+	// NeverHolds: only other nodes have the addresses, which may serve nothing. A connection that begins at another link than Link, as in a pod, is this
+	// node's own then, if it has a slot. Sent on from here it would look like what a member has decided about, and the receiver would keep it.
+	NeverHolds bool
 	// Masquerade has the holder translate new connections to the members' addresses, and the client's into its own, so that all packets of
 	// them go by the holder. The kernel has to forward (see Forwards).
 	Masquerade bool

@@ -124,7 +124,8 @@ func (c *connections) eachTo(tracking *conntrack.Conn, here bool, do func(p Port
 }
 
 // serves tells whether a connection to a port that is spread is to an address that is, and is served by this node, or with Masquerade is translated by
-// it. What programs and pods of this node connect to while another one holds the address goes there as it is: the address itself answers.
+// it. What programs and pods of this node connect to while another one holds the address goes there as it is, unless this one never holds it: the
+// address itself answers.
 func (c *connections) serves(e conntrack.Entry) bool {
 	if c.masquerade {
 		return c.spreads(e) && translated(e)

@@ -57,8 +57,8 @@ func (c Config) receive(r roster) []chain {
 }
 
 // translated gives new connections this node's own address and the target port. On other links, as those of pods, only while this node has
-// the address, or is to have what routers send it, for they are routed on otherwise. What is new to connection tracking alone, and belongs to a socket on the address, stays as it is:
-// it was there before the address was spread.
+// the address, is to have what routers send it, or never holds it, for they are routed on otherwise. What is new to connection tracking alone, and belongs to a socket on the
+// address, stays as it is: it was there before the address was spread.
 func (c Config) translated(r roster, a Abilities) chain {
 	f := r.family
 	hook := chain{Name: "translate", Kind: "nat", Hook: unix.NF_INET_PRE_ROUTING, Priority: translatePriority}
@@ -72,10 +72,15 @@ func (c Config) translated(r roster, a Abilities) chain {
 		}
 		hook.Rules = append(hook.Rules,
 			and(comesIn(expr.CmpOpEq, c.Index), f.spread(f.packet, setPorts), forUs(), to))
-		if elsewhere := and(comesIn(expr.CmpOpNeq, c.Index), f.spread(f.packet, setPorts)); !c.Unbound {
+		elsewhere := and(comesIn(expr.CmpOpNeq, c.Index), f.spread(f.packet, setPorts))
+		switch {
+		case !c.Unbound:
 			hook.Rules = append(hook.Rules, and(elsewhere, local(), to))
-		} else if r.takes() {
+		case r.takes():
 			hook.Rules = append(hook.Rules, and(elsewhere, to))
+		}
+		if c.NeverHolds && !c.Ending && r.takes() {
+			hook.Rules = append(hook.Rules, and(elsewhere, p.begins(), to))
 		}
 	}
 	return hook
@@ -92,6 +97,14 @@ func (c Config) translates() []Port {
 
 // begun ends the rule when a packet of TCP begins a connection.
 func begun() match { return tcpFlags.has(expr.CmpOpEq, []byte{syn}, []byte{0}) }
+
+// begins ends the rule when a packet of TCP begins no connection.
+func (p Port) begins() match {
+	if p.Protocol != unix.IPPROTO_TCP {
+		return nil
+	}
+	return tcpFlags.has(expr.CmpOpNeq, []byte{syn}, []byte{0})
+}
 
 // is ends the rule unless the packet is to the port. Its address and protocol were looked at before.
 func (p Port) is() match { return and(protocol(p.Protocol), transport(2, 2).is(big(p.Port)...)) }

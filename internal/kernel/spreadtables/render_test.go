@@ -276,3 +276,18 @@ func TestUnboundAddressesComeInAtOtherLinksToo(t *testing.T) {
 	unbound.Slots.Owner = slices.Repeat([]uint8{slots.None}, 12)
 	assert.Equal(t, 2*len(unbound.Ports), rules(unbound), "nobody else does")
 }
+
+// TestConnectionsFromOtherLinksOfANodeThatNeverHoldsTheAddress are its own while it gets new ones.
+func TestConnectionsFromOtherLinksOfANodeThatNeverHoldsTheAddress(t *testing.T) {
+	rules := func(c Config) int {
+		return len(c.translated(c.roster(ipv4()), Abilities{}).Rules)
+	}
+	may, never := three(2), three(2)
+	never.NeverHolds = true
+	assert.Equal(t, rules(may)+len(never.Ports), rules(never))
+	never.Slots.Owner = []uint8{1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2}
+	assert.Equal(t, rules(may), rules(never), "others get them: they go by the network")
+	never = three(2)
+	never.NeverHolds, never.Ending, may.Ending = true, true, true
+	assert.Equal(t, rules(may), rules(never), "nothing begins")
+}

@@ -214,6 +214,48 @@ func TestKernelWithoutForwarding(t *testing.T) {
 	}
 }
 
+// TestPodOfAMember connects from another link of a member to the address, which another node has. What the member sends on would stay there: that node may
+// serve nothing.
+func TestPodOfAMember(t *testing.T) {
+	l := newLab(t)
+	l.bound(0)
+	n, pod := l.members[1], netnstest.New(t)
+	quick(pod)
+	n.Pair("pods", pod, "eth0")
+	n.Has("pods", "10.2.0.1/24", "fd02::1/64")
+	pod.Has("eth0", "10.2.0.9/24", "fd02::9/64")
+	pod.In(func() {
+		pod.IP("route add default via 10.2.0.1")
+		pod.IP("route add default via fd02::1")
+	})
+	n.In(func() {
+		n.Sysctl("net/ipv4/ip_forward", "1")
+		n.Sysctl("net/ipv6/conf/all/forwarding", "1")
+	})
+	l.members[0].In(func() {
+		l.members[0].IP("route add 10.2.0.0/24 via 10.1.0.6")
+		l.members[0].IP("route add fd02::/64 via fd01::6")
+	})
+	for _, vip := range both {
+		require.NoError(t, n.NeighSet(neighbour(n.Space, vip, l.members[0].Space)))
+	}
+	for name, vip := range both {
+		n.cfg.NeverHolds = false
+		l.owned(1, slots.None)
+		from := l.dial(pod, vip)
+		assert.Equal(t, 0, from.member, "%s: the receiver keeps it", name)
+		n.cfg.NeverHolds = true
+		l.apply()
+		c := l.dial(pod, vip)
+		assert.Equal(t, 1, c.member, name)
+		assert.Equal(t, map[bool]string{true: "10.2.0.9", false: "fd02::9"}[vip.Is4()], c.from, name)
+		l.owned(2, 1)
+		c.goesOn(name)
+		from.goesOn(name)
+		assert.Equal(t, 0, l.dial(pod, vip).member, "%s: the member gets no new ones", name)
+	}
+}
+
 // TestReceiverThatIsNoMember sends on, also second chances of nobody, and translates nothing.
 func TestReceiverThatIsNoMember(t *testing.T) {
 	l := newLab(t)

@@ -133,7 +133,7 @@ func ownersOf(cfg spreadtables.Config) (out []netip.Addr) {
 func (k *kernel) config(now time.Time, t *table, me self) spreadtables.Config {
 	cfg := spreadtables.Config{
 		Link: me.place.Name, Index: me.place.Index, Addresses: k.cfg.addresses, Self: me.own, Slots: t.slots.slots, Seed: k.cfg.seed(), Lifetime: lifetime, Ending: t.ends(),
-		Unbound: k.cfg.Local(),
+		Unbound: k.cfg.Local(), NeverHolds: me.never,
 	}
 	for _, p := range t.ports {
 		cfg.Ports = append(cfg.Ports, inKernel(p))

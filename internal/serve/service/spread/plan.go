@@ -24,6 +24,7 @@ type self struct {
 	gets    bool // what is for the addresses comes here, as to their holder
 	sends   bool // it sends on what it receives, and serves nothing
 	witness bool // it votes, and the others do not spread over it
+	never   bool // it never holds the addresses
 }
 
 // serves is where this node serves the addresses of the family that carries the election.

@@ -48,6 +48,19 @@ func TestServiceSendersOwnNothing(t *testing.T) {
 	})
 }
 
+// What a pod of a member connects to is that member's own where balancers alone receive: what it sent on would stay with them.
+func TestServiceOfAMemberThatNeverHolds(t *testing.T) {
+	for _, never := range []bool{true, false} {
+		inBubble(t, spreadOne(), func(t *testing.T, b *bench) {
+			b.elector.set(election.Member{Address: addr(11), Self: true, Node: "n1", NoCandidate: never})
+			b.member(12, true)
+			b.begin()
+			time.Sleep(settle)
+			assert.Equal(t, never, b.host.plane("api").cfg.NeverHolds)
+		})
+	}
+}
+
 // A sender has nothing that could serve when nobody is fit.
 func TestServiceOfSendersServesUnfitRatherThanNotAtAll(t *testing.T) {
 	cfg := spreadOne()

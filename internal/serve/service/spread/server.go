@@ -253,7 +253,7 @@ func (v *server) self(list []election.Member) (self, error) {
 	me := self{place: place, address: place.Source.WithZone(""), weight: v.cfg.Spread.Weight, own: v.host.Own(place, v.cfg.addresses)}
 	for _, m := range list {
 		if m.Self {
-			me.gets, me.witness, v.node = m.State == election.Active, m.Witness, m.Node
+			me.gets, me.witness, me.never, v.node = m.State == election.Active, m.Witness, m.NoCandidate, m.Node
 			me.holder = me.gets && !v.cfg.Local()
 		}
 	}
