@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/serve/instance"
@@ -129,6 +130,36 @@ func TestServiceThatWasCutOffForLongEndsOwnConnections(t *testing.T) {
 		time.Sleep(forgetDead)
 		assert.Equal(t, map[string]int{"10.77.0.11 fit": 60, "10.77.0.13 fit": 60}, b.shares())
 		assert.Len(t, b.host.plane("api").endedOwn, 1)
+	})
+}
+
+// While this node had lost its network no host answered it, also one that lives and whose keepvip is down.
+func TestServiceThatWasCutOffAsksAgainWhoIsDead(t *testing.T) {
+	cfg, f := spreadOne(), &fakeFollowers{wanted: true}
+	cfg.followers = f
+	inBubble(t, cfg, func(t *testing.T, b *bench) {
+		b.member(12, true)
+		b.member(13, true)
+		b.begin()
+		time.Sleep(settle)
+		for _, n := range []byte{12, 13} {
+			b.host.set(addr(n), false)
+			b.elector.silence(addr(n))
+		}
+		time.Sleep(2 * time.Second)
+		assert.Equal(t, map[string]int{"10.77.0.11 fit": 120, "10.77.0.12 dead": 0, "10.77.0.13 dead": 0}, b.shares())
+		b.host.set(addr(12), true)
+		b.elector.mu.Lock()
+		delete(b.elector.frozen, addr(13))
+		b.elector.mu.Unlock()
+		b.member(13, true)
+		for range 50 {
+			time.Sleep(tick)
+			_, _, told := f.look()
+			require.Equal(t, slots.Keeps, told.Members[1].Ports[0].Condition)
+		}
+		assert.Equal(t, map[string]int{"10.77.0.11 fit": 60, "10.77.0.12 keeps": 0, "10.77.0.13 fit": 60}, b.shares())
+		assert.Empty(t, b.host.plane("api").endedOwn)
 	})
 }
 

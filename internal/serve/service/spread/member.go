@@ -24,6 +24,7 @@ type member struct {
 	silentSince time.Time
 	// lostSince is since when it is dead for sure; zero: it is not, or this node may be the one that is cut off.
 	lostSince time.Time
+	doubted   bool // it was found dead while this node may have been cut off
 	// notSpreadingSince is since when it is heard, and does not say that it spreads; zero: it is not heard, or spreads.
 	notSpreadingSince time.Time
 

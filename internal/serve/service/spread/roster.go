@@ -153,9 +153,7 @@ func (r *roster) age(now time.Time, spreading map[netip.Addr]bool, others map[*m
 		if !spreading[m.address] {
 			m.markSilent(now)
 		}
-		if m.dead && m.lostSince.IsZero() && r.sure(m) {
-			m.lostSince = now
-		}
+		r.judge(now, m)
 		switch {
 		case !others[m]:
 			m.notSpreadingSince = time.Time{}
@@ -165,6 +163,18 @@ func (r *roster) age(now time.Time, spreading map[netip.Addr]bool, others map[*m
 		if m.gone(now) || m.unlistedSince.IsZero() && !slices.Contains(r.listed, m.address) && m.expired(now) {
 			r.drop(m)
 		}
+	}
+}
+
+// judge notes since when a dead member is dead for sure. What its host left unanswered while this node may have been cut off says nothing of it: as soon
+// as this node is not, it counts as one that has just fallen silent, and is asked anew.
+func (r *roster) judge(now time.Time, m *member) {
+	switch {
+	case !m.dead || !m.lostSince.IsZero() || !r.sure(m):
+	case m.doubted:
+		m.inquiry, m.silentSince, m.doubted = inquiry{asking: m.asking}, now, false
+	default:
+		m.lostSince = now
 	}
 }
 
@@ -248,7 +258,7 @@ func (r *roster) update(now time.Time, m *member, e *election.Member) {
 		m.markSilent(now)
 		return
 	}
-	m.heard, m.silentSince, m.lostSince, m.dead = true, time.Time{}, time.Time{}, false
+	m.heard, m.silentSince, m.lostSince, m.dead, m.doubted = true, time.Time{}, time.Time{}, false, false
 	m.clients.hear(m.last, e.Spread.Clients, min(election.MostClients, mostClients-r.remembered()+len(m.clients.seen)))
 }
 
@@ -312,8 +322,8 @@ func (r *roster) answered(now time.Time, a netip.Addr, err error) {
 // declareDead has silent members whose hosts do not answer counted as dead.
 func (r *roster) declareDead() {
 	for _, m := range r.all {
-		if !m.silentSince.IsZero() && m.missed >= unanswered {
-			m.dead = true
+		if !m.dead && !m.silentSince.IsZero() && m.missed >= unanswered {
+			m.dead, m.doubted = true, !r.sure(m)
 		}
 	}
 }

@@ -236,7 +236,8 @@ func TestServiceMemberThatIsAboutToSpreadKeeps(t *testing.T) {
 
 // TestServiceDeadMemberIsForgotten for good, also while the election shows what it has said last.
 func TestServiceDeadMemberIsForgotten(t *testing.T) {
-	for _, goes := range []func(*fakeElector, netip.Addr){(*fakeElector).remove, (*fakeElector).silence} {
+	late := func(e *fakeElector, a netip.Addr) { e.silence(a); time.Sleep(forgetSilent - forgetDead) }
+	for _, goes := range []func(*fakeElector, netip.Addr){(*fakeElector).remove, (*fakeElector).silence, late} {
 		for _, listed := range []bool{false, true} {
 			cfg, want := spreadOne(), map[string]int{"10.77.0.11 fit": 120}
 			if listed {
@@ -247,8 +248,8 @@ func TestServiceDeadMemberIsForgotten(t *testing.T) {
 				b.member(12, true)
 				b.begin()
 				time.Sleep(settle)
-				b.host.set(addr(12), false)
 				goes(b.elector, addr(12))
+				b.host.set(addr(12), false)
 				time.Sleep(forgetDead - time.Second)
 				assert.Contains(t, b.shares(), "10.77.0.12 dead")
 				time.Sleep(2 * time.Second)
