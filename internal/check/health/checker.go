@@ -35,7 +35,7 @@ func (p *Probing) Checker(h config.ListedCheck, log *slog.Logger) (*Checker, err
 		return nil, errors.New("health: no logger")
 	}
 	c := p.checker(NewGate(h.Rise, h.Fall), log)
-	c.gate.most = int(dampedFor / h.Interval)
+	c.gate.most = max(int(dampedFor/h.Interval), 1) // 0 would be no bound
 	c.gate.plain = h.Counts == config.CountsPlain
 	if h.InitFail {
 		c.gate.distrust()

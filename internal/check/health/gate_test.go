@@ -1,12 +1,15 @@
 package health
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // A gate's history is written as one letter a probe, p(ass) f(ail) d(own), and one a state, u(nknown) H(ealthy) I(ll).
@@ -96,6 +99,19 @@ func TestGateForgetsAFallForEachMinuteOfHealth(t *testing.T) {
 		step(Pass, time.Millisecond)
 	}
 	assert.Equal(t, []int{0, 1}, both(step(Pass, time.Hour)))
+}
+
+// A probe that comes less often than once a minute is damped for no longer than one that comes once a minute.
+func TestDampingHasABoundWhateverTheInterval(t *testing.T) {
+	for interval, want := range map[time.Duration]int{
+		10 * time.Millisecond: 48, 300 * time.Millisecond: 48, 10 * time.Second: 6, time.Minute: 2, time.Minute + time.Millisecond: 2, 2 * time.Minute: 2, 10 * time.Minute: 2,
+	} {
+		c, err := newChecker(always{}, given(config.ListedCheck{Interval: interval}), slog.New(slog.DiscardHandler))
+		require.NoError(t, err)
+		c.gate.falls = 9
+		_, rise := c.gate.Falls()
+		assert.Equal(t, want, rise, "%v", interval)
+	}
 }
 
 func TestGateDampingHasABound(t *testing.T) {
