@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -74,8 +75,9 @@ func newHTTPProber(h config.ListedCheck) (*httpProber, error) {
 // no public issuer, and 127.0.0.1 is not among its names.
 func (p *httpProber) secure(h config.ListedCheck, host string) {
 	name := h.ServerName
+	_, err := netip.ParseAddr(host) // with a zone, too
 	switch {
-	case name == "" && net.ParseIP(host) == nil:
+	case name == "" && err != nil:
 		name = host
 	case name == "" && h.CA != "":
 		name = apiserverName

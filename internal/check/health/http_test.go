@@ -338,6 +338,9 @@ func TestServerNameThatIsVerified(t *testing.T) {
 		{"https://registry.local/v2", "/ca", "other", "other"},
 		{"https://[::1]:1/", "/ca", "", apiserverName},
 		{"https://[::1]:1/", "", "", ""},
+		{"https://[fe80::1%25eth0]:6443/readyz", "/ca", "", apiserverName},
+		{"https://[fe80::1%25eth0]:6443/readyz", "/ca", "other", "other"},
+		{"https://[fe80::1%25eth0]:6443/readyz", "", "", ""},
 	} {
 		p, err := newHTTPProber(config.ListedCheck{URL: tt.url, CA: tt.ca, ServerName: tt.named})
 		require.NoError(t, err)

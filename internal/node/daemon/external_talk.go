@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net"
 	"net/netip"
 	"net/url"
 	"time"
@@ -81,15 +80,10 @@ func (noWire) Close() error { return nil }
 // where no check could be asked so.
 func served(v config.VIP, near neighbours) func(context.Context) bool {
 	for _, h := range v.AllChecks() {
-		at, err := url.Parse(h.URL)
-		if h.Kind != config.CheckHTTPS && h.Kind != config.CheckHTTP || err != nil || v.HostPort() == "" {
+		h, can := byBalancer(v, h)
+		if !can {
 			continue
 		}
-		if h.ServerName == "" && net.ParseIP(at.Hostname()) == nil {
-			h.ServerName = at.Hostname()
-		}
-		at.Host = v.HostPort()
-		h.URL, h.Watch = at.String(), false
 		p, err := proberOf(v, h, near)
 		if err != nil {
 			return nil
@@ -97,4 +91,18 @@ func served(v config.VIP, near neighbours) func(context.Context) bool {
 		return func(ctx context.Context) bool { return p.Probe(ctx).Outcome == health.Pass }
 	}
 	return nil
+}
+
+// byBalancer is a check as it is asked by way of the balancer, with the name that the node's own certificate has; false where it cannot be.
+func byBalancer(v config.VIP, h config.ListedCheck) (config.ListedCheck, bool) {
+	at, err := url.Parse(h.URL)
+	if h.Kind != config.CheckHTTPS && h.Kind != config.CheckHTTP || err != nil || v.HostPort() == "" {
+		return h, false
+	}
+	if _, err := netip.ParseAddr(at.Hostname()); h.ServerName == "" && err != nil {
+		h.ServerName = at.Hostname()
+	}
+	at.Host = v.HostPort()
+	h.URL, h.Watch = at.String(), false
+	return h, true
 }

@@ -20,6 +20,23 @@ const (
 	externalEntry = "vips:\n- {name: a, addresses: [10.77.0.100], check: 'tcp://127.0.0.1:6443', externalAddress: lb.example.org, mode: external, externalGrace: 1h}\n"
 )
 
+// A certificate has the name of the URL's host, also where the balancer is asked. An address is no name, with a zone or without.
+func TestBalancerIsAskedByTheNameOfTheNodesCertificate(t *testing.T) {
+	v := config.VIP{Mode: config.ModeExternal, ExternalAddress: "lb.example.org:6443"}
+	for url, want := range map[string]string{
+		"https://node.example.org:6443/readyz": "node.example.org", "https://127.0.0.1:6443/readyz": "",
+		"https://[::1]:6443/readyz": "", "https://[fe80::1%25eth0]:6443/readyz": "",
+	} {
+		h, can := byBalancer(v, config.ListedCheck{Kind: config.CheckHTTPS, URL: url, CA: "/ca", Watch: true})
+		assert.True(t, can, url)
+		assert.Equal(t, want, h.ServerName, url)
+		assert.Equal(t, "https://lb.example.org:6443/readyz", h.URL)
+		assert.False(t, h.Watch)
+	}
+	_, can := byBalancer(v, config.ListedCheck{Kind: config.CheckTCP, Address: "127.0.0.1:6443"})
+	assert.False(t, can)
+}
+
 func TestMovesOfAnEntryThatBecomesExternal(t *testing.T) {
 	r := newReloading(t, internalEntry)
 	now := time.Now()
