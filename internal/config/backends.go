@@ -78,7 +78,7 @@ const connects = "tcp"
 
 // backendCheck reads what backends are asked.
 func backendCheck() kind[string] {
-	u, names := checkURL(), []string{}
+	u, names := urlOfAny(), []string{}
 	for _, p := range presets {
 		names = append(names, p.name)
 	}

@@ -105,6 +105,8 @@ func TestChecksRefused(t *testing.T) {
 		{"a key without certificate", listing("{kind: https, url: 'https://a/', ca: /a, clientKey: /k}"), at + ".clientKey: set without clientCert, want both"},
 		{"another scheme", listing("{kind: https, url: 'http://a/', ca: /a}"), at + ".url: http://a/ with kind https, want https://..."},
 		{"none in a list", listing("{kind: http, url: none}"), at + ".url: none, want an http or https URL such as https://127.0.0.1:6443/readyz"},
+		{"a URL without a host", listing("{kind: https, url: 'https://:6443/readyz', insecure: true}"), at + ".url: https://:6443/readyz, want an http or https URL such as https://127.0.0.1:6443/readyz"},
+		{"a connection without a host", listing("{kind: tcp, address: ':6443'}"), at + ".address: :6443, want host:port such as 127.0.0.1:5432"},
 		{"no statuses", listing("{kind: http, url: 'http://a/', codes: []}"), at + ".codes: an empty list, want at least one status"},
 		{"a strange status", listing("{kind: http, url: 'http://a/', codes: [99]}"), at + ".codes: 99, want a number from 100 to 599"},
 		{"a router that is no address", listing("{kind: gateway, router: gw.local}"), at + ".router: gw.local, want an IPv4 or IPv6 address"},

@@ -167,11 +167,17 @@ func listener(example string) kind[string] {
 	}
 }
 
-func checkURL() kind[string] {
+// checkURL reads what is asked by GET. A port alone, as in https://:6443, is no host.
+func checkURL() kind[string] { return urlWith((*url.URL).Hostname) }
+
+// urlOfAny is checkURL where an address takes the place of the host, so that a port alone will do.
+func urlOfAny() kind[string] { return urlWith(func(u *url.URL) string { return u.Host }) }
+
+func urlWith(host func(*url.URL) string) kind[string] {
 	return text("url", func(s string) error {
 		u, err := url.Parse(s)
 		switch {
-		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		case err != nil || host(u) == "" || u.Scheme != "http" && u.Scheme != "https":
 			return fmt.Errorf("%s, want an http or https URL such as https://127.0.0.1:6443/readyz", show(s))
 		case u.Port() != "" && !isPort(u.Port()):
 			return fmt.Errorf("%s, want a port from 1 to 65535", show(s))

@@ -195,6 +195,9 @@ func TestLoadRefuses(t *testing.T) {
 		// The check.
 		{"state directory", flags("state-dir", "state"), "--state-dir: state, want an absolute path such as /var/lib/keepvip"},
 		{"check scheme", flags("check", "udp://127.0.0.1:6443"), "--check: udp://127.0.0.1:6443, want an http or https URL such as https://127.0.0.1:6443/readyz, tcp://host:port, kubeadm, k3s, rke2, k0s or none; other kinds go under checks"},
+		{"check without a host", flags("check", "https://:6443/readyz"), "--check: https://:6443/readyz, want an http or https URL such as https://127.0.0.1:6443/readyz"},
+		{"check with brackets for a host", flags("check", "https://[]:6443/readyz"), "--check: https://[]:6443/readyz, want an http or https URL such as https://127.0.0.1:6443/readyz"},
+		{"check by connecting without a host", flags("check", "tcp://:6443"), "--check: tcp://:6443, want tcp://host:port such as tcp://127.0.0.1:5432"},
 		{"check password", flags("check", "https://u:p@127.0.0.1/"), "--check: a URL with a user name or password, want one without: it shows in status and logs"},
 		{"check fragment", flags("check", "https://127.0.0.1/#a"), "--check: https://127.0.0.1/#a, want a URL without a #fragment"},
 		{"check of the virtual address", flags("check", "https://10.77.0.100:6443/readyz"), "--check: https://10.77.0.100:6443/readyz asks the virtual address 10.77.0.100, so that the holder would answer for every node; want an address of this node, such as 127.0.0.1"},

@@ -122,6 +122,7 @@ func TestBackendCheckIsAskedAtTheBackend(t *testing.T) {
 		{"another service", "ports: [{port: 443}]", "tcp  10.0.0.1:443  false"},
 		{"a preset", "ports: [{port: 443}], backendCheck: kubeadm", "https https://10.0.0.1:443/readyz  /etc/kubernetes/pki/ca.crt false"},
 		{"a URL with a port", "ports: [{port: 443}], backendCheck: 'http://backend:8080/health'", "http http://10.0.0.1:8080/health   false"},
+		{"a port without a host", "ports: [{port: 443}], backendCheck: 'http://:8080/health'", "http http://10.0.0.1:8080/health   false"},
 		{"a URL without", "ports: [{port: 443}], backendCheck: {url: 'https://backend/health', ca: /ca}", "https https://10.0.0.1:443/health  /ca false"},
 		{"a connection", "ports: [{port: 443, target: 6443}], backendCheck: tcp", "tcp  10.0.0.1:6443  false"},
 		{"UDP alone", "ports: [{port: 53, protocol: udp}]", ""},
