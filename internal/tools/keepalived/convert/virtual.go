@@ -24,6 +24,7 @@ type virtualServer struct {
 	interval  time.Duration // delay_loop; 0: keepalived's default
 	servers   []realServer
 	leftovers []*syntax.Node // lines that have no counterpart
+	anyStatus []*syntax.Node // blocks url that name neither status nor digest
 }
 
 // realServer is a real_server of it.
@@ -161,14 +162,19 @@ func (p *probe) read(n *syntax.Node, port uint16, v *virtualServer) {
 			p.timeout = time.Duration(number) * time.Second
 		case (word == "retry" || word == "nb_get_retry") && err == nil:
 			p.fall = 1 + max(number, 0)
-		case word == "delay_before_retry", word == "connect_port" && err == nil && number == int(port):
+		case word == "connect_port" && err == nil && number == int(port):
 		case word == "url" && path == "":
+			stated := false
 			for _, u := range line.Children {
 				if len(u.Words) > 1 && u.Words[0] == "path" {
 					path = u.Words[1]
-				} else if !(len(u.Words) == 2 && u.Words[0] == "status_code" && u.Words[1] == "200") {
-					v.leftovers = append(v.leftovers, u)
+					continue
 				}
+				stated = stated || u.Words[0] == "status_code" || u.Words[0] == "digest"
+				v.leftovers = append(v.leftovers, u)
+			}
+			if !stated {
+				v.anyStatus = append(v.anyStatus, line)
 			}
 		default:
 			v.leftovers = append(v.leftovers, line)
@@ -247,9 +253,41 @@ func (s spreading) spread(list []entry) {
 				s.changed(r.node.At, fmt.Sprintf("real_server %s has no check, so keepalived sends to it always: keepvip connects to it, and leaves it out while that fails", r.at), "")
 			}
 		}
+		s.otherwise(v, first)
 		for _, n := range v.leftovers {
 			s.leftover(n)
 		}
+	}
+}
+
+// otherwise names what servers are asked otherwise than the first of the first virtual server: keepvip asks all of them alike but for the URL, and
+// each once for all ports.
+func (s spreading) otherwise(v, first *virtualServer) {
+	asked := first.servers[0].probe
+	for _, r := range v.servers {
+		p, line := r.probe, asked.at.Line
+		switch {
+		case p.at == r.node.At: // it has no check
+		case v != first:
+			s.changed(p.at, fmt.Sprintf("the check of real_server %s is not carried over: keepvip asks a backend once for all ports, as for line %d", r.at, first.node.At.Line),
+				"have the URL there answer for all ports, or make this one of another entry of vips")
+		default:
+			if p.timeout != asked.timeout {
+				s.changed(p.at, fmt.Sprintf("connect_timeout of real_server %s is %v: keepvip waits for all backends alike, here %v as in line %d", r.at, p.timeout, asked.timeout, line), "")
+			}
+			if p.fall != asked.fall {
+				s.changed(p.at, fmt.Sprintf("retry of real_server %s is %d: keepvip has one count for all backends, here %d as in line %d", r.at, p.fall-1, asked.fall-1, line), "")
+			}
+		}
+	}
+	if v != first {
+		return
+	}
+	for _, n := range v.anyStatus {
+		s.changed(n.At, "url without status_code: keepalived takes any answer of 200 to 299 as good, and keepvip one of 200, or of 401", "have the URL answer with 200")
+	}
+	if v.interval > longestInterval || asked.timeout > longestTimeout || asked.fall > mostResults {
+		s.changed(v.node.At, fmt.Sprintf("virtual_server %s: keepvip has an interval of %v, a timeout of %v and fall of %d at most", v.at, longestInterval, longestTimeout, mostResults), "")
 	}
 }
 
@@ -296,7 +334,9 @@ func (s spreading) leftover(n *syntax.Node) {
 	case "virtualhost":
 		text = "keepvip asks by the server's address"
 	case "digest", "status_code":
-		text = "keepvip takes an answer of 200 as good"
+		text = "keepvip takes an answer of 200 as good, and one of 401"
+	case "delay_before_retry":
+		text = "keepvip asks again after delay_loop"
 	}
 	s.say(keepalived.Warning, codeChanged, n.At, fmt.Sprintf("%s: %s", plain(word), text), remedy)
 }

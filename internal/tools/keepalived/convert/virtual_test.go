@@ -92,6 +92,79 @@ func TestConvertVirtualServersToBackends(t *testing.T) {
 	}
 }
 
+// What servers are asked otherwise than the first one cannot be carried over, and neither can which answers are good: each has a line.
+func TestConvertSaysWhatServersAreAskedOtherwise(t *testing.T) {
+	const instance = "vrrp_instance a {\n interface eth0\n virtual_router_id 5\n virtual_ipaddress {\n  10.0.0.9\n }\n}\n"
+	const first = `virtual_server 10.0.0.9 80 {
+ delay_loop 6
+ real_server 10.0.0.21 80 {
+  HTTP_GET {
+   url {
+    path /a
+   }
+   connect_timeout 3
+   retry 2
+  }
+ }
+`
+	spread := func(text string) Result {
+		return converted(t, instance+text, Options{VirtualServers: VirtualServersSpread})
+	}
+	r := spread(first + ` real_server 10.0.0.22 80 {
+  TCP_CHECK {
+   connect_timeout 7
+   retry 4
+   delay_before_retry 1
+  }
+ }
+ real_server 10.0.0.23 80 {
+  HTTP_GET {
+   url {
+    path /a
+    status_code 200
+   }
+   connect_timeout 3
+   retry 2
+  }
+ }
+}
+virtual_server 10.0.0.9 443 {
+ real_server 10.0.0.21 443 {
+  TCP_CHECK {
+  }
+ }
+ real_server 10.0.0.22 443 {
+ }
+ real_server 10.0.0.23 443 {
+  TCP_CHECK {
+  }
+ }
+}
+`)
+	cfg, err := load(r)
+	require.NoError(t, err, shown(r))
+	check := cfg.VIPs[0].Spread.BackendCheck
+	assert.Equal(t, "3s", check.Timeout.String())
+	assert.Equal(t, 3, check.Fall)
+	for _, want := range []string{
+		"k.conf:12: warning changed: url without status_code: keepalived takes any answer of 200 to 299 as good, and keepvip one of 200, or of 401",
+		"k.conf:20: warning changed: connect_timeout of real_server 10.0.0.22:80 is 7s: keepvip waits for all backends alike, here 3s as in line 11",
+		"k.conf:20: warning changed: retry of real_server 10.0.0.22:80 is 4: keepvip has one count for all backends, here 2 as in line 11",
+		"k.conf:23: warning changed: delay_before_retry: keepvip asks again after delay_loop",
+		"k.conf:30: warning changed: status_code: keepvip takes an answer of 200 as good, and one of 401",
+		"k.conf:39: warning changed: the check of real_server 10.0.0.21:443 is not carried over: keepvip asks a backend once for all ports, as for line 8",
+		"k.conf:45: warning changed: the check of real_server 10.0.0.23:443 is not carried over",
+	} {
+		assert.Contains(t, shown(r), want)
+	}
+	assert.Equal(t, 1, strings.Count(shown(r), "connect_timeout of"), "those of line 27 are the same")
+	assert.Equal(t, 1, strings.Count(shown(r), "retry of"))
+	assert.Equal(t, 1, strings.Count(shown(r), "without status_code"))
+
+	r = spread(strings.Replace(first, "connect_timeout 3", "connect_timeout 90", 1) + "}\n")
+	assert.Contains(t, shown(r), "k.conf:8: warning changed: virtual_server 10.0.0.9:80: keepvip has an interval of 10m0s, a timeout of 1m0s and fall of 1000 at most")
+}
+
 // Backends serve all ports of an entry, and each has one port: what is otherwise stays where it is, and is said.
 func TestConvertVirtualServersThatAreNoBackends(t *testing.T) {
 	const instance = "vrrp_instance a {\n interface eth0\n virtual_router_id 5\n virtual_ipaddress {\n 10.0.0.9\n }\n}\n"
