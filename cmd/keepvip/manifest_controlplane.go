@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -131,8 +132,8 @@ func controlPlaneOf(cfg *config.Config, form nodeForm, secret string) (kubeadm.C
 	part.Endpoint = kubeadm.Endpoint{Host: addresses[0].String(), Port: endpointPort(cfg)}
 	part.Spread = len(apiserverPorts(cfg, part.Endpoint.Port)) > 0
 	part.CertSANs = printable.Words(addresses[1:])
-	switch {
-	case len(secretFiles(cfg)) > 1:
+	switch further := func(f string) bool { return f != cfg.Key.File }; {
+	case slices.ContainsFunc(secretFiles(cfg), further):
 		return part, fmt.Errorf("%s: more than the key, want key.file alone: only one Secret can be given", strings.Join(secretFiles(cfg), ", "))
 	case cfg.Key.File == "" && secret != "":
 		return part, errors.New("--key-secret without key.file, want --key-file with the key's path on the nodes, too")

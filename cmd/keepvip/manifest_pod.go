@@ -148,7 +148,18 @@ func secretFiles(cfg *config.Config) []string {
 			out = append(out, v.VRRP.PasswordFile)
 		}
 	}
+	if ownCertificates(cfg) {
+		out = append(out, cfg.Raft.Certificate)
+		if cfg.Raft.PrivateKey != cfg.Raft.Certificate {
+			out = append(out, cfg.Raft.PrivateKey)
+		}
+	}
 	return out
+}
+
+// ownCertificates tells that members of Raft know each other by certificate files. An entry that is external may come back.
+func ownCertificates(cfg *config.Config) bool {
+	return cfg.Raft.OwnCertificates() && slices.ContainsFunc(cfg.VIPs, func(v config.VIP) bool { return v.Election == config.ElectionRaft })
 }
 
 // metricsSecrets are the files with secrets that other hosts are told the metrics with.
@@ -187,6 +198,9 @@ func podOf(cfg *config.Config, image string) (kubeadm.PodConfig, error) {
 		}
 	}
 	pod.CAFiles = metricsCertificate(cfg.Metrics)
+	if ownCertificates(cfg) {
+		pod.CAFiles = append(pod.CAFiles, cfg.Raft.CA)
+	}
 	if cfg.FIFO.Path != "" {
 		return pod, errors.New("notifyFIFO.path, but nobody outside the pod could read a pipe that is made in it; use manifest systemd")
 	}
