@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -53,6 +52,7 @@ func MergeControlPlane(name string, text []byte, cfg ControlPlaneConfig) (merged
 	for _, step := range []func() error{
 		t.locate,
 		t.readClass,
+		t.unlessByClass(func() error { return t.onePort(cfg) }),
 		t.unlessByClass(func() error { return t.endpoint(cfg) }),
 		t.unlessByClass(func() error { return t.outsideOfTheCluster(cfg) }),
 		func() error {
@@ -83,17 +83,11 @@ func (t *template) locate() error {
 	t.given = docs
 	found := 0
 	for i, d := range docs {
-		if !strings.HasPrefix(yamledit.TextAt(d, "apiVersion"), controlPlaneAPI) {
+		spec := controlPlaneSpec(d)
+		if spec == nil {
 			continue
 		}
-		switch yamledit.TextAt(d, "kind") {
-		case "KubeadmControlPlane":
-			t.doc, t.spec = i, []string{"spec", "kubeadmConfigSpec"}
-		case "KubeadmControlPlaneTemplate":
-			t.doc, t.spec = i, []string{"spec", "template", "spec", "kubeadmConfigSpec"}
-		default:
-			continue
-		}
+		t.doc, t.spec = i, spec
 		t.lists = yamledit.TextAt(d, "apiVersion") != controlPlaneAPI+"v1beta1"
 		found++
 	}

@@ -88,7 +88,7 @@ func (c *InitConfig) sane() error {
 	if host, port := c.endpointParts(); host != "" && port != "" && portNumber(port) == 0 {
 		return c.text.Errorf(yamledit.At(c.cluster, "controlPlaneEndpoint").Line, "controlPlaneEndpoint %s, want a port from 1 to 65535", host+":"+port)
 	}
-	if n := yamledit.At(c.init, "localAPIEndpoint", "bindPort"); n != nil && n.Tag != "!!null" && portNumber(n.Value) == 0 {
+	if n := c.bindPort(); n != nil && n.Tag != "!!null" && portNumber(n.Value) == 0 {
 		return c.text.Errorf(n.Line, "bindPort %q, want a port from 1 to 65535", n.Value)
 	}
 	return nil
@@ -117,7 +117,18 @@ func (c *InitConfig) Endpoint() Endpoint {
 
 // BindPort is the port that the apiservers listen on.
 func (c *InitConfig) BindPort() uint16 {
-	return cmp.Or(portNumber(yamledit.TextAt(c.init, "localAPIEndpoint", "bindPort")), defaultAPIPort)
+	if n := c.bindPort(); n != nil {
+		return cmp.Or(portNumber(n.Value), defaultAPIPort)
+	}
+	return defaultAPIPort
+}
+
+// bindPort is that of the first node, or where the file is for nodes that join, theirs.
+func (c *InitConfig) bindPort() *yaml.Node {
+	if c.init == nil {
+		return yamledit.At(c.join, "controlPlane", "localAPIEndpoint", "bindPort")
+	}
+	return yamledit.At(c.init, "localAPIEndpoint", "bindPort")
 }
 
 // certSANs are the further names in the apiserver's certificate.

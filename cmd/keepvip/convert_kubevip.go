@@ -90,12 +90,38 @@ func (f kubeVIPForm) convert(name string, text []byte, standIn netip.Addr) (r *k
 	if r, err = kubevip.Convert(name, text, standIn); err != nil {
 		return nil, nil, nil, err
 	}
-	cfg, err := config.Load(config.Input{Flags: r.Flags(), Elsewhere: true})
+	cfg, err := f.load(config.Input{Flags: r.Flags(), Elsewhere: true})
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	out, notes, err = f.render(name, r, cfg)
 	return r, out, notes, err
+}
+
+// load makes the configuration, with a check that asks at the port of the apiservers where a template says it.
+func (f kubeVIPForm) load(in config.Input) (*config.Config, error) {
+	cfg, err := config.Load(in)
+	if err != nil || *f.applyTo == "" {
+		return cfg, err
+	}
+	into, err := readInput("apply-to", *f.applyTo)
+	if err != nil || kubeadm.IsCloudInit(into) {
+		return cfg, err
+	}
+	listen, err := listenOf(*f.applyTo, into)
+	if err != nil {
+		return nil, err
+	}
+	return probePort(listen, in, cfg)
+}
+
+// listenOf is the port that the apiservers of a template listen on; 0 where a ClusterClass brings keepvip, with its check.
+func listenOf(template string, text []byte) (uint16, error) {
+	class, err := kubeadm.ReadClass(template, text)
+	if err != nil || class.Keepvip > 0 {
+		return 0, err
+	}
+	return kubeadm.TemplateBindPort(template, text)
 }
 
 // printRouters prints, beside the findings, what a routing daemon of the node is to be told in place of kube-vip's BGP.
@@ -155,10 +181,17 @@ func (f kubeVIPForm) apply(r *kubevip.Result, cfg *config.Config, manifest []byt
 	if err != nil {
 		return nil, nil, err
 	}
+	listen, err := listenOf(*f.applyTo, into)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := reaches(*f.applyTo, found, listen, cfg); err != nil {
+		return nil, nil, err
+	}
 	addresses := addressesOf(cfg)
 	part := kubeadm.ControlPlaneConfig{
 		Files:    files,
-		Endpoint: kubeadm.Endpoint{Host: cmp.Or(r.Variable, addresses[0].String()), Port: cmp.Or(found.Port, endpointPort(cfg))},
+		Endpoint: kubeadm.Endpoint{Host: cmp.Or(r.Variable, addresses[0].String()), Port: cmp.Or(found.Port, listen, endpointPort(cfg))},
 	}
 	part.CertSANs = printable.Words(addresses[1:])
 	return kubeadm.MergeControlPlane(*f.applyTo, into, part)

@@ -28,6 +28,7 @@ type manifestFlags struct {
 	*configFlags
 	kubeadm string
 	print   bool
+	listen  uint16 // the port that the apiservers listen on; 0: it is not known
 }
 
 // bindManifest gives cmd the flags that all manifests have; bind those of its own before.
@@ -52,7 +53,10 @@ func (m *manifestFlags) run(cmd *cobra.Command, render func(*config.Config) (out
 	if err != nil {
 		return err
 	}
-	if cfg, err = probePort(k, in, cfg); err != nil {
+	if k != nil {
+		m.listen = k.BindPort()
+	}
+	if cfg, err = probePort(m.listen, in, cfg); err != nil {
 		return err
 	}
 	spreadsPorts(k, cfg)

@@ -61,8 +61,16 @@ func newManifestControlPlane() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		if text != nil {
+			if flags.listen, err = listenOf(*template, text); err != nil {
+				return err
+			}
+		}
 		return flags.run(cmd, func(cfg *config.Config) ([]byte, []string, error) {
-			part, err := controlPlaneOf(cfg, form, *secret)
+			if err := reaches(*template, found, flags.listen, cfg); err != nil {
+				return nil, nil, err
+			}
+			part, err := controlPlaneOf(cfg, form, *secret, cmp.Or(flags.listen, endpointPort(cfg)))
 			if err != nil {
 				return nil, nil, err
 			}
@@ -121,15 +129,27 @@ func fillIn(files []kubeadm.File, variable string) {
 	}
 }
 
-// controlPlaneOf is everything but the name and what a template says.
-func controlPlaneOf(cfg *config.Config, form nodeForm, secret string) (kubeadm.ControlPlaneConfig, error) {
+// reaches refuses the endpoint of a template at whose port no apiserver is reached, and checks that ask at another port than theirs.
+func reaches(template string, found kubeadm.Endpoint, listen uint16, cfg *config.Config) error {
+	if err := asksAt(listen, cfg); err != nil {
+		return err
+	}
+	if listen == 0 || found.Port == 0 || found.Port == listen || cfg.VIPs[0].External() || slices.Contains(apiserverPorts(cfg, listen), found.Port) {
+		return nil
+	}
+	return fmt.Errorf("%s: controlPlaneEndpoint %s, want port %d, on which the apiservers listen (localAPIEndpoint.bindPort): keepvip translates ports only where it spreads the load (spread.ports)",
+		template, found, listen)
+}
+
+// controlPlaneOf is everything but the name and what a template says. The apiservers listen on port.
+func controlPlaneOf(cfg *config.Config, form nodeForm, secret string, port uint16) (kubeadm.ControlPlaneConfig, error) {
 	files, commands, err := form.files(cfg)
 	if err != nil {
 		return kubeadm.ControlPlaneConfig{}, err
 	}
 	part := kubeadm.ControlPlaneConfig{Files: files, Commands: commands}
 	addresses := addressesOf(cfg)
-	part.Endpoint = kubeadm.Endpoint{Host: addresses[0].String(), Port: endpointPort(cfg)}
+	part.Endpoint = kubeadm.Endpoint{Host: addresses[0].String(), Port: port}
 	part.Spread = len(apiserverPorts(cfg, part.Endpoint.Port)) > 0
 	part.CertSANs = printable.Words(addresses[1:])
 	switch further := func(f string) bool { return f != cfg.Key.File }; {

@@ -63,14 +63,51 @@ func hasVariable(in config.Input, names ...string) bool {
 	})
 }
 
-// probePort lets the default check ask at the port that the apiservers of this cluster listen on.
-func probePort(k *kubeadm.InitConfig, in config.Input, cfg *config.Config) (*config.Config, error) {
-	if k == nil || k.BindPort() == 6443 || len(cfg.VIPs) != 1 || len(cfg.VIPs[0].Checks) > 0 ||
-		cfg.Origin("vips[0].check.url").Source != config.Default {
+// probePort lets the default check ask at the port that the apiservers of this cluster listen on, 0 where that is not known. A flag is for one
+// entry: of several see [asksAt].
+func probePort(listen uint16, in config.Input, cfg *config.Config) (*config.Config, error) {
+	if len(cfg.VIPs) != 1 || !asksElsewhere(listen, cfg, 0) || cfg.Origin(checkURLOf(0)).Source != config.Default {
 		return cfg, nil
 	}
-	in.Flags["check"] = []string{fmt.Sprintf("https://127.0.0.1:%d/readyz", k.BindPort())}
+	in.Flags["check"] = []string{apiserverCheck(listen)}
 	return config.Load(in)
+}
+
+func checkURLOf(i int) string { return fmt.Sprintf("vips[%d].check.url", i) }
+
+func apiserverCheck(port uint16) string { return fmt.Sprintf("https://127.0.0.1:%d/readyz", port) }
+
+// asksElsewhere tells that the check of an entry is for an apiserver, by default or by a preset, and at another port than theirs. A URL of the
+// operator's own is for whatever it is for.
+func asksElsewhere(listen uint16, cfg *config.Config, i int) bool {
+	v := cfg.VIPs[i]
+	asked := v.Check.Resolved().URL
+	if listen == 0 || len(v.Checks) > 0 || asked == v.Check.URL && cfg.Origin(checkURLOf(i)).Source != config.Default {
+		return false
+	}
+	port := localPort(asked) // 0: it asks no apiserver, but backends
+	return port != 0 && port != listen
+}
+
+// asksAt refuses the checks of apiservers that could never be good, because those listen on another port.
+func asksAt(listen uint16, cfg *config.Config) error {
+	var errs []error
+	for i, v := range cfg.VIPs {
+		if !asksElsewhere(listen, cfg, i) {
+			continue
+		}
+		key, remedy := checkURLOf(i), "--check "+apiserverCheck(listen)
+		at, what := fmt.Sprint(cfg.Origin(key)), "check "+v.Check.URL
+		if cfg.Origin(key).Source == config.Default {
+			at, what = key, "the check, which is not given,"
+		}
+		if len(cfg.VIPs) > 1 {
+			remedy = "check: " + apiserverCheck(listen) + " in this entry"
+		}
+		errs = append(errs, fmt.Errorf("%s: %s asks at port %d, but the apiservers listen on %d (localAPIEndpoint.bindPort), want %s",
+			at, what, localPort(v.Check.Resolved().URL), listen, remedy))
+	}
+	return errors.Join(errs...)
 }
 
 // spreadsPorts says at which ports the load of the apiservers is spread.
@@ -96,15 +133,13 @@ func apiserverPorts(cfg *config.Config, target uint16) (ports []uint16) {
 	return ports
 }
 
-// fit holds the configurations against each other. A preset that asks at another port could never be right.
+// fit holds the configurations against each other.
 func fit(k *kubeadm.InitConfig, cfg *config.Config) (notes []string, err error) {
 	if k == nil {
 		return nil, nil
 	}
-	h := cfg.VIPs[0].Check
-	if port := localPort(h.Resolved().URL); h.Resolved().URL != h.URL && port != k.BindPort() {
-		return nil, fmt.Errorf("%s: check %s asks at port %d, but the apiservers listen on %d (localAPIEndpoint.bindPort), want --check https://127.0.0.1:%d/readyz",
-			cfg.Origin("vips[0].check.url"), h.URL, port, k.BindPort(), k.BindPort())
+	if err := asksAt(k.BindPort(), cfg); err != nil {
+		return nil, err
 	}
 	notes, err = k.Fit(addressesOf(cfg))
 	for _, v := range cfg.Internal() {
