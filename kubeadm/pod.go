@@ -53,11 +53,11 @@ type PodConfig struct {
 type UnitConfig struct {
 	Node
 
-	Binary     string // "/usr/bin/keepvip"
-	Keepalived bool   // ConfigFile is a keepalived.conf
-	Writable   string // a directory that may be written, too, as others see it; "" for none
-	SwitchUser bool   // adds the capabilities to run health checks and hooks as other users
-	Chown      bool   // adds the capability to give the notify FIFO to another user
+	Binary     string   // "/usr/bin/keepvip"
+	Keepalived bool     // ConfigFile is a keepalived.conf
+	Writable   []string // directories that may be written, too, as others see them; made where they are missing
+	SwitchUser bool     // adds the capabilities to run health checks and hooks as other users
+	Chown      bool     // adds the capability to give the notify FIFO to another user
 }
 
 // podHead is a comment, which the kubelet ignores.

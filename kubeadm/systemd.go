@@ -3,7 +3,6 @@ package kubeadm
 import (
 	"errors"
 	"fmt"
-	"path"
 	"strings"
 )
 
@@ -29,8 +28,8 @@ func Systemd(cfg UnitConfig) ([]byte, error) {
 		return nil, errors.New("kubeadm: no arguments, want those of keepvip run")
 	}
 	paths := []struct{ what, path string }{{"binary", cfg.Binary}, {"socket", cfg.Socket}, {"state directory", cfg.StateDir}}
-	if cfg.Writable != "" {
-		paths = append(paths, struct{ what, path string }{"directory", cfg.Writable})
+	for _, d := range cfg.Writable {
+		paths = append(paths, struct{ what, path string }{"directory", d})
 	}
 	for _, p := range paths {
 		if err := checkPath(p.what, p.path); err != nil {
@@ -54,9 +53,7 @@ func Systemd(cfg UnitConfig) ([]byte, error) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, unitHead, strings.Join(words, " "), reload)
-	b.WriteString(ownDirectory("Runtime", "/run/", path.Dir(cfg.Socket)))
-	b.WriteString(ownDirectory("State", "/var/lib/", cfg.StateDir))
-	b.WriteString(furtherDirectory(cfg.Writable))
+	b.WriteString(cfg.directories())
 	capabilities := "CAP_NET_ADMIN CAP_NET_RAW"
 	if cfg.Realtime {
 		capabilities += " CAP_SYS_NICE"
@@ -70,7 +67,11 @@ func Systemd(cfg UnitConfig) ([]byte, error) {
 	if cfg.Chown {
 		capabilities += " CAP_CHOWN"
 	}
-	fmt.Fprintf(&b, unitFoot, capabilities, privateTmp(cfg.Writable), devices(cfg.Tun))
+	private := "yes"
+	if cfg.sharesTmp() {
+		private = "no"
+	}
+	fmt.Fprintf(&b, unitFoot, capabilities, private, devices(cfg.Tun))
 	return []byte(b.String()), nil
 }
 
@@ -80,31 +81,6 @@ func devices(tun bool) string {
 		return "DevicePolicy=closed\nDeviceAllow=/dev/net/tun rw"
 	}
 	return "PrivateDevices=yes"
-}
-
-func furtherDirectory(dir string) string {
-	if dir == "" {
-		return ""
-	}
-	return fmt.Sprintf("ReadWritePaths=%s\n", dir)
-}
-
-// privateTmp is no where the unit would have a directory of its own in the place of this one.
-func privateTmp(dir string) string {
-	for _, private := range []string{"/tmp", "/var/tmp"} {
-		if dir == private || strings.HasPrefix(dir, private+"/") {
-			return "no"
-		}
-	}
-	return "yes"
-}
-
-// ownDirectory lets systemd make a directory where it can, and else just allows writing there.
-func ownDirectory(kind, root, dir string) string {
-	if below, ok := strings.CutPrefix(dir, root); ok {
-		return fmt.Sprintf("%sDirectory=%s\n%sDirectoryMode=0750\n", kind, below, kind)
-	}
-	return fmt.Sprintf("ReadWritePaths=%s\n", dir)
 }
 
 // unitWord quotes one argument (systemd.service(5), "Command lines"): systemd expands % and $, and splits at white space.

@@ -48,17 +48,60 @@ func TestSystemdDirectoriesElsewhere(t *testing.T) {
 	assert.NotContains(t, string(got), "RuntimeDirectory")
 }
 
+// A directory that is missing would keep the unit from starting (226/NAMESPACE), so each is made: by systemd, or by a command. What has to outlive
+// the unit is in no RuntimeDirectory.
+func TestSystemdMakesTheDirectoriesThatItWrites(t *testing.T) {
+	const made = "ExecStartPre=+/bin/mkdir -p -m 0750 "
+	for _, tt := range []struct {
+		name, socket, state string
+		writable            []string
+		want                []string // lines
+	}{
+		{"the default", "/run/keepvip/s", "/var/lib/keepvip", nil, []string{"RuntimeDirectory=keepvip", "StateDirectory=keepvip"}},
+		{"the old name of /run", "/var/run/keepvip/s", "/var/lib/keepvip", nil, []string{"RuntimeDirectory=keepvip", "StateDirectory=keepvip"}},
+		{"not below /var/run", "/var/runs/k/s", "/var/lib/keepvip", nil, []string{made + "/var/runs/k", "ReadWritePaths=/var/runs/k", "StateDirectory=keepvip"}},
+		{"a state elsewhere", "/run/keepvip/s", "/srv/keepvip", nil, []string{"RuntimeDirectory=keepvip", made + "/srv/keepvip", "ReadWritePaths=/srv/keepvip"}},
+		{"a directory for logs", "/run/keepvip/s", "/var/lib/keepvip", []string{"/var/log/keepvip"}, []string{
+			"RuntimeDirectory=keepvip", "StateDirectory=keepvip", made + "/var/log/keepvip", "ReadWritePaths=/var/log/keepvip",
+		}},
+		{"one for all", "/var/lib/keepvip/s", "/var/lib/keepvip", []string{"/var/lib/keepvip"}, []string{"StateDirectory=keepvip"}},
+		{"a state beside the socket", "/run/keepvip/s", "/var/run/keepvip", nil, []string{made + "/run/keepvip", "ReadWritePaths=/run/keepvip"}},
+		{"a state below the socket", "/run/keepvip/s", "/run/keepvip/state", nil, []string{
+			made + "/run/keepvip", "ReadWritePaths=/run/keepvip", made + "/run/keepvip/state", "ReadWritePaths=/run/keepvip/state",
+		}},
+		{"what is everybody's", "/run/keepvip/s", "/var/lib/keepvip", []string{"/tmp", "/tmp", "/var/tmp"}, []string{
+			"RuntimeDirectory=keepvip", "StateDirectory=keepvip", "ReadWritePaths=/tmp", "ReadWritePaths=/var/tmp",
+		}},
+	} {
+		cfg := unit()
+		cfg.Socket, cfg.StateDir, cfg.Writable = tt.socket, tt.state, tt.writable
+		got, err := Systemd(cfg)
+		require.NoError(t, err, tt.name)
+		var lines []string
+		for line := range strings.Lines(string(got)) {
+			key, _, _ := strings.Cut(line, "=")
+			if key == "ExecStartPre" || key == "ReadWritePaths" || key == "RuntimeDirectory" || key == "StateDirectory" {
+				lines = append(lines, strings.TrimSpace(line))
+			}
+		}
+		assert.Equal(t, tt.want, lines, tt.name)
+		for _, hardened := range []string{"NoNewPrivileges=yes", "ProtectSystem=strict", "ProtectHome=yes"} {
+			assert.Contains(t, string(got), hardened+"\n", tt.name)
+		}
+	}
+}
+
 func TestSystemdLetsAFurtherDirectoryBeWritten(t *testing.T) {
 	for dir, private := range map[string]string{"/tmp": "no", "/var/tmp/k": "no", "/tmpfs": "yes", "/srv/keepalived": "yes"} {
 		cfg := unit()
-		cfg.Writable = dir
+		cfg.Writable = []string{dir}
 		got, err := Systemd(cfg)
 		require.NoError(t, err)
 		assert.Contains(t, string(got), "ReadWritePaths="+dir+"\n")
 		assert.Contains(t, string(got), "PrivateTmp="+private+"\n")
 	}
 	cfg := unit()
-	cfg.Writable = "tmp"
+	cfg.Writable = []string{"tmp"}
 	_, err := Systemd(cfg)
 	assert.EqualError(t, err, `kubeadm: directory "tmp", want an absolute, clean path on the node`)
 }

@@ -38,7 +38,7 @@ func newManifestSystemd() *cobra.Command {
 				if err := followable(cfg); err != nil {
 					return nil, nil, err
 				}
-				unit.Follower, unit.Unsigned, unit.Realtime, unit.SwitchUser, unit.Chown, unit.Writable = true, cfg.Follow.KeyFile == "", false, false, false, ""
+				unit.Follower, unit.Unsigned, unit.Realtime, unit.SwitchUser, unit.Chown, unit.Writable = true, cfg.Follow.KeyFile == "", false, false, false, nil
 				out, err := kubeadm.Systemd(unit)
 				return out, followerNotes(cfg), err
 			}
@@ -75,8 +75,11 @@ func unitBinary(self string) string {
 }
 
 func unitOf(cfg *config.Config, binary, file string) kubeadm.UnitConfig {
-	unit := kubeadm.UnitConfig{Node: nodeOf(cfg), Binary: binary, Writable: cfg.KeepalivedFiles, Chown: cfg.FIFO.User != ""}
+	unit := kubeadm.UnitConfig{Node: nodeOf(cfg), Binary: binary, Chown: cfg.FIFO.User != ""}
 	unit.ConfigFile = file
+	if cfg.KeepalivedFiles != "" {
+		unit.Writable = append(unit.Writable, cfg.KeepalivedFiles)
+	}
 	unit.SwitchUser = slices.ContainsFunc(cfg.Programs(), func(p config.Program) bool { return !p.AsRoot() })
 	return unit
 }

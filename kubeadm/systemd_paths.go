@@ -1,0 +1,61 @@
+package kubeadm
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// sharesTmp tells that the unit has no directory of its own in the place of /tmp.
+func (cfg UnitConfig) sharesTmp() bool {
+	return slices.ContainsFunc(cfg.Writable, func(p string) bool { return isIn(p, "/tmp", "/var/tmp") })
+}
+
+// isIn tells that a path is one of these, or leads below it. systemd starts a unit in the root directory.
+func isIn(p string, dirs ...string) bool {
+	p = onRun(path.Join("/", p))
+	return slices.ContainsFunc(dirs, func(d string) bool { return p == d || strings.HasPrefix(p, d+"/") })
+}
+
+// onRun is a path below /run by that name: /var/run is a link to it.
+func onRun(p string) string {
+	if rest, ok := strings.CutPrefix(p, "/var/run"); ok && (rest == "" || rest[0] == '/') {
+		return "/run" + rest
+	}
+	return p
+}
+
+// directories are the lines by which the unit may write: systemd makes what is in the place for its kind, and removes that of the socket with the
+// unit. A command makes the others, because one that is missing would keep the unit from starting. It leaves alone what is there.
+func (cfg UnitConfig) directories() string {
+	var b strings.Builder
+	further := func(dir string) {
+		if dir != "/tmp" && dir != "/var/tmp" {
+			fmt.Fprintf(&b, "ExecStartPre=+/bin/mkdir -p -m 0750 %s\n", dir)
+		}
+		fmt.Fprintf(&b, "ReadWritePaths=%s\n", dir)
+	}
+	own := func(kind, root, dir string) {
+		if name, ok := strings.CutPrefix(dir, root); ok {
+			fmt.Fprintf(&b, "%sDirectory=%s\n%sDirectoryMode=0750\n", kind, name, kind)
+			return
+		}
+		further(dir)
+	}
+	socket, state := onRun(path.Dir(cfg.Socket)), onRun(cfg.StateDir)
+	switch {
+	case socket == state:
+	case isIn(state, socket): // it is not to be removed with the unit
+		further(socket)
+	default:
+		own("Runtime", "/run/", socket)
+	}
+	own("State", "/var/lib/", state)
+	for i, dir := range cfg.Writable {
+		if dir != socket && dir != state && !slices.Contains(cfg.Writable[:i], dir) {
+			further(dir)
+		}
+	}
+	return b.String()
+}
