@@ -55,6 +55,7 @@ type UnitConfig struct {
 
 	Binary     string   // "/usr/bin/keepvip"
 	Keepalived bool     // ConfigFile is a keepalived.conf
+	Files      []string // what the configuration names, and has to be seen as others see it
 	Writable   []string // directories that may be written, too, as others see them; made where they are missing
 	SwitchUser bool     // adds the capabilities to run health checks and hooks as other users
 	Chown      bool     // adds the capability to give the notify FIFO to another user

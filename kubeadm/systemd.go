@@ -39,6 +39,11 @@ func Systemd(cfg UnitConfig) ([]byte, error) {
 			return nil, fmt.Errorf("kubeadm: %s %q, want a path without blanks, quotes, %% and $ in a unit", p.what, p.path)
 		}
 	}
+	for _, f := range cfg.seen() {
+		if cfg.Hides(f) != "" {
+			return nil, fmt.Errorf("kubeadm: %s, want a path outside of /home, /root and /run/user: the unit sees nothing of what is there (ProtectHome)", f)
+		}
+	}
 	verb, reload := "run", fmt.Sprintf("%s reload --socket=%s", cfg.Binary, cfg.Socket)
 	if cfg.Follower {
 		verb, reload = "follow", "/bin/kill -HUP $MAINPID"

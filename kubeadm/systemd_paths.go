@@ -7,9 +7,30 @@ import (
 	"strings"
 )
 
+// Hides names the setting by which the unit sees nothing of what others have at a path on the node: ProtectHome or PrivateTmp; "" where it sees
+// it. PrivateTmp is off where keepvip itself needs to see something there.
+func (cfg UnitConfig) Hides(p string) string {
+	switch {
+	case isIn(p, "/home", "/root", "/run/user"):
+		return "ProtectHome"
+	case isIn(p, "/tmp", "/var/tmp") && !cfg.sharesTmp():
+		return "PrivateTmp"
+	}
+	return ""
+}
+
+// seen is what keepvip has to see as others see it.
+func (cfg UnitConfig) seen() []string {
+	out := []string{cfg.Binary, cfg.Socket, cfg.StateDir}
+	if cfg.ConfigFile != "" {
+		out = append(out, cfg.ConfigFile)
+	}
+	return slices.Concat(out, cfg.Files, cfg.Writable)
+}
+
 // sharesTmp tells that the unit has no directory of its own in the place of /tmp.
 func (cfg UnitConfig) sharesTmp() bool {
-	return slices.ContainsFunc(cfg.Writable, func(p string) bool { return isIn(p, "/tmp", "/var/tmp") })
+	return slices.ContainsFunc(cfg.seen(), func(p string) bool { return isIn(p, "/tmp", "/var/tmp") })
 }
 
 // isIn tells that a path is one of these, or leads below it. systemd starts a unit in the root directory.

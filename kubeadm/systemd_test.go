@@ -91,6 +91,43 @@ func TestSystemdMakesTheDirectoriesThatItWrites(t *testing.T) {
 	}
 }
 
+// The unit has no /tmp of its own where keepvip reads or writes something there: a check of a file would go by one that nobody can make.
+func TestSystemdSeesWhatOthersHaveBelowTmp(t *testing.T) {
+	for p, private := range map[string]string{
+		"/tmp/maintenance": "no", "/var/tmp/a/b": "no", "tmp/a": "no", "/tmp": "no", "/etc/../tmp/a": "no", "/tmpfs/a": "yes", "/run/keepvip/maintenance": "yes", "/etc/tmp/a": "yes",
+	} {
+		cfg := unit()
+		cfg.Files = []string{"/etc/keepvip/key", p}
+		got, err := Systemd(cfg)
+		require.NoError(t, err)
+		assert.Contains(t, string(got), "PrivateTmp="+private+"\n", p)
+		assert.NotContains(t, string(got), "ReadWritePaths", p)
+	}
+	for _, edit := range []func(*UnitConfig){
+		func(c *UnitConfig) { c.ConfigFile = "/tmp/k.yaml" }, func(c *UnitConfig) { c.Binary = "/tmp/keepvip" },
+		func(c *UnitConfig) { c.Socket = "/tmp/k/s" }, func(c *UnitConfig) { c.StateDir = "/var/tmp/k" },
+	} {
+		cfg := unit()
+		edit(&cfg)
+		got, err := Systemd(cfg)
+		require.NoError(t, err)
+		assert.Contains(t, string(got), "PrivateTmp=no\n")
+	}
+}
+
+func TestUnitHides(t *testing.T) {
+	for p, want := range map[string]string{
+		"/home/ann/k": "ProtectHome", "/root": "ProtectHome", "/run/user/0/k": "ProtectHome", "/var/run/user/0/k": "ProtectHome", "home/k": "ProtectHome",
+		"/tmp/k": "PrivateTmp", "/var/tmp/k": "PrivateTmp", "/homes/k": "", "/roots": "", "/run/users": "", "/etc/keepvip/k": "", "/var/runner/user": "",
+	} {
+		assert.Equal(t, want, unit().Hides(p), p)
+	}
+	cfg := unit()
+	cfg.Files = []string{"/tmp/k"}
+	assert.Empty(t, cfg.Hides("/var/tmp/other"))
+	assert.Equal(t, "ProtectHome", cfg.Hides("/root/k"))
+}
+
 func TestSystemdLetsAFurtherDirectoryBeWritten(t *testing.T) {
 	for dir, private := range map[string]string{"/tmp": "no", "/var/tmp/k": "no", "/tmpfs": "yes", "/srv/keepalived": "yes"} {
 		cfg := unit()
@@ -117,6 +154,10 @@ func TestSystemdRefuses(t *testing.T) {
 		{"relative config", func(c *UnitConfig) { c.ConfigFile = "keepvip.yaml" }, `kubeadm: config file "keepvip.yaml", want an absolute, clean path on the node`},
 		{"relative binary", func(c *UnitConfig) { c.Binary = "keepvip" }, `kubeadm: binary "keepvip", want an absolute, clean path on the node`},
 		{"directory with a blank", func(c *UnitConfig) { c.StateDir = "/var/lib/keep vip" }, `kubeadm: state directory "/var/lib/keep vip", want a path without blanks, quotes, % and $ in a unit`},
+		{"config that ProtectHome hides", func(c *UnitConfig) { c.ConfigFile = "/root/k.yaml" }, "kubeadm: /root/k.yaml, want a path outside of /home, /root and /run/user: the unit sees nothing of what is there (ProtectHome)"},
+		{"file that ProtectHome hides", func(c *UnitConfig) { c.Files = []string{"/etc/a", "/home/ann/key"} }, "kubeadm: /home/ann/key, want a path outside of /home, /root and /run/user: the unit sees nothing of what is there (ProtectHome)"},
+		{"binary that ProtectHome hides", func(c *UnitConfig) { c.Binary = "/root/keepvip" }, "kubeadm: /root/keepvip, want a path outside of /home, /root and /run/user: the unit sees nothing of what is there (ProtectHome)"},
+		{"state that ProtectHome hides", func(c *UnitConfig) { c.StateDir = "/home/keepvip" }, "kubeadm: /home/keepvip, want a path outside of /home, /root and /run/user: the unit sees nothing of what is there (ProtectHome)"},
 		{"relative socket", func(c *UnitConfig) { c.Socket = "s" }, `kubeadm: socket "s", want an absolute, clean path on the node`},
 	}
 	for _, tt := range tests {

@@ -52,10 +52,10 @@ func (f nodeForm) files(cfg *config.Config) (files []kubeadm.File, commands [][]
 	return append(files, kubeadm.File{Path: *f.path, Content: manifest, Mode: 0o600}), nil, err
 }
 
-// imageNotes are those of the static pod's image; a unit has none.
-func (f nodeForm) imageNotes() []string {
+// notes are those of the static pod's image, or of the unit.
+func (f nodeForm) notes(cfg *config.Config) []string {
 	if *f.systemd {
-		return nil
+		return hiddenNotes(cfg, unitOf(cfg, *f.binary, nodeConfigPath))
 	}
 	return imageNotes(*f.image)
 }
@@ -85,7 +85,7 @@ func newManifestCloudInit() *cobra.Command {
 			if err != nil {
 				return nil, nil, err
 			}
-			notes := form.imageNotes()
+			notes := form.notes(cfg)
 			for _, f := range secretFiles(cfg) {
 				if f == cfg.Key.File && key != nil {
 					files = append(files, kubeadm.File{Path: f, Content: key, Mode: 0o600})

@@ -82,10 +82,10 @@ func newManifestControlPlane() *cobra.Command {
 			}
 			if text == nil {
 				out, err := kubeadm.ControlPlane(part)
-				return out, form.imageNotes(), err
+				return out, form.notes(cfg), err
 			}
 			out, notes, err := kubeadm.MergeControlPlane(*template, text, part)
-			return out, append(form.imageNotes(), notes...), err
+			return out, append(form.notes(cfg), notes...), err
 		})
 	}
 	return cmd

@@ -5,6 +5,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/config"
 )
 
 // ownCertificatesOfRaft is a configuration whose members know each other by certificate files.
@@ -65,4 +68,84 @@ func TestControlPlaneRefusesSecretsBesideTheKey(t *testing.T) {
 		assert.Empty(t, out)
 		assert.Contains(t, errs, want)
 	}
+}
+
+func unitWith(entry string) string { return entries("- {addresses: [10.0.0.1], " + entry + "}\n") }
+
+// A file that others make below /tmp would never be seen in a /tmp of the unit's own.
+func TestManifestSystemdSeesTheFilesOfItsChecks(t *testing.T) {
+	for _, tt := range []struct{ entry, has string }{
+		{"checks: [{kind: file, path: /tmp/maintenance, absent: true}]", "PrivateTmp=no\n"},
+		{"checks: [{kind: file, path: /var/tmp/load, number: true, weight: 1}]", "PrivateTmp=no\n"},
+		{"checks: [{kind: https, url: 'https://127.0.0.1:1/', ca: /tmp/ca.crt}]", "PrivateTmp=no\n"},
+		{"checks: [{kind: exec, command: [/tmp/check], user: nobody}]", "ReadWritePaths=/tmp\nReadWritePaths=/var/tmp\n"},
+		{"hooks: [{command: [/tmp/hook], user: root}]", "PrivateTmp=no\n"},
+		{"checks: [{kind: file, path: /run/keepvip/maintenance, absent: true}]", "PrivateTmp=yes\n"},
+		{"checks: [{kind: exec, command: [/usr/bin/check], user: nobody}]", "PrivateTmp=yes\n"},
+	} {
+		for _, args := range [][]string{{"cloud-init", "--systemd"}, {"kubeadmcontrolplane", "--systemd"}} { // the file is below /etc there
+			out, errs := manifest(t, append(args, "--config", writeAs(t, "c.yaml", unitWith(tt.entry)))...)
+			for line := range strings.Lines(tt.has) {
+				assert.Contains(t, out, line, "%s: %s", tt.entry, errs)
+			}
+			assert.NotContains(t, errs, "does not see")
+		}
+	}
+	pipe := "apiVersion: keepvip/v1\nkind: Config\nnotifyFIFO: {path: /tmp/notify}\nvips: [{addresses: [10.0.0.1]}]\n"
+	out, _ := manifest(t, "cloud-init", "--systemd", "--config", writeAs(t, "c.yaml", pipe))
+	assert.Contains(t, out, "PrivateTmp=no\n")
+	assert.Contains(t, out, "ReadWritePaths=/tmp\n")
+}
+
+// keepalived's track_file as it is run from its own file.
+func TestManifestSystemdSeesTheFilesThatKeepalivedTracks(t *testing.T) {
+	const text = "track_file load {\n file /tmp/load\n}\nvrrp_instance a {\n interface eth0\n virtual_router_id 5\n track_file {\n load weight 1\n }\n virtual_ipaddress {\n 10.77.0.100\n }\n}\n"
+	k := keepalivedConf{}
+	k.options.InMemory = true
+	cfg, err := config.Load(config.Input{Conf: writeAs(t, "k.conf", text), Convert: k.read, Elsewhere: true})
+	require.NoError(t, err)
+	assert.Empty(t, unitOf(cfg, packagedBinary, "/etc/keepalived/keepalived.conf").Hides("/tmp/load"))
+}
+
+func TestManifestSystemdRefusesWhatItWouldNotSee(t *testing.T) {
+	for entry, want := range map[string]string{
+		"checks: [{kind: file, path: /home/ann/maintenance}]":                    "/home/ann/maintenance",
+		"checks: [{kind: https, url: 'https://127.0.0.1:1/', ca: /root/ca.crt}]": "/root/ca.crt",
+		"checks: [{kind: exec, command: [/home/ann/check], user: nobody}]":       "/home/ann/check",
+		"check: {url: 'https://127.0.0.1:1/', ca: /root/pki/ca.crt}":             "/root/pki/ca.crt",
+	} {
+		file := writeAs(t, "c.yaml", unitWith(entry))
+		for _, args := range [][]string{{"systemd"}, {"cloud-init", "--systemd"}, {"kubeadmcontrolplane", "--systemd"}} {
+			code, out, errs := keepvip(t, append([]string{"manifest"}, append(args, "--config", file)...)...)
+			assert.Equal(t, exitUsage, code, args)
+			assert.Empty(t, out)
+			assert.Contains(t, errs, want+", want a path outside of /home, /root and /run/user", args)
+		}
+	}
+	for _, args := range [][]string{
+		{"--key-file", "/root/key"}, {"--socket", "/home/ann/s"}, {"--follower", "--spread", "direct", "--follow-key-file", "/root/follower.key"},
+	} {
+		code, out, errs := keepvip(t, append([]string{"manifest", "systemd", "--vip", "10.0.0.1"}, args...)...)
+		assert.Equal(t, exitUsage, code, args)
+		assert.Empty(t, out)
+		assert.Contains(t, errs, args[len(args)-1]+", want a path outside", args)
+	}
+	// A follower reads no check, and none of the members' keys.
+	out, _ := manifest(t, "systemd", "--vip", "10.0.0.1", "--follower", "--spread", "direct", "--key-file", "/root/key", "--follow-key-file", "/etc/keepvip/follower.key")
+	assert.Contains(t, out, "ProtectHome=yes\n")
+}
+
+// Whether a program looks at what it is told of is its own affair, so that is said and not refused.
+func TestManifestSystemdNotesWhatProgramsWouldNotSee(t *testing.T) {
+	file := writeAs(t, "c.yaml", unitWith("checks: [{name: x, kind: exec, command: [/bin/sh, '-c', 'test -e /tmp/up && grep -q 1 --file=/home/ann/list /etc/up'], user: nobody}], hooks: [{command: [/usr/bin/logger, /var/tmp/a, /tmpfs], user: root}]"))
+	for _, args := range [][]string{{"cloud-init", "--systemd"}, {"kubeadmcontrolplane", "--systemd"}} {
+		_, errs := manifest(t, append(args, "--config", file)...)
+		assert.Contains(t, errs, "note: vips[0].checks[0] (x): the program does not see /tmp/up of this host in the unit (PrivateTmp)", args)
+		assert.Contains(t, errs, "note: vips[0].checks[0] (x): the program does not see /home/ann/list of this host in the unit (ProtectHome)")
+		assert.Contains(t, errs, "note: vips[0].hooks[0]: the program does not see /var/tmp/a of this host in the unit (PrivateTmp)")
+		assert.Equal(t, 3, strings.Count(errs, "does not see"), errs)
+	}
+	_, errs := manifest(t, "cloud-init", "--systemd", "--config", writeAs(t, "c.yaml", unitWith(
+		"checks: [{kind: file, path: /tmp/a}, {name: x, kind: exec, command: [/usr/bin/check, /tmp/b], user: nobody}]")))
+	assert.NotContains(t, errs, "does not see", "the unit shares /tmp")
 }

@@ -38,15 +38,17 @@ func newManifestSystemd() *cobra.Command {
 				if err := followable(cfg); err != nil {
 					return nil, nil, err
 				}
-				unit.Follower, unit.Unsigned, unit.Realtime, unit.SwitchUser, unit.Chown, unit.Writable = true, cfg.Follow.KeyFile == "", false, false, false, nil
+				unit.Follower, unit.Unsigned, unit.Realtime, unit.SwitchUser, unit.Chown = true, cfg.Follow.KeyFile == "", false, false, false
+				unit.Files, unit.Writable = followerFiles(cfg), nil
 				out, err := kubeadm.Systemd(unit)
 				return out, followerNotes(cfg), err
 			}
+			notes := hiddenNotes(cfg, unit)
 			out, err := kubeadm.Systemd(unit)
 			if cfg.Converted { // what the secrets are in
-				return out, nil, err
+				return out, notes, err
 			}
-			return out, keyNotes(cfg), err
+			return out, append(keyNotes(cfg), notes...), err
 		})
 	}
 	return cmd
@@ -66,20 +68,81 @@ func binaryHere() string {
 
 // unitBinary is the program that a unit names: the one that prints it, unless the unit's ProtectHome and PrivateTmp hide it.
 func unitBinary(self string) string {
-	for _, hidden := range []string{"/home/", "/root/", "/run/user/", "/tmp/", "/var/tmp/"} {
-		if strings.HasPrefix(self, hidden) {
-			return packagedBinary
-		}
+	if (kubeadm.UnitConfig{}).Hides(self) != "" {
+		return packagedBinary
 	}
 	return self
 }
 
 func unitOf(cfg *config.Config, binary, file string) kubeadm.UnitConfig {
-	unit := kubeadm.UnitConfig{Node: nodeOf(cfg), Binary: binary, Chown: cfg.FIFO.User != ""}
+	unit := kubeadm.UnitConfig{Node: nodeOf(cfg), Binary: binary, Files: unitFiles(cfg), Chown: cfg.FIFO.User != ""}
 	unit.ConfigFile = file
 	if cfg.KeepalivedFiles != "" {
 		unit.Writable = append(unit.Writable, cfg.KeepalivedFiles)
 	}
-	unit.SwitchUser = slices.ContainsFunc(cfg.Programs(), func(p config.Program) bool { return !p.AsRoot() })
+	programs := cfg.Programs()
+	unit.SwitchUser = slices.ContainsFunc(programs, func(p config.Program) bool { return !p.AsRoot() })
+	pipe := (kubeadm.UnitConfig{}).Hides(cfg.FIFO.Path) == "PrivateTmp"
+	if (len(programs) > 0 || pipe) && unit.Hides("/tmp") == "" { // programs may write there as they may in one of the unit's own
+		unit.Writable = append(unit.Writable, "/tmp", "/var/tmp")
+	}
 	return unit
+}
+
+// unitFiles are what the unit has to see as others see it, beside the configuration file itself.
+func unitFiles(cfg *config.Config) []string {
+	out := append(secretFiles(cfg), metricsCertificate(cfg.Metrics)...)
+	if ownCertificates(cfg) {
+		out = append(out, cfg.Raft.CA)
+	}
+	if cfg.FIFO.Path != "" {
+		out = append(out, cfg.FIFO.Path)
+	}
+	for _, v := range cfg.VIPs {
+		out = append(out, credentialFiles(v)...)
+		for _, h := range v.Checks {
+			if h.Path != "" {
+				out = append(out, h.Path)
+			}
+			out = append(out, h.Command[:min(len(h.Command), 1)]...)
+		}
+		for _, h := range v.Hooks {
+			out = append(out, h.Command[:min(len(h.Command), 1)]...)
+		}
+	}
+	return out
+}
+
+// followerFiles are those of a host that is no member.
+func followerFiles(cfg *config.Config) []string {
+	out := append(metricsSecrets(cfg.Metrics), metricsCertificate(cfg.Metrics)...)
+	if cfg.Follow.KeyFile != "" {
+		out = append(out, cfg.Follow.KeyFile)
+	}
+	return out
+}
+
+// hiddenNotes are about what programs are told of that the unit hides. Whether they look at it is theirs to know.
+func hiddenNotes(cfg *config.Config, unit kubeadm.UnitConfig) (notes []string) {
+	look := func(at string, command []string) {
+		if len(command) == 0 {
+			return
+		}
+		for _, word := range command[1:] {
+			for _, p := range strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(" \t\n\"'=,:;()<>|&", r) }) {
+				if setting := unit.Hides(p); strings.HasPrefix(p, "/") && setting != "" {
+					notes = append(notes, fmt.Sprintf("%s: the program does not see %s of this host in the unit (%s): want such a file elsewhere, as below /run or /etc", at, p, setting))
+				}
+			}
+		}
+	}
+	for i, v := range cfg.VIPs {
+		for j, h := range v.Checks {
+			look(fmt.Sprintf("vips[%d].checks[%d] (%s)", i, j, h.Name), h.Command)
+		}
+		for j, h := range v.Hooks {
+			look(fmt.Sprintf("vips[%d].hooks[%d]", i, j), h.Command)
+		}
+	}
+	return notes
 }
