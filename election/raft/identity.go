@@ -1,10 +1,12 @@
 package raft
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -54,8 +56,15 @@ func (i *Identity) UseKeys(secrets ...[]byte) error {
 	return nil
 }
 
-// Become makes the identity that of another one, which has been set.
-func (i *Identity) Become(other *Identity) { i.now.Store(other.now.Load()) }
+// Become makes the identity that of another one, which has been set, and tells whether it was not.
+func (i *Identity) Become(other *Identity) bool {
+	is, next := i.now.Load(), other.now.Load()
+	if is != nil && slices.EqualFunc(is.cert.Certificate, next.cert.Certificate, bytes.Equal) && is.roots.Equal(next.roots) {
+		return false
+	}
+	i.now.Store(next)
+	return true
+}
 
 // Files are an operator's own certificates, in PEM.
 type Files struct {

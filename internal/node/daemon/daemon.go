@@ -145,7 +145,7 @@ func assemble(cfg *config.Config, holds *state.Store, opts Options) (*Daemon, er
 	d := compose(cfg, h, opts)
 	d.set.Keep(holds)
 	d.links = links
-	s, err := loadSecrets(cfg)
+	s, err := loadSecrets(cfg, cfg)
 	if err != nil {
 		return nil, errors.Join(err, links.Close(), h.watch.Close())
 	}

@@ -82,14 +82,29 @@ func (k *keys) prepare(cfg config.Key, secrets []config.Secret) (use func(), err
 type secrets struct {
 	keys []config.Secret
 	raft *raft.Identity // of certificates of its own; nil: the keys are
+	// stays tells that a member of the cluster goes on showing what it has shown so far.
+	stays bool
 }
 
-func loadSecrets(cfg *config.Config) (s secrets, err error) {
-	if s.keys, err = loadKeys(cfg.Key); err != nil || len(cfg.ByRaft()) == 0 || !cfg.Raft.OwnCertificates() {
+// loadSecrets reads those of what is served from now on. The files in use may be gone where the next configuration has
+// others for its next start, or elects nothing with Raft. The other members still know this one then.
+func loadSecrets(serving, next *config.Config) (s secrets, err error) {
+	if s.keys, err = loadKeys(serving.Key); err != nil {
 		return s, err
 	}
-	s.raft = &raft.Identity{}
-	return s, s.raft.UseFiles(raft.Files{Cert: cfg.Raft.Certificate, Key: cfg.Raft.PrivateKey, CA: cfg.Raft.CA})
+	if len(serving.ByRaft()) > 0 && serving.Raft.OwnCertificates() {
+		s.raft = &raft.Identity{}
+		err = s.raft.UseFiles(filesOf(serving))
+	}
+	gone := err != nil || s.raft == nil && len(s.keys) == 0
+	if gone && (len(next.ByRaft()) == 0 || filesOf(next) != filesOf(serving)) {
+		return secrets{keys: s.keys, stays: true}, nil
+	}
+	return s, err
+}
+
+func filesOf(cfg *config.Config) raft.Files {
+	return raft.Files{Cert: cfg.Raft.Certificate, Key: cfg.Raft.PrivateKey, CA: cfg.Raft.CA}
 }
 
 // loadKeys reads the keys once for all who need them: a file may be replaced at any time.

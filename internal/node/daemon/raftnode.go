@@ -77,6 +77,9 @@ func (r *raftNode) use(cfg *config.Config, identify func()) {
 // prepareIdentity makes what the other members are shown, the newest key or the certificate files. The lock is held when
 // what it returns is called.
 func (r *raftNode) prepareIdentity(s secrets) (use func(), err error) {
+	if s.stays {
+		return func() {}, nil
+	}
 	next := s.raft
 	var secrets [][]byte
 	if next == nil {
@@ -92,9 +95,8 @@ func (r *raftNode) prepareIdentity(s secrets) (use func(), err error) {
 		if secrets != nil && slices.EqualFunc(secrets, r.secrets, slices.Equal) {
 			return // a new certificate of the same key would close every connection
 		}
-		r.identity.Become(next)
 		r.secrets = secrets
-		if r.node != nil {
+		if r.identity.Become(next) && r.node != nil {
 			r.node.IdentityChanged()
 		}
 	}, nil

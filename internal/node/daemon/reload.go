@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -26,7 +27,10 @@ type Reloaded struct {
 func (d *Daemon) reload(ctx context.Context) (Reloaded, error) {
 	d.reloading.Lock()
 	defer d.reloading.Unlock()
-	next, err := reloads.Read(ctx, d.renewed, d.opts.load)
+	d.mu.Lock()
+	now, under := d.cfg, maps.Clone(d.departures)
+	d.mu.Unlock()
+	next, err := reloads.Read(ctx, d.renewed, func() (loaded, error) { return d.opts.load(now, under) })
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var done Reloaded
@@ -49,7 +53,7 @@ func (d *Daemon) takeOver(l loaded) (Reloaded, error) {
 	next := l.cfg
 	served, m := d.departures.moves(d.cfg, next, time.Now())
 	changes := config.Diff(served, m.serving)
-	m.serving, next = m.running(d.cfg, next)
+	m.serving, next = m.running(served, next)
 	delta, done, err := d.build.delta(changes, m.serving)
 	if err != nil {
 		return Reloaded{}, err

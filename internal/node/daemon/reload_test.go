@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/election/raft"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/link"
 	"github.com/keepvip/keepvip/internal/node/reloads"
@@ -35,6 +36,7 @@ func newReloading(t *testing.T, text string) reloading {
 	r := reloading{dir: t.TempDir()}
 	for name, data := range map[string]string{
 		"key1": strings.Repeat("01", 32), "key2": strings.Repeat("02", 32), "short": "02", "open": strings.Repeat("02", 32), "text": "text",
+		"one": string(ownPair(t)), "two": string(ownPair(t)),
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(r.dir, name), []byte(data), 0o600))
 	}
@@ -52,7 +54,7 @@ func newReloading(t *testing.T, text string) reloading {
 		Index: 7, Name: "eth7", Up: true, Addresses: []link.Address{{Prefix: netip.MustParsePrefix("10.77.0.11/24")}},
 	}}, 0))
 	r.Daemon = compose(cfg, h, Options{Load: load, Version: "v1", Log: log})
-	secrets, err := loadSecrets(cfg)
+	secrets, err := loadSecrets(cfg, cfg)
 	require.NoError(t, err)
 	use, err := r.prepare(cfg, secrets)
 	require.NoError(t, err)
@@ -207,7 +209,7 @@ func TestReloadReadsNoFileBehindItsLock(t *testing.T) {
 	require.NoError(t, os.WriteFile(pair, ownPair(t), 0o600))
 	r.write(t, "raft: {peers: [10.77.0.11], certificate: DIR/pair, privateKey: DIR/pair, ca: DIR/pair}\nkey: {file: DIR/key1}\n"+
 		"vips: [{addresses: [10.77.0.100], check: none, election: raft}]\n")
-	next, err := r.opts.load()
+	next, err := r.opts.load(r.cfg, r.departures)
 	require.NoError(t, err)
 	for _, path := range []string{pair, filepath.Join(r.dir, "key1"), filepath.Join(r.dir, "keepvip.yaml")} {
 		require.NoError(t, os.Remove(path))
@@ -246,4 +248,100 @@ func TestReloadThatHangsEndsWithTheProcess(t *testing.T) {
 	end()
 	assert.ErrorIs(t, <-reloaded, reloads.ErrProcessEnds)
 	close(hangs)
+}
+
+// shows tells whether the identity is what it was.
+func (r reloading) shows(t *testing.T) (same func() bool) {
+	t.Helper()
+	var was raft.Identity
+	require.True(t, was.Become(&r.build.raft.identity))
+	return func() bool {
+		var is raft.Identity
+		is.Become(&r.build.raft.identity)
+		return !is.Become(&was)
+	}
+}
+
+// The other members know a running one by what it has shown them: what it shows after a restart, a reload leaves alone.
+func TestReloadLeavesTheCertificatesOfARunningMember(t *testing.T) {
+	const (
+		entry = "vips: [{name: a, addresses: [10.77.0.100], check: none, election: raft}]\n"
+		key   = "key: {id: 1, file: DIR/key1}\n"
+		peers = "raft: {peers: [10.77.0.11]"
+		one   = peers + ", certificate: DIR/one, privateKey: DIR/one, ca: DIR/one}\n"
+		two   = peers + ", certificate: DIR/two, privateKey: DIR/two, ca: DIR/two}\n"
+	)
+	all := []string{"raft.certificate", "raft.privateKey", "raft.ca"}
+	for _, tt := range []struct {
+		name, before, after, gone string // gone: a file that is not there any more
+		same                      bool
+		restart                   []string
+	}{
+		{"added", key + peers + "}\n", key + one, "", true, all},
+		{"added in place of the key", key + peers + "}\n", one, "key1", true, all},
+		{"dropped", one, key + peers + "}\n", "", true, all},
+		{"dropped with its files", one, key + peers + "}\n", "one", true, all},
+		{"renamed", one, two, "", true, all},
+		{"renamed with its files", one, two, "one", true, all},
+		{"the same", one, one + "log: {level: debug}\n", "", true, []string{}},
+		{"renewed", one, one, "renewed", false, []string{}},
+		{"another key", key + peers + "}\n", "key: {id: 2, file: DIR/key2}\n" + peers + "}\n", "", false, []string{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newReloading(t, "vips: [{addresses: [10.77.0.100], check: none}]\n")
+			reload := func(text string) Reloaded {
+				r.write(t, text+entry)
+				done, err := r.reload(t.Context())
+				require.NoError(t, err)
+				return done
+			}
+			assert.Empty(t, reload(tt.before).Restart)
+			same := r.shows(t)
+			switch tt.gone {
+			case "":
+			case "renewed":
+				require.NoError(t, os.WriteFile(filepath.Join(r.dir, "one"), ownPair(t), 0o600))
+			default:
+				require.NoError(t, os.Remove(filepath.Join(r.dir, tt.gone)))
+			}
+			assert.ElementsMatch(t, tt.restart, reload(tt.after).Restart)
+			assert.Equal(t, tt.same, same())
+			assert.ElementsMatch(t, tt.restart, reload(tt.after).Restart, "they go on waiting")
+			assert.Equal(t, tt.same, same())
+		})
+	}
+}
+
+// While the last address of the cluster becomes external, this node shows what it has shown as a member before.
+func TestReloadToExternalLeavesTheCertificatesOfAMember(t *testing.T) {
+	const (
+		entry   = "vips: [{name: a, addresses: [10.77.0.100], check: 'tcp://127.0.0.1:6443', externalAddress: lb.example.org"
+		inside  = entry + ", election: raft}]\n"
+		outside = entry + ", mode: external, externalGrace: 1h"
+		one     = "raft: {peers: [10.77.0.11], certificate: DIR/one, privateKey: DIR/one, ca: DIR/one}\n"
+		key     = "key: {id: 1, file: DIR/key1}\n"
+	)
+	for name, tt := range map[string]struct{ before, after, gone string }{
+		"certificates":                   {one, one + outside + ", election: raft}]\n", ""},
+		"certificates beside a key":      {key + one, key + one + outside + ", election: raft}]\n", ""},
+		"certificates that go with it":   {key + one, key + outside + "}]\n", "one"},
+		"certificates and nothing after": {one, outside + "}]\n", "one"},
+		"a key that goes with it":        {key + "raft: {peers: [10.77.0.11]}\n", outside + "}]\n", "key1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newReloading(t, tt.before+inside)
+			same := r.shows(t)
+			if tt.gone != "" {
+				require.NoError(t, os.Remove(filepath.Join(r.dir, tt.gone)))
+			}
+			defer r.stopDepartures()
+			r.write(t, tt.after)
+			for range 2 {
+				_, err := r.reload(t.Context())
+				require.NoError(t, err)
+				assert.Len(t, r.departures, 1)
+				assert.True(t, same())
+			}
+		})
+	}
 }

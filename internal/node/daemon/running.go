@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/node/reloads"
@@ -28,7 +29,7 @@ type RunningValue struct {
 
 func (d *Daemon) running() any {
 	now := d.inForce.Load()
-	next, err := reloads.Read(context.Background(), d.sources, d.opts.load)
+	next, err := reloads.Read(context.Background(), d.sources, func() (loaded, error) { return d.opts.load(now, nil) })
 	if err != nil {
 		return compared(now, now, err)
 	}
@@ -41,13 +42,16 @@ type loaded struct {
 	secrets secrets
 }
 
-// load reads the configuration, and the files of its secrets, which may have new contents under their old names.
-func (o Options) load() (loaded, error) {
+// load reads the configuration, and the files of its secrets, which may have new contents under their old names. A process
+// that runs with now, and with these departures, reads the files that it goes on with.
+func (o Options) load(now *config.Config, under departures) (loaded, error) {
 	next, err := o.Load()
 	if err != nil {
 		return loaded{}, err
 	}
-	s, err := loadSecrets(next)
+	served, m := under.moves(now, next, time.Now())
+	serving, _ := m.running(served, next)
+	s, err := loadSecrets(serving, next)
 	return loaded{cfg: next, secrets: s}, err
 }
 
