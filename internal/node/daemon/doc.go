@@ -11,7 +11,8 @@
 //     keepalived's files at its signals, one for the service manager;
 //   - one that listens at follow.listen, if members do, and there those of internal/serve/localproxy;
 //   - one for each place whose gateway is the witness of vrrp.detector, which follows that;
-//   - one that joins the Raft cluster, if there is one, and one that takes part in it.
+//   - one that joins the Raft cluster, if there is one, one that takes part in it, and one by which its
+//     members follow raft.peers.
 //
 // And one for each foreign host that is overheard, 16 at most; it ends by itself after 45 s.
 //

@@ -40,7 +40,8 @@ type raftNode struct {
 	node     *raft.Node
 	cancel   context.CancelFunc
 	ended    chan struct{}
-	said     string // why it could not be opened, as far as the log has it
+	lists    chan []netip.Addr // capacity 1: the newest raft.peers, which the membership is to follow
+	said     string            // why it could not be opened, as far as the log has it
 }
 
 func newRaftNode(s *seen, version string, log *slog.Logger) *raftNode {
@@ -62,16 +63,23 @@ func (r *raftNode) use(cfg *config.Config, identify func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	identify()
-	old := r.cfg
 	r.cfg = cfg
 	select {
 	case r.renewed <- struct{}{}:
 	default:
 	}
-	if r.node != nil {
-		r.node.Expect(namesOf(cfg.ByRaft()))
-		r.follow(r.node, old.Raft.Peers, cfg.Raft.Peers)
+	if r.node == nil {
+		return
 	}
+	r.node.Expect(namesOf(cfg.ByRaft()))
+	if len(cfg.ByRaft()) == 0 || len(cfg.Raft.Peers) == 0 {
+		return // this node is about to leave, and the others go on without it
+	}
+	select {
+	case <-r.lists: // nobody has begun to follow it
+	default:
+	}
+	r.lists <- cfg.Raft.Peers
 }
 
 // prepareIdentity makes what the other members are shown, the newest key or the certificate files. The lock is held when
@@ -102,11 +110,26 @@ func (r *raftNode) prepareIdentity(s secrets) (use func(), err error) {
 	}, nil
 }
 
-// follow makes the cluster's members what a reload has made of the list: what is on it now and was not before comes in,
-// and the reverse. The end of the daemon, which wants the lock, does not wait for a majority. The caller holds the lock.
-func (r *raftNode) follow(n *raft.Node, before, after []netip.Addr) {
-	ctx, cancel := context.WithTimeout(r.life, memberTime)
+// follow makes the cluster's members what each reload makes of the list, until ctx ends. It takes no lock: without a
+// majority a change waits.
+func (r *raftNode) follow(ctx context.Context, n *raft.Node, is []netip.Addr, lists <-chan []netip.Addr) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case next := <-lists:
+			r.changeMembers(ctx, n, is, next)
+			is = next
+		}
+	}
+}
+
+// changeMembers lets in what is on the list now and was not before, and the reverse. The end of the daemon does not wait
+// for a majority.
+func (r *raftNode) changeMembers(ctx context.Context, n *raft.Node, before, after []netip.Addr) {
+	ctx, cancel := context.WithTimeout(ctx, memberTime)
 	defer cancel()
+	defer context.AfterFunc(r.life, cancel)()
 	change := func(op string, list, in []netip.Addr) {
 		for _, a := range list {
 			if slices.Contains(in, a) {
@@ -158,11 +181,15 @@ func (r *raftNode) open() (*raft.Node, error) {
 	}
 	n.Expect(namesOf(r.cfg.ByRaft()))
 	ctx, cancel := context.WithCancel(context.Background())
-	r.node, r.cancel, r.ended = n, cancel, make(chan struct{})
-	go func(ended chan struct{}) {
+	ended, lists := make(chan struct{}), make(chan []netip.Addr, 1)
+	r.node, r.cancel, r.ended, r.lists = n, cancel, ended, lists
+	go func() {
 		defer close(ended)
+		var beside sync.WaitGroup
+		beside.Go(func() { r.follow(ctx, n, c.Peers, lists) })
 		n.Run(ctx)
-	}(r.ended)
+		beside.Wait()
+	}()
 	return n, nil
 }
 

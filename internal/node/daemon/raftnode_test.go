@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -45,4 +46,83 @@ func TestWitnessIsBackAfterNothingWasElectedByRaft(t *testing.T) {
 		r.closeIdle()
 		assert.Nil(t, r.current())
 	}
+}
+
+// clustered are the first so many nodes of a cluster at addresses of the loopback interface, each with its configuration.
+func clustered(t *testing.T, peers []netip.Addr, run int) (nodes []*raftNode, told []*config.Config) {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	port := free.Addr().(*net.TCPAddr).AddrPort().Port()
+	require.NoError(t, free.Close())
+	for _, a := range peers[:run] {
+		own := netip.PrefixFrom(a, 8)
+		here := &seen{links: hostLinks{own: ownLinks{{Addresses: []link.Address{{Prefix: own}}}}}}
+		r := newRaftNode(here, "v1", slog.New(slog.DiscardHandler))
+		identify, err := r.prepareIdentity(secrets{keys: []config.Secret{{ID: 1, Bytes: make([]byte, 32)}}})
+		require.NoError(t, err)
+		cfg := &config.Config{
+			VIPs: []config.VIP{{Name: "a", Election: config.ElectionRaft}}, Port: port, StateDir: t.TempDir(),
+			Raft: config.Raft{Peers: peers, HeartbeatTimeout: 500 * time.Millisecond},
+		}
+		r.use(cfg, identify)
+		_, err = r.open()
+		require.NoError(t, err)
+		t.Cleanup(r.close)
+		nodes, told = append(nodes, r), append(told, cfg)
+	}
+	return nodes, told
+}
+
+func onLoopback(n byte) netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 0, n}) }
+
+// voters are the members that have a vote, as the node knows them.
+func (r *raftNode) voters() (out []netip.Addr) {
+	for _, m := range r.current().Members() {
+		if m.Voter {
+			out = append(out, m.Address)
+		}
+	}
+	return out
+}
+
+// A node whose file elects nothing with Raft any more leaves. Its list, which has gone too, says nothing about the others.
+func TestNodeThatLeavesRaftTakesNobodyOutOfTheCluster(t *testing.T) {
+	peers := []netip.Addr{onLoopback(1), onLoopback(2), onLoopback(3)}
+	nodes, told := clustered(t, peers, 3)
+	leader := -1
+	require.Eventually(t, func() bool {
+		q := nodes[0].current().Quorum()
+		leader = slices.Index(peers, q.Leader)
+		return leader >= 0 && q.Voters == 3
+	}, 20*time.Second, 10*time.Millisecond)
+	for _, vips := range [][]config.VIP{told[leader].VIPs, nil} { // an entry that becomes external is served for a while
+		without := *told[leader]
+		without.VIPs, without.Raft = vips, config.Raft{HeartbeatTimeout: without.Raft.HeartbeatTimeout}
+		nodes[leader].use(&without, func() {})
+		time.Sleep(time.Second) // for whatever it would do to the others
+		assert.ElementsMatch(t, peers, nodes[(leader+1)%3].voters())
+	}
+	nodes[leader].closeIdle()
+	require.Nil(t, nodes[leader].current())
+	other := nodes[(leader+1)%3]
+	require.Eventually(t, func() bool {
+		q := other.current().Quorum()
+		return q.Leader.IsValid() && q.Leader != peers[leader]
+	}, 20*time.Second, 10*time.Millisecond)
+	assert.ElementsMatch(t, peers, other.voters())
+}
+
+// Without a majority a list cannot be followed. Neither a reload nor a look at the status waits for that.
+func TestListIsFollowedBesideWhoReloads(t *testing.T) {
+	nodes, told := clustered(t, []netip.Addr{onLoopback(1), onLoopback(2)}, 1)
+	began := time.Now()
+	for n := byte(3); n < 6; n++ {
+		next := *told[0]
+		next.Raft.Peers = []netip.Addr{onLoopback(1), onLoopback(2), onLoopback(n)}
+		nodes[0].use(&next, func() {})
+		assert.NotNil(t, nodes[0].current())
+	}
+	nodes[0].close()
+	assert.Less(t, time.Since(began), memberTime/2)
 }
