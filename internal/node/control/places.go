@@ -1,6 +1,7 @@
 package control
 
 import (
+	"errors"
 	"net"
 	"sync"
 	"time"
@@ -48,6 +49,9 @@ func (p *bounded) count() places.Count {
 	return places.Count{Most: in.Most, Taken: in.Taken + out.Taken, Lost: in.Lost + out.Lost}
 }
 
+// acceptPause keeps a socket that fails from taking the processor.
+const acceptPause = 50 * time.Millisecond
+
 // shortestPause ends each turn, however long that took.
 const shortestPause = time.Millisecond
 
@@ -63,15 +67,18 @@ type placedConn struct {
 	place *places.Place[net.Conn]
 }
 
-// Accept returns the next connection that gets a place.
+// Accept returns the next connection that gets a place. The only error is that the listener is closed.
 func (p *bounded) Accept() (net.Conn, error) {
 	for {
 		c, err := p.Listener.Accept()
-		if err != nil && p.spare.give(err) {
-			continue
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, net.ErrClosed):
 			return nil, err
+		case err != nil && p.spare.give(err):
+			continue
+		case err != nil: // the host lacks something, or forbids it: that passes, and a server that is told of it ends
+			time.Sleep(acceptPause)
+			continue
 		}
 		if p.seen++; p.seen%p.breath == 0 {
 			p.pause()

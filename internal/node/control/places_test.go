@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/base/bubble"
 )
@@ -122,6 +124,36 @@ func TestPlacesTakeAFewConnectionsInATurn(t *testing.T) {
 			})
 		})
 	}
+}
+
+// failing is a listener that cannot accept so many times, each for another reason.
+type failing struct {
+	net.Listener
+	errs []error
+}
+
+func (f *failing) Accept() (net.Conn, error) {
+	if len(f.errs) == 0 {
+		return f.Listener.Accept()
+	}
+	err := f.errs[0]
+	f.errs = f.errs[1:]
+	return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", err)}
+}
+
+// What the kernel says once for want of memory, or by a rule, must not end a listener for good.
+func TestListenerAnswersAfterItCouldNotAccept(t *testing.T) {
+	s, err := OpenStatus(socketPath(t), func() any { return http.StatusOK })
+	require.NoError(t, err)
+	s.all.Listener = &failing{s.all.Listener, []error{unix.ENOMEM, unix.ENOBUFS, unix.EPERM, unix.EMFILE, unix.EMFILE, unix.EMFILE, unix.ECONNABORTED}}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx) }()
+	var status int
+	require.NoError(t, NewClient(s.path).Status(t.Context(), &status))
+	assert.Equal(t, http.StatusOK, status)
+	cancel()
+	assert.NoError(t, <-ended)
 }
 
 func TestMetricsAreMadeOnceInAWhile(t *testing.T) {
