@@ -4,14 +4,18 @@
 // # Goroutines
 //
 //   - Run uses its caller's.
-//   - The listener that is open has one, which the caller's Start begins.
+//   - The listener that is open has one, which the caller's Start begins. Where it ends by itself it is opened again.
 package door
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
@@ -35,14 +39,21 @@ type Door struct {
 	listen func(address string) (Listener, error)
 	log    *slog.Logger
 	wake   chan struct{} // capacity 1: it may have failed
+	over   chan struct{} // capacity 1: what was open has ended by itself
 
 	mu     sync.Mutex // guards what follows
 	start  func(run func(context.Context) error) (end func())
 	wanted string // "": none
 	is     string // where the listener that is open is; "": none is
-	open   Listener
+	open   *standing
 	end    func()
 	failed error // why it is not as wanted
+}
+
+// standing is a listener that was opened.
+type standing struct {
+	Listener
+	ended atomic.Pointer[error] // why it has ended without having been told to; nil: it has not
 }
 
 // Status is how a door stands. Its JSON form is part of the status.
@@ -64,7 +75,7 @@ const (
 // New makes a door of that option that is not open. listen opens its listeners, and the code is for one that cannot be
 // opened.
 func New(option string, of code.Code, listen func(address string) (Listener, error), log *slog.Logger) *Door {
-	return &Door{option: option, code: of, listen: listen, log: log, wake: make(chan struct{}, 1)}
+	return &Door{option: option, code: of, listen: listen, log: log, wake: make(chan struct{}, 1), over: make(chan struct{}, 1)}
 }
 
 // Start opens it. start runs a listener in a goroutine, and returns what ends it and waits.
@@ -85,10 +96,7 @@ func (d *Door) Use(address string) {
 	}
 	d.wanted = address
 	d.step()
-	select {
-	case d.wake <- struct{}{}:
-	default:
-	}
+	signal(d.wake)
 }
 
 // Run tries again as long as it is not as wanted, until ctx ends.
@@ -102,6 +110,7 @@ func (d *Door) Run(ctx context.Context) {
 			return
 		case <-d.wake:
 			wait = leastWait
+		case <-d.over:
 		case <-again.C:
 		}
 		if !d.try() {
@@ -119,8 +128,47 @@ func (d *Door) try() bool {
 	return d.failed == nil
 }
 
+// serve runs a listener. Whoever ends it holds the lock and waits, so that this takes none.
+func (d *Door) serve(ctx context.Context, l *standing) error {
+	err := l.Serve(ctx)
+	if ctx.Err() == nil {
+		why := fmt.Errorf("the listener has ended: %w", cmp.Or(err, errNoReason))
+		l.ended.Store(&why)
+		signal(d.over)
+	}
+	return err
+}
+
+var errNoReason = errors.New("no reason is known")
+
+// signal never blocks.
+func signal(to chan struct{}) {
+	select {
+	case to <- struct{}{}:
+	default:
+	}
+}
+
+// gone closes a listener that has ended by itself, and tells whether it was one. The caller holds the lock.
+func (d *Door) gone() bool {
+	if d.open == nil {
+		return false
+	}
+	why := d.open.ended.Load()
+	if why == nil {
+		return false
+	}
+	at := d.is
+	d.close()
+	d.fail(at, *why)
+	return true
+}
+
 // step makes it as wanted, if that can be. The caller holds the lock.
 func (d *Door) step() {
+	if d.gone() {
+		return // the next try comes after a while, as one that ends again and again is to take no processor
+	}
 	switch {
 	case d.start == nil || d.wanted == d.is:
 		d.failed = nil
@@ -134,22 +182,28 @@ func (d *Door) step() {
 	}
 	l, err := d.listen(d.wanted)
 	if err != nil {
-		if d.failed == nil || d.failed.Error() != err.Error() {
-			d.log.Warn("a listener cannot be opened; keepvip goes on without it and tries again", "option", d.option, "address", d.wanted,
-				"code", string(d.code), "error", err, "remedy", d.code.Entry().Remedy)
-		}
-		d.failed = err
+		d.fail(d.wanted, err)
 		return
 	}
 	d.close()
 	if d.failed != nil {
 		d.log.Info("the listener is open now", "option", d.option, "address", d.wanted)
 	}
-	d.is, d.open, d.failed = d.wanted, l, nil
-	d.end = d.start(l.Serve)
+	opened := &standing{Listener: l}
+	d.is, d.open, d.failed = d.wanted, opened, nil
+	d.end = d.start(func(ctx context.Context) error { return d.serve(ctx, opened) })
 	if d.Opened != nil {
 		d.Opened(d.is)
 	}
+}
+
+// fail notes why it is not as wanted, and says so once. The caller holds the lock.
+func (d *Door) fail(address string, err error) {
+	if d.failed == nil || d.failed.Error() != err.Error() {
+		d.log.Warn("a listener cannot be opened; keepvip goes on without it and tries again", "option", d.option, "address", address,
+			"code", string(d.code), "error", err, "remedy", d.code.Entry().Remedy)
+	}
+	d.failed = err
 }
 
 // close ends the listener that is open. The caller holds the lock.

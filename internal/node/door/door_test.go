@@ -24,6 +24,7 @@ type street struct {
 	taken map[string]bool
 	open  map[string]int
 	tries int
+	end   chan struct{} // closed: listeners end by themselves
 }
 
 type listener struct {
@@ -32,11 +33,26 @@ type listener struct {
 }
 
 func (l listener) Serve(ctx context.Context) error {
-	<-ctx.Done()
+	select {
+	case <-ctx.Done():
+	case <-l.of.ends():
+	}
 	l.of.mu.Lock()
 	defer l.of.mu.Unlock()
 	l.of.open[l.at]--
 	return nil
+}
+
+func (s *street) ends() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.end
+}
+
+func (s *street) lets(end chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end = end
 }
 
 func (listener) Count() places.Count { return places.Count{Most: 64, Taken: 2, Lost: 3} }
@@ -108,6 +124,47 @@ func TestDoorOpensWhenWhoeverHadThePortGivesItUp(t *testing.T) {
 		assert.True(t, s.has("127.0.0.1:9645"))
 		assert.Equal(t, &Status{Option: "metrics.address", Address: "127.0.0.1:9645", Connections: 2, Places: 64, Lost: 3}, d.Status())
 		assert.Contains(t, log.String(), "the listener is open now")
+	})
+}
+
+// A server that fails for a reason of the host ends its listener. The door is not taken for open then, and opens again.
+func TestDoorOpensAgainWhatHasEndedByItself(t *testing.T) {
+	stands(t, func(t *testing.T, d *Door, s *street, begin func(string), _ *strings.Builder) {
+		end := make(chan struct{})
+		s.lets(end)
+		begin("127.0.0.1:9645")
+		time.Sleep(time.Minute)
+		require.Empty(t, d.Status().Problem)
+		s.lets(nil)
+		close(end)
+		synctest.Wait()
+		st := d.Status()
+		assert.Equal(t, code.MetricsUnheard, st.Code)
+		assert.Contains(t, st.Problem, "the listener has ended")
+		assert.Zero(t, st.Places)
+		time.Sleep(mostWait)
+		synctest.Wait()
+		assert.True(t, s.has("127.0.0.1:9645"))
+		assert.Empty(t, d.Status().Problem)
+	})
+	stands(t, func(t *testing.T, d *Door, s *street, begin func(string), log *strings.Builder) {
+		end := make(chan struct{})
+		close(end)
+		s.lets(end)
+		begin("127.0.0.1:9645")
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		assert.Less(t, s.tries, 1000, "with patience")
+		assert.Less(t, strings.Count(log.String(), "\n"), 2000)
+		s.take("127.0.0.1:9646", true)
+		d.Use("127.0.0.1:9646")
+		time.Sleep(time.Minute)
+		assert.Equal(t, "address already in use", d.Status().Problem)
+		s.lets(nil)
+		s.take("127.0.0.1:9646", false)
+		time.Sleep(mostWait)
+		synctest.Wait()
+		assert.True(t, s.has("127.0.0.1:9646"))
 	})
 }
 
