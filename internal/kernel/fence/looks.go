@@ -13,14 +13,17 @@ type looks struct {
 	err    error
 	mended time.Time
 
-	missed atomic.Int64 // when a lease was not found, in nanoseconds of Unix time; 0: never
+	missed atomic.Pointer[time.Time] // when a lease was not found, also by the clock that nobody steps; nil: never
 }
 
-func (l *looks) miss() { l.missed.Store(time.Now().UnixNano()) }
+func (l *looks) miss() {
+	now := time.Now()
+	l.missed.Store(&now)
+}
 
 func (l *looks) missedAt() time.Time {
-	if at := l.missed.Load(); at != 0 {
-		return time.Unix(0, at)
+	if at := l.missed.Load(); at != nil {
+		return *at
 	}
 	return time.Time{}
 }

@@ -72,3 +72,11 @@ func TestStandbyOutlastsTheGuardOfAHolder(t *testing.T) {
 		assert.Equal(t, want, standbyFor(guard))
 	}
 }
+
+// How long ago it was must not depend on who sets the clock.
+func TestMissedLeaseIsDatedByBothClocks(t *testing.T) {
+	var l looks
+	assert.True(t, l.missedAt().IsZero())
+	l.miss()
+	assert.Contains(t, l.missedAt().String(), " m=+")
+}

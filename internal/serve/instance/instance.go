@@ -32,7 +32,8 @@ type instance struct {
 	checks checkRunner
 	beats  *time.Timer
 	away   absence
-	beat   atomic.Int64 // any goroutine: when the instance was last alive, in Unix nanoseconds
+	begun  time.Time
+	beat   atomic.Int64 // any goroutine: when it was last alive, in nanoseconds since begun: no step of the clock counts
 
 	faults  faults
 	refused refusal
@@ -44,12 +45,11 @@ type instance struct {
 
 func newInstance(cfg Config, log *slog.Logger) *instance {
 	i := &instance{
-		name: cfg.VIP.Name, log: log.With("vip", cfg.VIP.Name), checks: newCheckRunner(),
+		name: cfg.VIP.Name, log: log.With("vip", cfg.VIP.Name), checks: newCheckRunner(), begun: time.Now(),
 		changed: make(chan struct{}, 1), adjusts: make(chan *adjustment), desires: make(chan *desiredChange), stopped: make(chan struct{}),
 		shared: shared{view: view{cfg: &cfg, since: time.Now(), reason: "starting", code: code.Started}},
 	}
 	i.checks.alone, i.faults.shared, i.outside = i.shared.alone, &i.shared, newOutside(&i.shared, i.log)
-	i.beat.Store(time.Now().UnixNano())
 	return i
 }
 
@@ -207,7 +207,12 @@ func (i *instance) beatHere(ctx context.Context, service Service) {
 func (i *instance) alive() {
 	now := time.Now()
 	i.beats.Reset(time.Until(NextMultiple(now, beatEvery)))
-	i.beat.Store(now.UnixNano())
+	i.beat.Store(int64(now.Sub(i.begun)))
+}
+
+// silent is how long ago the instance was last alive.
+func (i *instance) silent(now time.Time) time.Duration {
+	return now.Sub(i.begun) - time.Duration(i.beat.Load())
 }
 
 // judge passes a check's verdict on as part of the fitness.

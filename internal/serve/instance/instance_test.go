@@ -2,6 +2,7 @@ package instance
 
 import (
 	"errors"
+	"log/slog"
 	"net/netip"
 	"strings"
 	"testing"
@@ -177,4 +178,16 @@ func TestCombine(t *testing.T) {
 			assert.Equal(t, tt.want, in.combine(desiredState{Desired: tt.desired}, tt.give, tt.blocked))
 		})
 	}
+}
+
+// A clock that is set forward must not make a loop look stuck, nor one that is set back a stuck loop alive.
+func TestBeatOfAnInstanceIsNoTimeOfTheClock(t *testing.T) {
+	i := newInstance(Config{}, slog.New(slog.DiscardHandler))
+	i.beats = time.NewTimer(time.Hour)
+	defer i.beats.Stop()
+	i.alive()
+	assert.Contains(t, i.begun.String(), " m=+", "it has both readings")
+	assert.Less(t, time.Duration(i.beat.Load()), time.Minute)
+	assert.Less(t, i.silent(time.Now()), time.Minute)
+	assert.GreaterOrEqual(t, i.silent(time.Now().Add(deadAfter)), deadAfter)
 }

@@ -243,8 +243,7 @@ const deadAfter = 6 * beatEvery
 func (a *Set) Live() error {
 	var errs []error
 	for _, r := range a.all() {
-		silent := time.Since(time.Unix(0, r.beat.Load()))
-		if silent > deadAfter {
+		if silent := r.silent(time.Now()); silent > deadAfter {
 			errs = append(errs, fmt.Errorf("%s: the loop has been stuck for %s", r.name, silent.Round(time.Second)))
 		}
 	}

@@ -51,7 +51,8 @@ func (s *fenceState) standbyDue() (time.Time, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	due := s.good.Add(-standbyReserve)
-	if together := due.Truncate(standbyMeet); together.After(s.armed.Add(standbyMeet)) {
+	// A clock that is set back must not put it off: due keeps its reading of the other clock.
+	if together := due.Add(-time.Duration(due.UnixNano() % int64(standbyMeet))); together.After(s.armed.Add(standbyMeet)) {
 		due = together
 	}
 	return due, s.standing && !s.held

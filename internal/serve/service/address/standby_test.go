@@ -40,6 +40,17 @@ func TestBackupKeepsAGuardInPlace(t *testing.T) {
 	})
 }
 
+// Instances meet at times of a clock that may be set back. The kernel ends the guard by another one.
+func TestGuardOfABackupIsDueByTheClockThatNobodySets(t *testing.T) {
+	began := time.Now()
+	s := &fenceState{standing: true, armed: began, good: began.Add(time.Minute)}
+	due, ok := s.standbyDue()
+	require.True(t, ok)
+	assert.Zero(t, due.UnixNano()%int64(standbyMeet))
+	assert.WithinRange(t, due, began.Add(time.Minute-standbyReserve-standbyMeet), began.Add(time.Minute-standbyReserve))
+	assert.Contains(t, due.String(), " m=+", "it has both readings")
+}
+
 // The lease is not over yet, and the last advertisements of a node that yields renew it.
 func TestAddressThatCannotBeRemovedStaysShut(t *testing.T) {
 	stuck := func(t *testing.T, kernel *fakeFence, fn func(b *bench, e *fakeElector)) {
