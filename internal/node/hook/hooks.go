@@ -66,8 +66,11 @@ func (h *Hooks) Use(entries []Entry, leaving map[string]config.HookState) {
 	defer h.mu.Unlock()
 	maps.DeleteFunc(h.lanes, func(_ string, l *lane) bool { return !l.busy }) // those of entries that are gone must not add up
 	before := h.ledger.entries
-	h.ledger.use(entries, leaving)
+	now := h.ledger.use(entries, leaving)
 	h.results.use(h.ledger.entries)
+	if !h.closed {
+		h.tell(now)
+	}
 	for _, j := range h.ledger.late(before) {
 		if l := h.lane(j.event); l.join(j) {
 			h.begin(l, j)
@@ -82,11 +85,20 @@ func (h *Hooks) Report(entry string, c Change) {
 	if h.closed {
 		return
 	}
+	var now []job
 	for _, e := range h.ledger.change(entry, c) {
+		now = append(now, job{e, h.ledger.programs(e)})
+	}
+	h.tell(now)
+}
+
+// tell writes the lines, and has the programs run. The caller holds the lock.
+func (h *Hooks) tell(all []job) {
+	for _, j := range all {
 		if h.fifo != nil {
-			h.fifo.put(e.line())
+			h.fifo.put(j.line())
 		}
-		h.put(job{e, h.ledger.programs(e)})
+		h.put(j)
 	}
 }
 

@@ -20,9 +20,10 @@ func newLedger() *ledger {
 	return &ledger{entries: map[string]Entry{}, last: map[string]event{}, groups: map[string]event{}, leaving: map[string]config.HookState{}}
 }
 
-// use takes a configuration over. leaving are the entries that end with it, those that begin anew among them: what their end is called, ""
-// for nothing.
-func (l *ledger) use(entries []Entry, leaving map[string]config.HookState) {
+// use takes a configuration over. leaving are the entries that end with it, those that begin anew among them: what their
+// end is called, "" for nothing. What it returns is to be told now: an entry that has stopped, as one that is external has,
+// reports no second end.
+func (l *ledger) use(entries []Entry, leaving map[string]config.HookState) (now []job) {
 	next, groups := map[string]Entry{}, map[string]bool{}
 	for name := range leaving {
 		if e, ok := l.entries[name]; ok {
@@ -39,8 +40,22 @@ func (l *ledger) use(entries []Entry, leaving map[string]config.HookState) {
 	l.entries, l.leaving = next, maps.Clone(leaving)
 	// What has ended and is there again begins anew.
 	maps.DeleteFunc(l.last, func(name string, e event) bool { _, ok := next[name]; return !ok || e.State == config.HookDeleted })
-	maps.DeleteFunc(l.groups, func(name string, e event) bool { return !groups[name] || e.State == config.HookStop })
+	for _, name := range slices.Sorted(maps.Keys(leaving)) {
+		if was := l.last[name]; was.State == config.HookStop {
+			was.Reason = removed
+			for _, e := range l.change(name, was.Change) {
+				now = append(now, job{e, l.programs(e)})
+			}
+		}
+	}
+	maps.DeleteFunc(l.groups, func(name string, e event) bool {
+		return !groups[name] || e.State == config.HookStop && l.groupState(name, "") != config.HookStop
+	})
+	return now
 }
+
+// removed is the reason of an end that comes with the configuration.
+const removed = "removed from the configuration"
 
 // change notes what an entry has come to, and returns what is to be told: nothing, the entry's event, or that and its group's.
 func (l *ledger) change(name string, c Change) []event {
@@ -55,7 +70,7 @@ func (l *ledger) change(name string, c Change) []event {
 		}
 	}
 	before := l.last[name]
-	if before.State == c.State || c.State == "" {
+	if before.State == c.State || c.State == "" || before.State == config.HookDeleted {
 		return nil
 	}
 	e := event{Change: c, kind: config.HookInstance, told: entry.told(), entry: name, group: entry.Group, old: before.State}

@@ -103,6 +103,36 @@ func TestLedgerOverAReload(t *testing.T) {
 	assert.Empty(t, l.groups)
 }
 
+// An entry that is external has stopped, and reports no second end: what a reload makes of it is not to wait for one.
+func TestLedgerOverTheReloadOfAnEntryThatHasStopped(t *testing.T) {
+	now := func(jobs []job) string {
+		var out []string
+		for _, j := range jobs {
+			out = append(out, fmt.Sprint(strings.TrimSpace(j.line()), " ", names(j.programs)))
+		}
+		return strings.Join(out, "; ")
+	}
+	all := entries("a@g", "b")
+	for i := range all {
+		all[i].Programs = []Program{{Hook: config.Hook{Command: []string{"/" + all[i].Name}, Type: config.HookInstance}}}
+	}
+	l := newLedger()
+	l.use(all, nil)
+	told(t, l, "a STOP", "b MASTER")
+	assert.Empty(t, now(l.use(all, map[string]config.HookState{"a": ""})), "it is internal from now on")
+	assert.Equal(t, `INSTANCE "a" BACKUP 100; GROUP "g" BACKUP 0`, told(t, l, "a BACKUP"))
+	assert.Equal(t, `INSTANCE "a" STOP 100; GROUP "g" STOP 0`, told(t, l, "a STOP"), "the end of the process is told")
+
+	assert.Empty(t, now(l.use(all, map[string]config.HookState{"a": ""})))
+	gone := map[string]config.HookState{"a": config.HookDeleted, "b": config.HookDeleted}
+	assert.Equal(t, `INSTANCE "a" DELETED 100 [/a]`, now(l.use(nil, gone)), "the group has stopped before")
+	assert.Equal(t, removed, l.last["a"].Reason)
+	assert.Empty(t, told(t, l, "a STOP"), "its end comes after that, if it has begun anew and has said nothing yet")
+	assert.Equal(t, `INSTANCE "b" DELETED 100`, told(t, l, "b STOP"))
+	l.use(all, nil)
+	assert.Equal(t, `INSTANCE "a" STOP 100; GROUP "g" STOP 0`, told(t, l, "a STOP"), "it is there again, and external")
+}
+
 func names(programs []Program) (out []string) {
 	for _, p := range programs {
 		out = append(out, p.Command[0])
