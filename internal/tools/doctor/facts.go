@@ -38,6 +38,7 @@ type Facts struct {
 	Daemon       *Daemon                 // nil: no keepvip runs here
 	NoIPv6       bool                    // this kernel has no IPv6
 	PortTaken    bool                    // another program has the members' UDP port
+	MembersOff   bool                    // port is 0, with which nodes say nothing to each other but advertisements
 	Connections  []Connect               // to the other voters of Raft
 	Names        map[string][]netip.Addr // what the names in checks stand for here
 	Certificates []Serving               // of the services that are checked

@@ -29,7 +29,7 @@ func judgePeers(out *findings, f Facts) {
 			say(code.VRRPNotHeard, "protocol 112 of %s does not arrive")
 		}
 		switch {
-		case p.HeardMembers:
+		case p.HeardMembers, f.MembersOff:
 		case f.onLink(p, false):
 			say(code.MembersInDropped, "UDP of %s to the members' port arrives, and this host drops it")
 		default:
@@ -41,7 +41,7 @@ func judgePeers(out *findings, f Facts) {
 		if !p.VRRPHeardThere {
 			say(code.VRRPNotHeardThere, "the doctor on %s hears no protocol 112 of this host")
 		}
-		if !p.MembersHeardThere {
+		if !p.MembersHeardThere && !f.MembersOff {
 			say(code.MembersNotHeardThere, "the doctor on %s hears no UDP of this host to the members' port")
 		}
 	}
@@ -55,6 +55,9 @@ func (f Facts) onLink(p Peer, vrrp bool) bool {
 // here, and, where one runs here, too, which of this host's it hears.
 func (f Facts) withoutDoctor(out *findings, p Peer) {
 	n := Finding{Code: code.NoDoctor, Severity: Warning, Peer: p.Address.String(), What: fmt.Sprintf("nothing is heard of a doctor on %s, neither by protocol 112 nor by UDP", p.Address)}
+	if f.MembersOff {
+		n.What = fmt.Sprintf("nothing is heard of a doctor on %s by protocol 112, and port is 0, so that it is not asked by UDP", p.Address)
+	}
 	var speaks, advertises, mayHear, mayMiss bool
 	for _, w := range f.Wires {
 		advertises = advertises || slices.ContainsFunc(w.Adverts, func(a Advert) bool { return a.Source == p.Address })

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -38,6 +39,33 @@ func TestJudgeTellsProtocolsAndWaysOfAPeerApart(t *testing.T) {
 			codes = append(codes, n.Code)
 		}
 		assert.ElementsMatch(t, tt.want, codes, name)
+	}
+}
+
+// With port 0 no node says more than its advertisements: what is not heard of that, a Backup among it, is no fault.
+func TestJudgeMissesNoMessagesOfMembersThatAreOff(t *testing.T) {
+	f := good(t)
+	f.Wires[0].Hellos, f.Wires[0].HeardMembers = nil, false
+	f.VIPs[0].VRRP.Peers, f.VIPs[0].VRRP.MinTTL = []netip.Addr{own, peer, other}, 255
+	f.Peers = []Peer{{Address: peer, HeardVRRP: true, Probes: 9, Tells: true, VRRPHeardThere: true}}
+	var codes []code.Code
+	for _, n := range Judge(f) {
+		codes = append(codes, n.Code)
+	}
+	assert.ElementsMatch(t, []code.Code{code.MembersNotHeard, code.MembersNotHeard, code.MembersNotHeardThere, code.PeerSilent}, codes, "they are on")
+	f.MembersOff = true
+	assert.Empty(t, Judge(f))
+	f.Wires[0].Adverts, f.Wires[0].Claims, f.VIPs[0].VRRP.Peers = nil, nil, nil
+	assert.Empty(t, Judge(f), "the holder hears no Backup")
+
+	f.Peers[0].VRRPHeardThere = false
+	if all := Judge(f); assert.Len(t, all, 1) {
+		assert.Equal(t, code.VRRPNotHeardThere, all[0].Code, "protocol 112 is judged as ever")
+	}
+	f.Peers = []Peer{{Address: peer}}
+	if all := Judge(f); assert.Len(t, all, 1) {
+		assert.Equal(t, code.NoDoctor, all[0].Code)
+		assert.Contains(t, all[0].What, "port is 0")
 	}
 }
 

@@ -120,7 +120,7 @@ func judgeAdvert(out *findings, f Facts, v config.VIP, w Wire, a Advert) {
 	if !v.VRRP.AnyAddresses && !config.SameSet(a.Addresses, v.Advertised(w.IPv4)) {
 		say(code.OtherAddresses, Warning, "%s advertises %s, and this host has %s", a.Source, printable.List(a.Addresses), printable.List(v.Advertised(w.IPv4)))
 	}
-	if !slices.ContainsFunc(w.Hellos, func(h Hello) bool { return h.Source == a.Source }) {
+	if !f.MembersOff && !slices.ContainsFunc(w.Hellos, func(h Hello) bool { return h.Source == a.Source }) {
 		say(code.MembersNotHeard, Warning, "%s advertises, and none of the members' messages (UDP) comes from there", a.Source)
 	}
 }
@@ -238,6 +238,9 @@ func judgeSilence(out *findings, f Facts, v config.VIP, w Wire) {
 			slices.ContainsFunc(w.Adverts, func(o Advert) bool { return o.Source == a })
 	}
 	judgeCandidates(out, f, v, w, heard)
+	if f.MembersOff {
+		return // a Backup says nothing then, and the holder is the only one that is heard
+	}
 	for _, p := range v.VRRP.Peers {
 		if v.VRRP.MinTTL > 0 && v.VRRP.MinTTL < 255 {
 			break // they may be behind a router, and what comes from there is not looked at

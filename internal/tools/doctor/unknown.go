@@ -40,8 +40,11 @@ func (f Facts) alone(v config.VIP) string {
 		if slices.ContainsFunc(w.Adverts, func(a Advert) bool { return !a.Own }) || slices.ContainsFunc(w.Hellos, func(h Hello) bool { return !h.Own }) {
 			return ""
 		}
-		return fmt.Sprintf("no other node was heard on %s: whether protocol 112 and the members' UDP port pass between the nodes is not known "+
-			"(run it on all nodes at the same time, with --peers)", w.Interface)
+		what := "protocol 112 and the members' UDP port pass"
+		if f.MembersOff {
+			what = "protocol 112 passes"
+		}
+		return fmt.Sprintf("no other node was heard on %s: whether %s between the nodes is not known (run it on all nodes at the same time, with --peers)", w.Interface, what)
 	}
 	return ""
 }

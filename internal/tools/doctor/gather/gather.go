@@ -40,7 +40,7 @@ func Gather(ctx context.Context, o Options) (doctor.Facts, error) {
 	all, internal := o, *o.Config
 	internal.VIPs = o.Config.Internal()
 	o.Config = &internal
-	f := doctor.Facts{VIPs: o.Config.VIPs, MTU: map[string]int{}}
+	f := doctor.Facts{VIPs: o.Config.VIPs, MTU: map[string]int{}, MembersOff: o.Config.Port == 0}
 	var err error
 	if o.Kubeadm != "" {
 		if _, err := regular.Read(o.Kubeadm, mostText); err != nil {

@@ -35,8 +35,10 @@ func listen(ctx context.Context, p place, o Options, running bool) (w doctor.Wir
 		for _, group := range groups {
 			n.wire.HeardVRRP = hearVRRP(ctx, &wg, ifi, source, group, n) || n.wire.HeardVRRP
 		}
-		n.wire.HeardMembers = hearMembers(ctx, &wg, ifi, p.ipv4, o.Config.Port, n)
-		taken = !running && portTaken(ifi, source, len(peers) > 0, o.Config.Port)
+		if o.Config.Port != 0 {
+			n.wire.HeardMembers = hearMembers(ctx, &wg, ifi, p.ipv4, o.Config.Port, n)
+			taken = !running && portTaken(ifi, source, len(peers) > 0, o.Config.Port)
+		}
 		if len(peers) == 0 {
 			n.wire.OutVRRP, n.wire.OutMembers = tryToSend(ifi, p.ipv4, o.Config.Port)
 		}

@@ -50,7 +50,7 @@ func meet(ctx context.Context, p place, o Options, peers []netip.Addr) []doctor.
 	defer cancel()
 	ifi := net.Interface{Index: p.link.Index, Name: p.link.Name}
 	var wg sync.WaitGroup
-	for _, vrrp := range []bool{true, false} {
+	for _, vrrp := range m.protocols() {
 		if fd, err := openProbes(ifi.Name, p.ipv4, vrrp, m.port); err == nil {
 			wg.Go(func() {
 				receive(ctx, fd, func(from netip.Addr, b []byte) {
@@ -71,6 +71,14 @@ func meet(ctx context.Context, p place, o Options, peers []netip.Addr) []doctor.
 		out[i] = *m.peers[a]
 	}
 	return out
+}
+
+// protocols are those of the probes: protocol 112, and UDP where there is a port for members' messages.
+func (m *meeting) protocols() []bool {
+	if m.port == 0 {
+		return []bool{true}
+	}
+	return []bool{true, false}
 }
 
 func keysOf(cfg *config.Config) (out []auth.Key) {

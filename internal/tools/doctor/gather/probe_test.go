@@ -98,3 +98,8 @@ func FuzzProbe(f *testing.F) {
 		assert.False(t, ok, "it is not signed")
 	})
 }
+
+func TestNoProbeGoesToThePortOfMembersThatAreOff(t *testing.T) {
+	assert.Equal(t, []bool{true}, (&meeting{}).protocols())
+	assert.Equal(t, []bool{true, false}, (&meeting{port: 9646}).protocols())
+}

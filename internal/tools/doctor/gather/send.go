@@ -11,7 +11,9 @@ import (
 // they pass the rules for what this host sends, and end there. Only a refusal by such a rule is an error.
 func tryToSend(ifi net.Interface, ipv4 bool, port uint16) (vrrp, members error) {
 	vrrp = tryOne(ifi, ipv4, unix.SOCK_RAW, protoVRRP, 0)
-	members = tryOne(ifi, ipv4, unix.SOCK_DGRAM, unix.IPPROTO_UDP, port)
+	if port != 0 {
+		members = tryOne(ifi, ipv4, unix.SOCK_DGRAM, unix.IPPROTO_UDP, port)
+	}
 	return vrrp, members
 }
 
