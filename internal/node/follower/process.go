@@ -70,28 +70,51 @@ func (p Process) Run(ctx context.Context) (err error) {
 	}
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGINT)
 	defer stop()
+	return p.serve(ctx, hangups, lock.Serve)
+}
 
+// serve follows until ctx ends, and answers whoever asks, by locked those who ask whose this network namespace is.
+func (p Process) serve(ctx context.Context, hangups <-chan os.Signal, locked func(context.Context) error) (err error) {
 	var shown shown
-	server, err := control.OpenStatus(p.Following.Whole.Socket, shown.answer)
-	if err != nil {
+	if shown.socket, err = p.socketDoor(&shown); err != nil {
 		return err
 	}
+	shown.metrics = p.metricsDoor(&shown)
 	outer, end := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer end()
-	wg.Go(func() { logged(p.Log, server.Serve(outer)) })
-	wg.Go(func() { logged(p.Log, lock.Serve(outer)) })
-	shown.metrics = p.metricsDoor(&shown)
-	shown.metrics.Start(p.Following.Whole.Metrics.Address, func(run func(context.Context) error) (end func()) {
+	wg.Go(func() { logged(p.Log, locked(outer)) })
+	start := func(run func(context.Context) error) (end func()) {
 		wg.Go(func() { logged(p.Log, run(outer)) })
 		return func() {} // with the process
-	})
-	wg.Go(func() { shown.metrics.Run(outer) })
+	}
+	shown.socket.Start(p.Following.Whole.Socket, start)
+	shown.metrics.Start(p.Following.Whole.Metrics.Address, start)
+	for _, d := range shown.doors() {
+		wg.Go(func() { d.Run(outer) })
+	}
 	wg.Go(func() { p.notify(ctx, outer, &shown) })
 	defer time.AfterFunc(startTime, p.afterStart).Stop()
 	defer time.AfterFunc(lateStart, p.afterStart).Stop()
 	return p.follow(ctx, hangups, &shown)
+}
+
+// socketDoor is the control socket. The error is a mistake of the configuration. Whatever else keeps the socket from being
+// open keeps no connection from going to the members, and is tried again.
+func (p Process) socketDoor(s *shown) (*door.Door, error) {
+	server, err := control.OpenStatus(p.Following.Whole.Socket, s.answer)
+	var mistake *control.MistakeError
+	if errors.As(err, &mistake) {
+		return nil, err
+	}
+	return door.New("socket", code.SocketUnheard, func(path string) (door.Listener, error) {
+		if first := server; first != nil {
+			server = nil
+			return first, nil
+		}
+		return control.OpenStatus(path, s.answer)
+	}, p.Log), nil
 }
 
 // metricsDoor is the listener for metrics. Whoever has its port keeps no connection from going to the members.

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -14,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/node/control"
 )
 
 // reloading is a process that is told to read its configuration again.
@@ -141,4 +144,58 @@ func TestReloadThatHangsEndsWithTheProcess(t *testing.T) {
 		assert.Empty(t, b.kernel.listens)
 		close(hangs)
 	})
+}
+
+// A control socket that cannot be made, as in a file system that is full, keeps no connection from going to the members.
+func TestFollowerGoesOnWithoutItsControlSocket(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		b.log = &journal{world: b.world}
+		p := Process{
+			Following: but(configOf(t, ""), func(w *config.Config) { w.Socket = "/dev/null/keepvip.sock" }),
+			Node:      "w-1", Host: b.kernel, Log: slog.New(slog.NewTextHandler(b.log, nil)),
+			Open: func(uint16, bool) (client, error) { return b.members, nil },
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			ended <- p.serve(ctx, make(chan os.Signal), func(ctx context.Context) error { <-ctx.Done(); return nil })
+		}()
+		b.run(time.Second)
+		assert.Equal(t, all(), b.kernel.used())
+		assert.Contains(t, b.log.String(), "code=KV382")
+		cancel()
+		b.free(func() { assert.NoError(t, <-ended) })
+	})
+}
+
+func TestControlSocketOfAFollowerIsTriedAgain(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	at := func(path string) (Process, *shown) {
+		whole := &config.Config{Socket: path}
+		return Process{Following: Following{Whole: whole}, Log: slog.New(slog.DiscardHandler)}, &shown{}
+	}
+	p, s := at(file)
+	_, err := p.socketDoor(s)
+	require.ErrorContains(t, err, "there is something that is no socket")
+
+	p, s = at(filepath.Join(file, "keepvip.sock"))
+	s.socket, err = p.socketDoor(s)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	s.socket.Start(p.Following.Whole.Socket, func(run func(context.Context) error) func() {
+		wg.Go(func() { assert.NoError(t, run(ctx)) })
+		return func() {}
+	})
+	wg.Go(func() { s.socket.Run(ctx) })
+	require.Len(t, s.listeners(), 1)
+	assert.False(t, s.listeners()[0].Up)
+	require.NoError(t, os.Remove(file))
+	require.Eventually(t, func() bool { return s.listeners()[0].Up }, 10*time.Second, 10*time.Millisecond)
+	var answer Status
+	require.NoError(t, control.NewClient(p.Following.Whole.Socket).Status(t.Context(), &answer))
 }

@@ -3,6 +3,7 @@ package follower
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/keepvip/keepvip/internal/base/places"
@@ -15,7 +16,13 @@ import (
 type shown struct {
 	current atomic.Pointer[follower] // nil: none yet
 	reloads reloads.Record
+	socket  *door.Door // nil: none
 	metrics *door.Door // nil: none
+}
+
+// doors are those that there are.
+func (s *shown) doors() []*door.Door {
+	return slices.DeleteFunc([]*door.Door{s.socket, s.metrics}, func(d *door.Door) bool { return d == nil })
 }
 
 var errNotBegun = errors.New("the follower has not begun")
@@ -34,14 +41,19 @@ func (s *shown) status() (Status, error) {
 	return out, err
 }
 
-// listeners is how follow.listen fares, if there is one.
-func (s *shown) listeners() []metrics.Listening {
-	out, err := s.status()
-	if err != nil || out.Listener == nil {
-		return nil
+// listeners is how the listeners fare that are wanted.
+func (s *shown) listeners() (out []metrics.Listening) {
+	for _, d := range s.doors() {
+		if st := d.Status(); st != nil {
+			c := places.Count{Most: st.Places, Taken: st.Connections, Lost: st.Lost}
+			out = append(out, metrics.Listening{Name: st.Option, Up: st.Problem == "", Places: &c})
+		}
 	}
-	c := places.Count{Most: out.Listener.Places, Taken: out.Listener.Connections, Lost: out.Listener.Lost}
-	return []metrics.Listening{{Name: "follow.listen", Up: out.Listener.Problem == "", Places: &c}}
+	if st, err := s.status(); err == nil && st.Listener != nil {
+		c := places.Count{Most: st.Listener.Places, Taken: st.Listener.Connections, Lost: st.Listener.Lost}
+		out = append(out, metrics.Listening{Name: "follow.listen", Up: st.Listener.Problem == "", Places: &c})
+	}
+	return out
 }
 
 // answer is what `keepvip status` is answered.
