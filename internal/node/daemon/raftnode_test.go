@@ -63,7 +63,7 @@ func clustered(t *testing.T, peers []netip.Addr, run int) (nodes []*raftNode, to
 		require.NoError(t, err)
 		cfg := &config.Config{
 			VIPs: []config.VIP{{Name: "a", Election: config.ElectionRaft}}, Port: port, StateDir: t.TempDir(),
-			Raft: config.Raft{Peers: peers, HeartbeatTimeout: 500 * time.Millisecond},
+			Raft: config.Raft{Peers: peers, HeartbeatTimeout: 250 * time.Millisecond},
 		}
 		r.use(cfg, identify)
 		_, err = r.open()
