@@ -192,7 +192,7 @@ site: ## the documentation as a site in dist/site (VERSION=1.2.3)
 INSTALLER_TOOLS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/keepvip-installers
 
 test-installers: root build ## the Helm chart, the base for kustomize and the Ansible role, by their own tools (root)
-	@.ci/deps ansible-lint:ansible-lint ansible-playbook:ansible-core yamllint:yamllint
+	@.ci/deps $(LAB_TOOLS) unshare:util-linux ansible-lint:ansible-lint ansible-playbook:ansible-core yamllint:yamllint
 	.ci/installers bin/keepvip '$(INSTALLER_TOOLS)'
 
 # Kubernetes and etcd are built once, of the versions that netns-tests/e2e pins.
