@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/keepvip/keepvip/packaging/archive"
 	"github.com/keepvip/keepvip/packaging/provenance"
 	"github.com/keepvip/keepvip/packaging/repository"
 )
@@ -37,20 +38,24 @@ func (r *Release) repositories(_ []built, _ *extras, out results) error {
 	if err != nil {
 		return err
 	}
-	for name, data := range apt {
-		out["apt/"+name] = data
+	if r.Key != nil {
+		public, err := r.Key.PublicOpenPGP()
+		if err != nil {
+			return err
+		}
+		apt[publicOpenPGP], rpm[publicOpenPGP] = public, public
 	}
-	for name, data := range rpm {
-		out["rpm/"+name] = data
+	// A page of downloads has files and no directories: there each repository is one archive.
+	for kind, files := range map[string]map[string][]byte{"apt": apt, "rpm": rpm} {
+		var packed []archive.File
+		for name, data := range files {
+			out[kind+"/"+name] = data
+			packed = append(packed, archive.File{Path: kind + "/" + name, Mode: 0o644, Data: data})
+		}
+		if out["keepvip-"+string(r.Version)+"-"+kind+".tar"], err = archive.Tar(packed, r.Time); err != nil {
+			return err
+		}
 	}
-	if r.Key == nil {
-		return nil
-	}
-	public, err := r.Key.PublicOpenPGP()
-	if err != nil {
-		return err
-	}
-	out["apt/"+publicOpenPGP], out["rpm/"+publicOpenPGP] = public, public
 	return nil
 }
 

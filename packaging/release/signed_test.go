@@ -1,12 +1,18 @@
 package release
 
 import (
+	"archive/tar"
+	"bytes"
 	"crypto/rand"
 	"crypto/rsa"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/packaging/packages"
 	"github.com/keepvip/keepvip/packaging/signing"
 )
 
@@ -32,14 +39,18 @@ func documented(t *testing.T) (list []string) {
 	return list
 }
 
-func signedRelease(t *testing.T) results {
+func testKey(t *testing.T) *signing.Key {
 	t.Helper()
 	private, err := rsa.GenerateKey(rand.Reader, 3072)
 	require.NoError(t, err)
-	at := time.Unix(1700000000, 0)
-	key, err := signing.New(private, at)
+	key, err := signing.New(private, time.Unix(1700000000, 0))
 	require.NoError(t, err)
-	r := Release{Version: "0.1.0", Revision: "5cc79fdc", Time: at, Key: key, Targets: Targets()}
+	return key
+}
+
+func signedRelease(t *testing.T) results {
+	t.Helper()
+	r := Release{Version: "0.1.0", Revision: "5cc79fdc", Time: time.Unix(1700000000, 0), Key: testKey(t), Targets: Targets()}
 	out := results{"keepvip-0.1.0-linux-amd64.tar.gz": []byte("archive"), "apt/dists/stable/Release": []byte("list")}
 	require.NoError(t, r.attest(out))
 	out["SHA256SUMS"] = sums(out)
@@ -118,6 +129,87 @@ func TestUnsignedReleaseHasNoKeyInIt(t *testing.T) {
 func TestRepositoriesNeedPackages(t *testing.T) {
 	r := Release{Version: "0.1.0"}
 	assert.ErrorContains(t, r.repositories(nil, nil, results{}), "-only packages,repositories")
+}
+
+// packaged has small packages, their repositories, and what is made of all files.
+func packaged(t *testing.T, key *signing.Key) results {
+	t.Helper()
+	r := Release{Version: "0.1.0", Revision: "5cc79fdc", Time: time.Unix(1700000000, 0), Key: key, Targets: Targets()}
+	out := results{"keepvip-0.1.0-linux-amd64.tar.gz": []byte("archive")}
+	cfg := packages.Config{Version: "0.1.0", Deb: "amd64", RPM: "x86_64", Time: r.Time, Files: []packages.File{{Path: "/usr/bin/keepvip", Data: []byte("program"), Mode: 0o755}}}
+	if key != nil {
+		cfg.Sign = key.Detached
+	}
+	for _, pack := range []func(packages.Config) (string, []byte, error){packages.Deb, packages.RPM} {
+		name, data, err := pack(cfg)
+		require.NoError(t, err)
+		out[name] = data
+	}
+	require.NoError(t, r.repositories(nil, nil, out))
+	require.NoError(t, r.attest(out))
+	out["SHA256SUMS"] = sums(out)
+	require.NoError(t, r.sign(out))
+	return out
+}
+
+// A forge takes files and no directories: release.yml uploads what lies at the top.
+func TestRepositoriesAreArchivesAtTheTop(t *testing.T) {
+	out := packaged(t, testKey(t))
+	packed, below := results{}, results{}
+	for name, data := range out {
+		if strings.Contains(name, "/") {
+			below[name] = data
+		}
+	}
+	for _, kind := range []string{"apt", "rpm"} {
+		name := "keepvip-0.1.0-" + kind + ".tar"
+		require.Contains(t, out, name)
+		for r := tar.NewReader(bytes.NewReader(out[name])); ; {
+			h, err := r.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			require.NoError(t, err)
+			if h.Typeflag == tar.TypeReg {
+				packed[h.Name], err = io.ReadAll(r)
+				require.NoError(t, err)
+			}
+		}
+		page, err := os.ReadFile("../../docs/install.md")
+		require.NoError(t, err)
+		assert.Contains(t, string(page), "tar -xf "+name+"\n")
+	}
+	assert.Contains(t, below, "apt/dists/stable/InRelease")
+	assert.Contains(t, below, "rpm/repodata/repomd.xml")
+	assert.Equal(t, below, packed)
+	workflow, err := os.ReadFile("../../.github/workflows/release.yml")
+	require.NoError(t, err)
+	assert.Contains(t, string(workflow), "find dist -maxdepth 1 -type f ")
+}
+
+// docs/install.md says what is the same bits without the key.
+func TestOnlyWhatASignatureIsInDependsOnTheKey(t *testing.T) {
+	unsigned, signed := packaged(t, nil), packaged(t, testKey(t))
+	var other []string // or gone; below rpm nearly all is, as names there have sums in them
+	for name, data := range unsigned {
+		if !bytes.Equal(data, signed[name]) && !strings.HasPrefix(name, "rpm/") {
+			other = append(other, name)
+		}
+	}
+	slices.Sort(other)
+	assert.Equal(t, []string{
+		"SHA256SUMS", "keepvip-0.1.0-1.x86_64.rpm", "keepvip-0.1.0-apt.tar", "keepvip-0.1.0-rpm.tar", "keepvip-0.1.0.provenance.json",
+	}, other)
+	const name = "keepvip-0.1.0-1.x86_64.rpm"
+	assert.Equal(t, behindSignature(unsigned[name]), behindSignature(signed[name]))
+}
+
+// behindSignature is an rpm package without its lead and its first header, which is that of signatures and padded to eight octets.
+func behindSignature(rpm []byte) []byte {
+	const lead, intro, entry = 96, 16, 16
+	entries, store := binary.BigEndian.Uint32(rpm[lead+8:]), binary.BigEndian.Uint32(rpm[lead+12:])
+	end := lead + intro + entry*int(entries) + int(store)
+	return rpm[(end+7)/8*8:]
 }
 
 func TestNotesAreTheSectionOfTheVersion(t *testing.T) {
