@@ -104,7 +104,15 @@ func TestSpreadDrainWaitsForTheProgramsOfOtherMembers(t *testing.T) {
 	// The other one never holds the address: what programs of a holder connect to it has the address at both ends, and ends when it moves.
 	s := spreadStops{t, openSpread(t, trial.SpreadConfig{V4: true, Product: trial.WithSpread{Candidates: 2}})}
 	drained, other := s.Lab.Nodes[0], s.Lab.Nodes[2]
-	held := must(s.Lab.Hold(other.Namespace, lab.HeldConfig{Target: s.Targets()[0], Count: 30}))(t)
+	var held *lab.Held
+	eventually(t, trial.SettleLimit, "programs of the other one are served by the node that is to be drained", func() bool {
+		held = must(s.Lab.Hold(other.Namespace, lab.HeldConfig{Target: s.Targets()[0], Count: 30}))(t)
+		if held.Alive(drained.Label) > 0 {
+			return true
+		}
+		held.Stop() // it was taken for silent
+		return false
+	})
 	assert.Equal(t, 4, s.verb(drained, "drain", "--wait", "--timeout", "4s"), "it has connections")
 	noneLost(t, held.Stop())
 	assert.Zero(t, s.verb(drained, "drain", "--wait", "--timeout", "30s"), "the last has ended")

@@ -145,7 +145,7 @@ func TestUnicastAdvertisementsThatLeaveLaterRenewNothing(t *testing.T) {
 	require.NoError(t, err)
 	settleFor(1500 * time.Millisecond)
 	r := m.Stop()
-	assert.False(t, r.Answered(holder.ID, netip.Addr{}, ended+3*calmInterval, r.Ended), "the dead holder")
+	assert.False(t, r.Answered(holder.ID, lab.VIP4, ended+3*calmInterval, r.Ended), "the dead holder")
 	reached(t, g)
 }
 

@@ -51,10 +51,10 @@ func parseAnswer(frame []byte) (Answer, bool) {
 	return Answer{Address: carried.from, Way: ByUDP}, true
 }
 
-// Answered tells whether the node answered for the address, any of them if it is the zero one, in [from, to).
+// Answered tells whether the node answered for the address in [from, to).
 func (r *Report) Answered(node int, address netip.Addr, from, to time.Duration) bool {
 	return slices.ContainsFunc(r.Answers, func(a Answer) bool {
-		return a.Node == node && a.At >= from && a.At < to && (!address.IsValid() || a.Address == address)
+		return a.Node == node && a.At >= from && a.At < to && a.Address == address
 	})
 }
 
