@@ -76,7 +76,9 @@ func (q Question) None() bool { return len(q.To) == 0 && !q.Named }
 // Hear takes in that an advertisement or a message of a host has arrived.
 func (h *Hearing) Hear(from netip.Addr, at time.Time) {
 	h.Sound(at)
-	h.Know(from)
+	if w := h.hosts.know(from, h.heard); w != nil {
+		w.word = later(w.word, at)
+	}
 }
 
 // Spoken takes in a word of ARP or neighbour discovery: of which address, from which MAC (zero: not known), and when. It answers a question, if the
@@ -87,6 +89,7 @@ func (h *Hearing) Spoken(from netip.Addr, mac [6]byte, at, answered time.Time) {
 	if w == nil {
 		return
 	}
+	w.word = later(w.word, at)
 	if !w.asked.IsZero() {
 		answered = later(answered, at)
 	}

@@ -27,6 +27,7 @@ type witness struct {
 	address  netip.Addr
 	mac      [6]byte   // which the address had last; zero: not known
 	answered time.Time // when it answered last; zero: not, or not any more
+	word     time.Time // when it said anything last; zero: never
 	asked    time.Time // when it was asked last
 	missed   int       // questions since it answered
 }
@@ -40,18 +41,22 @@ type hosts struct {
 // Know takes in that there is a host of the link that may answer. A host that was asked in vain, and is no witness, makes room for another.
 func (h *Hearing) Know(a netip.Addr) { h.hosts.know(a, h.heard) }
 
-func (h *hosts) know(a netip.Addr, heard time.Time) {
+// know returns what is known of that host; nil: there is no room for it.
+func (h *hosts) know(a netip.Addr, heard time.Time) *witness {
 	a = a.WithZone("")
-	if !a.IsValid() || h.find(a) != nil {
-		return
+	if w := h.find(a); w != nil || !a.IsValid() {
+		return w
 	}
 	if len(h.list) < mostWitnesses {
 		h.list = append(h.list, witness{address: a})
-		return
+		return &h.list[len(h.list)-1]
 	}
-	if i := slices.IndexFunc(h.list, func(w witness) bool { return w.missed >= dropAfter && !w.trusted(heard) }); i >= 0 {
-		h.list[i] = witness{address: a}
+	i := slices.IndexFunc(h.list, func(w witness) bool { return w.missed >= dropAfter && !w.trusted(heard) })
+	if i < 0 {
+		return nil
 	}
+	h.list[i] = witness{address: a}
+	return &h.list[i]
 }
 
 // meetAt takes in that an address was heard from a MAC, and returns its witness; nil: it is none. A host is one witness, however many addresses it
@@ -68,8 +73,7 @@ func (h *hosts) meetAt(a netip.Addr, mac [6]byte, heard time.Time) *witness {
 		}
 		h.forget(h.list[i].address) // a is the host's own: it sends messages from there
 	}
-	h.know(a, heard)
-	if w = h.find(a); w != nil {
+	if w = h.know(a, heard); w != nil {
 		w.mac = mac
 	}
 	return w
@@ -117,11 +121,13 @@ func (h *hosts) upkeep(now, heard time.Time) Question {
 	return q
 }
 
-// Others is a question to all hosts that are known but for that one, now. The zero Question: there are none.
-func (h *Hearing) Others(than netip.Addr, now time.Time) Question {
+// Others is a question, now, to all hosts but that one of which an answer can be expected: those that were there at that time, as whatever they have said
+// shows, and that have not left since, as far as the caller knows. Their answers alone would not do: they may not reach this node. The zero Question: there
+// are none.
+func (h *Hearing) Others(than netip.Addr, there, now time.Time, left func(netip.Addr) bool) Question {
 	var to []netip.Addr
 	for _, w := range h.hosts.list {
-		if w.address != than.WithZone("") {
+		if w.address != than.WithZone("") && !w.word.IsZero() && there.Sub(w.word) < witnessFor && !left(w.address) {
 			to = append(to, w.address)
 		}
 	}

@@ -21,11 +21,12 @@ const (
 )
 
 // blame is of the holder that has left this node's questions for the address unanswered. The others are told only where another host answers this node
-// just then. Otherwise it may be this node that answers do not reach, while words to all do. Where no other host is known nobody can tell, and the others
+// just then. Otherwise it may be this node that answers do not reach, while words to all do. Where no other host is there nobody can tell, and the others
 // are told: an address that moves in vain costs less than one that stays where nobody answers.
 type blame struct {
 	x       *handoverProtocol
 	holder  netip.Addr // not valid: none
+	since   time.Time  // when it was blamed first
 	asked   time.Time  // when the other hosts were asked
 	vouched bool
 }
@@ -34,7 +35,7 @@ type blame struct {
 // answer. Later answers prove nothing: the holder was not asked again yet, and would answer by now, too.
 func (b *blame) of(holder netip.Addr) {
 	if holder != b.holder {
-		b.holder, b.vouched = holder, false
+		b.holder, b.since, b.vouched = holder, b.x.m.now, false
 	}
 	m := b.x.m
 	if b.vouched || !holder.IsValid() {
@@ -42,12 +43,16 @@ func (b *blame) of(holder netip.Addr) {
 	}
 	var q members.Question
 	if m.cfg.Ears != nil {
-		q = m.hearing.Others(holder, m.now)
+		// A host that has fallen silent with the holder counts for good: it is more likely this node that answers do not reach.
+		q = m.hearing.Others(holder, b.since, m.now, m.roster.left)
 	}
 	if b.asked, b.vouched = m.now, q.None(); !b.vouched {
 		m.agenda.act(ask{q})
 	}
 }
+
+// again asks the other hosts once more, as there are others now.
+func (b *blame) again() { b.of(b.holder) }
 
 // hear takes in that a host has answered a question of this node.
 func (b *blame) hear(at time.Time) {

@@ -43,8 +43,12 @@ func (e *lanEars) Ask(q members.Question) {
 		}
 	}
 	for _, a := range e.lan.hosts {
-		if (q.Named || q.Wide) && e.lan.arrives(a, e.self) && e.lan.arrives(e.self, a) {
-			e.list = append(e.list, Voice{From: a, At: at})
+		if to := slices.Contains(q.To, a); (to || q.Named || q.Wide) && e.lan.arrives(a, e.self) && e.lan.arrives(e.self, a) {
+			v := Voice{From: a, At: at}
+			if to {
+				v.Answered = at
+			}
+			e.list = append(e.list, v)
 		}
 	}
 }

@@ -271,6 +271,9 @@ func (x *handoverProtocol) note() {
 	x.unnoted = false
 	n := x.m.roster.update(now, x.members.Members(x.m.roster.spare, now))
 	x.report(n)
+	if n.others || len(n.deaf) > 0 {
+		x.own.blame.again()
+	}
 	work := x.claims.note(x)
 	if n.others {
 		work = append(work, x.m.tieBreak)

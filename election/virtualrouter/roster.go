@@ -103,6 +103,14 @@ func (r *roster) has(a netip.Addr) bool {
 	return members.Find(r.list, a) != nil || members.Find(r.silent, a) != nil
 }
 
+// left tells of whom no answer can be expected: a member that is silent, has said good-bye, or is deaf.
+func (r *roster) left(a netip.Addr) bool {
+	if o := members.Find(r.list, a); o != nil {
+		return o.Peer.Deaf
+	}
+	return members.Find(r.silent, a) != nil || members.Find(r.gone, a) != nil
+}
+
 func without(list []members.Member, a netip.Addr) []members.Member {
 	return slices.DeleteFunc(slices.Clone(list), func(m members.Member) bool { return m.Address == a })
 }
