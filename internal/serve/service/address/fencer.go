@@ -31,6 +31,7 @@ type fencer struct {
 	jobs   *jobQueue
 	looks  chan<- chan instance.FenceStatus
 	pass   *passJob // the newest; nil: there was none
+	left   *shut    // the newest of shutLeft; nil: there was none
 }
 
 // leasing is where a fencer learns of the lease.
@@ -150,6 +151,15 @@ func (f *fencer) shutPart(wait time.Duration, part func(Fence) error) *shut {
 type shut struct {
 	done atomic.Bool
 	over chan struct{} // closed when the kernel has answered
+}
+
+func (s *shut) isOver() bool {
+	select {
+	case <-s.over:
+		return true
+	default:
+		return false
+	}
 }
 
 // isDone is false of no fence.

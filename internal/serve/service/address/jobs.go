@@ -16,7 +16,8 @@ type fenceJob struct {
 }
 
 // jobQueue hands jobs to the worker of a fence, in order. It leaves out none that is asked for once: without a release, or without what opens discovery
-// again, an address would stay shut. There are few of those, for decisions of the election alone.
+// again, an address would stay shut. There are few of those: they are for decisions of the election, and what is tried again and again while the kernel is
+// stuck, as with shutDiscovery and shutLeft, first waits for the end of what was asked before.
 type jobQueue struct {
 	some chan struct{} // there may be something to take; capacity 1
 

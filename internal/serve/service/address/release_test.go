@@ -197,6 +197,41 @@ func TestLeftConnectionsAreResetWhenTheKernelHasTime(t *testing.T) {
 	})
 }
 
+// A kernel that is stuck for long has few things to do when it goes on: what it was asked for is not asked again meanwhile. The clients are told then.
+func TestLeftConnectionsWaitForAKernelThatIsStuck(t *testing.T) {
+	const stuck = 5 * time.Minute
+	kernel := &fakeFence{egress: true, standby: 20 * time.Second, delayIn: stuck}
+	resets := 0
+	change := func(in *entry) {
+		fenced(kernel)(in)
+		in.Reset = func(context.Context, []netip.Addr) (int, error) {
+			resets++
+			time.Sleep(time.Millisecond)
+			return 5, nil
+		}
+	}
+	left := func(h *fakeHost) { h.bound, h.open = []Binding{{eth0, vip4}, {eth0, vip6}}, 5 }
+	run(t, left, change, func(t *testing.T, b *bench) {
+		e := <-b.electors
+		synctest.Wait()
+		kernel.take()
+		b.host.set(func(h *fakeHost) { h.cleared = nil })
+		require.NoError(t, e.decide(election.Standby, nodeB))
+		time.Sleep(stuck - time.Second)
+		synctest.Wait()
+		b.host.set(func(h *fakeHost) { assert.Len(t, h.cleared, 1, "the addresses are off since the first time") })
+		assert.Empty(t, kernel.take())
+		assert.Zero(t, resets)
+
+		kernel.set(func(f *fakeFence) { f.delayIn = 0 })
+		time.Sleep(time.Second + leaveAgain + resetTime)
+		synctest.Wait()
+		assert.Equal(t, []string{"shut in", "standby", "shut in", "shut in", "shut out", "standby"}, kernel.take())
+		assert.Equal(t, 1, resets)
+		assert.Empty(t, b.host.Bound(vips))
+	})
+}
+
 // A process that was frozen wakes: the kernel has taken the addresses away, and is too busy to shut the fence within the time that a release waits.
 // No reset could leave, so none is made until one can.
 func TestReleaseTellsLaterWhatCouldNotLeaveNow(t *testing.T) {

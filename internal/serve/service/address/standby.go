@@ -68,11 +68,15 @@ func (f *fencer) keepShut() {
 
 // shutLeft begins to guard what an earlier run has left, with nothing coming in, until release. It waits a little.
 func (f *fencer) shutLeft() *shut {
-	return f.shutPart(shutTime, func(fence Fence) error {
+	f.left = f.shutPart(shutTime, func(fence Fence) error {
 		f.standNoMore()
 		return fence.ShutIn()
 	})
+	return f.left
 }
+
+// shutsLeft tells that the kernel has not come to that yet.
+func (f *fencer) shutsLeft() bool { return f.left != nil && !f.left.isOver() }
 
 // standNoMore keeps the guard of a node on standby from being renewed, which would open what is shut.
 func (f *fencer) standNoMore() {

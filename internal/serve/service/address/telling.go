@@ -181,9 +181,13 @@ func (a *addresses) tellLeft() bool {
 	return a.goOn(a.reset(a.cfg.hosts(), in))
 }
 
-// leaveDue tries it again.
+// leaveDue tries it again, once the kernel has come to what it was asked for the last time.
 func (a *addresses) leaveDue(now time.Time) {
-	if !a.leaves.IsZero() && !now.Before(a.leaves) {
+	switch {
+	case a.leaves.IsZero() || now.Before(a.leaves):
+	case a.fence.fencer != nil && a.fence.fencer.shutsLeft():
+		a.tellLater()
+	default:
 		a.leave()
 	}
 }
