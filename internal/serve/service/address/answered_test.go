@@ -1,6 +1,7 @@
 package address
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"testing"
@@ -28,18 +29,33 @@ func (e *askedElector) SetUnanswered(holder netip.Addr) {
 // A holder is blamed for questions that it leaves unanswered, unless it has never answered any, however often it announces: a switch may drop the questions
 // of nodes alone.
 func TestHolderIsBlamedOnlyWhereItHasAnsweredBefore(t *testing.T) {
-	for name, c := range map[string]struct {
+	type link struct {
 		vip      netip.Addr
+		count    int // addresses, between whose questions there is less time the more they are; 0: one of each family
 		answered bool
-	}{
-		"IPv4, it has":     {vip4.Addr(), true},
-		"IPv4, it has not": {vip4.Addr(), false},
-		"IPv6, it has":     {vip6.Addr(), true},
-		"IPv6, it has not": {vip6.Addr(), false},
-	} {
+	}
+	cases := map[string]link{}
+	for family, vip := range map[string]netip.Addr{"IPv4": vip4.Addr(), "IPv6": vip6.Addr()} {
+		cases[family+" beside the other, it has"] = link{vip, 0, true}
+		cases[family+" beside the other, it has not"] = link{vip, 0, false}
+		for _, n := range []int{1, 16, 48, 96, 200, 400} {
+			cases[fmt.Sprintf("%s, %d addresses, it has", family, n)] = link{vip, n, true}
+			cases[fmt.Sprintf("%s, %d addresses, it has not", family, n)] = link{vip, n, false}
+		}
+	}
+	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			e := &askedElector{}
-			elected := electedBy(&fakeFence{egress: true}, e, &e.fakeElector)
+			kernel := electedBy(&fakeFence{egress: true}, e, &e.fakeElector)
+			elected := func(in *entry) {
+				kernel(in)
+				if c.count > 0 {
+					in.Addresses = nil
+				}
+				for a := c.vip; len(in.Addresses) < c.count; a = a.Next() {
+					in.Addresses = append(in.Addresses, netip.PrefixFrom(a, a.BitLen()))
+				}
+			}
 			run(t, func(h *fakeHost) { h.owners[nodeB] = memberMAC }, elected, func(t *testing.T, b *bench) {
 				time.Sleep(time.Second) // the questions at the start of a term are over
 				e.mu.Lock()

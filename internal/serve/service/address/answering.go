@@ -15,7 +15,7 @@ const (
 )
 
 // askNewHolder are the questions to a new holder until one is answered, counted from the moment when it is heard of. They are between the announcements of
-// a takeover (arp.DefaultBurst), as one for IPv6 looks like an answer.
+// a takeover (arp.DefaultBurst), as one for IPv6 looks like an answer. So for IPv6 an answer to any other question proves nothing.
 var askNewHolder = []time.Duration{400 * time.Millisecond, time.Second, 2 * time.Second}
 
 // answering finds out whether the holder, another node, answers when it is asked for the addresses. It goes by the questions that are asked
@@ -25,6 +25,7 @@ type answering struct {
 	since  time.Time // when it was heard of
 	ever   bool      // a question was answered in this term: there are links on which none is
 	last   time.Time // when the last question has left
+	early  time.Time // when the last of askNewHolder that has left was due
 	asked  int       // questions since the last answer, or since so many were unanswered
 	next   time.Time // the next question; zero: none is due
 	silent int       // how many times in a row so many questions were unanswered; 0: the holder answers
@@ -60,6 +61,9 @@ func (a *answering) ask(now time.Time, left bool) {
 	}
 	if left {
 		a.last = now
+		if !a.ever && a.due(now) {
+			a.early = a.next // and not now: one that is late is not between the announcements
+		}
 	}
 	if !a.ever {
 		a.next = a.firstAfter(now)
@@ -74,10 +78,13 @@ func (a *answering) ask(now time.Time, left bool) {
 	}
 }
 
-// claim takes in that somebody has spoken for an address. Asked tells that this looks like an answer. A holder that announces, and has never answered, may
-// be on a link on which nobody does.
-func (a *answering) claim(now time.Time, asked bool) {
-	a.ever = a.ever || asked && !a.last.IsZero() && now.Sub(a.last) < askHolderEvery
+// claim takes in that somebody has spoken for an address. A holder that announces, and has never answered, may be on a link on which nobody does.
+func (a *answering) claim(now time.Time, c Claim) {
+	asked := a.last
+	if !c.Answer {
+		asked = a.early
+	}
+	a.ever = a.ever || (c.Answer || c.Address.Is6()) && !asked.IsZero() && now.Sub(asked) < askHolderEvery
 	if a.ever {
 		a.asked, a.next, a.silent = 0, time.Time{}, 0
 	}

@@ -8,10 +8,17 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
+// What is heard of a holder: answers, and announcements. With IPv6 both look the same.
+var (
+	answer4   = Claim{Address: vip4.Addr(), Answer: true}
+	announce4 = Claim{Address: vip4.Addr()}
+	claim6    = Claim{Address: vip6.Addr()}
+)
+
 // answered has a holder answer a question at that moment.
 func (a *answering) answered(now time.Time) {
 	a.ask(now, true)
-	a.claim(now.Add(time.Millisecond), true)
+	a.claim(now.Add(time.Millisecond), answer4)
 }
 
 // untilSilent asks until the holder is found out, and is when that was; with more than a hundred questions it is not.
@@ -33,7 +40,7 @@ func TestHolderThatStopsToAnswerIsFoundOut(t *testing.T) {
 	}
 	assert.False(t, a.who().IsValid(), "nobody has ever answered on this link")
 
-	a.claim(now, true)
+	a.claim(now, answer4)
 	a.ask(now, true)
 	n := 1
 	for ; n < 100 && !a.who().IsValid(); n++ {
@@ -45,7 +52,7 @@ func TestHolderThatStopsToAnswerIsFoundOut(t *testing.T) {
 	assert.Equal(t, nodeB, a.who())
 	assert.False(t, a.due(now.Add(time.Hour)), "the questions of the schedule go on alone")
 
-	a.claim(now, true)
+	a.claim(now, answer4)
 	assert.False(t, a.who().IsValid())
 	a.ask(now, true)
 	a.follow(now, nodeA)
@@ -78,22 +85,23 @@ func TestHolderIsNotBlamedForQuestionsThatHaveNotLeft(t *testing.T) {
 func TestHolderIsNotBlamedByWhomItHasNeverAnswered(t *testing.T) {
 	for name, c := range map[string]struct {
 		after time.Duration // a question the holder speaks for the address
-		asked bool          // and that looks like an answer
+		claim Claim
 		want  bool
 	}{
-		"an announcement a moment after a question": {time.Millisecond, false, false},
-		"what looks like an answer, long after it":  {askHolderEvery, true, false},
-		"an answer": {askHolderEvery - 1, true, true},
+		"an announcement a moment after a question": {time.Millisecond, announce4, false},
+		"what looks like an answer, long after it":  {askHolderEvery, answer4, false},
+		"an answer": {askHolderEvery - 1, answer4, true},
+		"with IPv6 what comes after a question of the schedule may be an announcement": {time.Millisecond, claim6, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := time.Unix(1000, 0)
 			var a answering
-			a.claim(now, true)
+			a.claim(now, answer4)
 			a.follow(now, nodeB)
 			for range 3 {
 				now = now.Add(time.Minute)
 				a.ask(now, true)
-				a.claim(now.Add(c.after), c.asked)
+				a.claim(now.Add(c.after), c.claim)
 				for range askHolderTimes {
 					now = now.Add(time.Second)
 					a.ask(now, true)
@@ -108,26 +116,34 @@ func TestHolderIsNotBlamedByWhomItHasNeverAnswered(t *testing.T) {
 func TestNewHolderIsAskedUntilItAnswers(t *testing.T) {
 	start := time.Unix(1000, 0)
 	for name, c := range map[string]struct {
-		answers int // the first question that is answered
+		claim   Claim
+		answers int           // the first question that is answered
+		late    time.Duration // by which each leaves
 		want    []time.Duration
+		ever    bool
 	}{
-		"the first": {0, askNewHolder[:1]},
-		"the last":  {2, askNewHolder},
-		"none":      {3, askNewHolder},
+		"the first":                   {answer4, 0, 0, askNewHolder[:1], true},
+		"the last":                    {answer4, 2, 0, askNewHolder, true},
+		"none":                        {answer4, 3, 0, askNewHolder, false},
+		"the first, with IPv6":        {claim6, 0, 0, askNewHolder[:1], true},
+		"the last, with IPv6":         {claim6, 2, 0, askNewHolder, true},
+		"announcements alone":         {announce4, 0, 0, askNewHolder, false},
+		"IPv6, where this node stood": {claim6, 0, askHolderEvery, askNewHolder, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var a answering
 			var asked []time.Duration
 			a.follow(start, nodeB)
 			for !a.next.IsZero() {
-				now := a.next
+				due := a.next
+				now := due.Add(c.late)
 				a.ask(now, true)
-				if asked = append(asked, now.Sub(start)); len(asked) > c.answers {
-					a.claim(now.Add(time.Millisecond), true)
+				if asked = append(asked, due.Sub(start)); len(asked) > c.answers {
+					a.claim(now.Add(time.Millisecond), c.claim)
 				}
 			}
 			assert.Equal(t, c.want, asked)
-			assert.Equal(t, c.answers < len(askNewHolder), a.ever)
+			assert.Equal(t, c.ever, a.ever)
 		})
 	}
 }

@@ -179,7 +179,7 @@ func (d *detector) claimHeard(c Claim) {
 	_, suspected := d.suspect()
 	foreign, member := d.hear(now, c)
 	if slices.Contains(d.virtual.addresses, c.Address) {
-		d.answers.claim(now, c.Answer || c.Address.Is6())
+		d.answers.claim(now, c)
 		d.tellAnswers()
 	}
 	_, suspect := d.suspect()
