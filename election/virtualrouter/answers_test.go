@@ -101,11 +101,13 @@ func TestHolderOfTwoThatDoesNotAnswerGivesTheAddressAway(t *testing.T) {
 	for name, c := range map[string]struct {
 		third bool                    // there is a third node
 		host  bool                    // there is a host that takes no part
+		peers []netip.Addr            // of the configuration
 		leave func(l *lan, o *member) // what becomes of them
 		long  time.Duration           // before the holder is blamed
 		waits time.Duration           // until it gives the address away
 	}{
 		"nobody else was ever there":         {waits: time.Second},
+		"a peer was never there":             {peers: []netip.Addr{nodeA, nodeB, nodeC}, waits: time.Second},
 		"a third node has died":              {third: true, leave: func(l *lan, _ *member) { l.isolate(nodeC, true) }, long: 10 * time.Minute, waits: time.Second},
 		"a third node has died lately":       {third: true, leave: func(l *lan, _ *member) { l.isolate(nodeC, true) }, long: 10 * time.Second, waits: time.Second},
 		"a third node has died a moment ago": {third: true, leave: func(l *lan, _ *member) { l.isolate(nodeC, true) }, waits: 5 * time.Second},
@@ -116,7 +118,7 @@ func TestHolderOfTwoThatDoesNotAnswerGivesTheAddressAway(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				l := newLAN()
-				l.talk, l.ask = true, true
+				l.talk, l.ask, l.peers = true, true, c.peers
 				if c.host {
 					l.hosts = []netip.Addr{gatewayAddr}
 				}

@@ -60,7 +60,8 @@ type lan struct {
 	logger *slog.Logger // of the nodes that start; nil: quiet
 	none   bool         // the nodes that start are no candidates
 
-	entries int // of the nodes that start, as far as they know
+	entries int          // of the nodes that start, as far as they know
+	peers   []netip.Addr // that they have in their configuration
 
 	loses func() bool // an advertisement on its way to one node; nil: none
 }
@@ -294,7 +295,7 @@ func (l *lan) startGrouped(t *testing.T, self netip.Addr, in *GroupMember, chang
 		change(&cfg)
 	}
 	wire := l.join(self)
-	vc := Config{Router: cfg, Bound: l.bound, GroupMember: in, NoCandidate: l.none, Entries: l.entries}
+	vc := Config{Router: cfg, Bound: l.bound, GroupMember: in, NoCandidate: l.none, Entries: l.entries, Peers: l.peers}
 	if l.ask {
 		ears := &lanEars{lan: l, self: self}
 		l.mu.Lock()
