@@ -20,7 +20,7 @@ import (
 
 // servedAddresses is the service of an entry whose addresses this node may hold: that of the addresses, beside it the one that spreads their
 // load, the one that keeps leases of a DHCP server, and the one that announces a route to them. The addresses come first: the others may wait for the
-// kernel for long. The route is there after the addresses, and gone before them.
+// kernel for long. The route is there after the addresses, and gone before them, but where they go by Quiet already.
 type servedAddresses struct {
 	build     *builder
 	log       *slog.Logger
@@ -162,22 +162,24 @@ func (s *servedAddresses) Begin(t instance.Term) {
 	}
 }
 
-// Apply implements instance.Service. What the holder translates ends before the addresses go, so that clients are told in their name. A route
-// that the kernel refuses leaves the addresses on the link, and is tried again. An error of Quiet gives the route back:
-// the addresses are here still.
+// Apply implements instance.Service. What the holder translates ends before the addresses go, so that clients are told in
+// their name. A route that the kernel refuses leaves the addresses on the link, and is tried again.
+//
+// With Quiet the route goes after the addresses have followed: where they refuse it nothing changes, and who wants them
+// asks again and again. A route that came and went each time would be damped by routers. Nobody is granted the addresses
+// before this returns.
 func (s *servedAddresses) Apply(ctx context.Context, d election.Decision) error {
-	if d.Role != election.Serve {
+	routeLast := d.Role == election.Serve || d.Role == election.Quiet
+	if !routeLast {
 		s.announceRoute(ctx, d)
 	}
 	s.tellSpread(ctx, d)
 	err := s.addresses.Apply(ctx, d)
-	if err != nil && d.Role == election.Quiet { // by which nothing has changed
-		d.Role = election.Serve
-		s.announceRoute(ctx, d)
+	if err != nil && d.Role == election.Quiet {
 		return err
 	}
 	s.keepLeases(ctx, d, err == nil)
-	if err == nil && d.Role == election.Serve {
+	if err == nil && routeLast {
 		s.announceRoute(ctx, d)
 	}
 	return err
