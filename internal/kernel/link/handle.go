@@ -35,6 +35,7 @@ type Handle struct {
 	// before is what arp_announce of an interface was before keepvip changed it, by the interface's index. The alias of a
 	// macvlan says so, too, but somebody else may delete the macvlan.
 	before sync.Map
+	given  atomic.Uint64 // counts how often one was given back
 }
 
 // kernel is asked by one socket. It has no opinion of which addresses are ours, or how they are listed.

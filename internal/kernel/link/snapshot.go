@@ -19,6 +19,7 @@ const skipStats = 1 << 3
 // Links lists every interface with every address, by index. The two tables are read one after the other, so an event between them may show
 // in one only; Watch reports that event, and the next snapshot is right.
 func (h *Handle) Links() ([]Link, error) {
+	given := h.given.Load()
 	links, err := h.kernel.links()
 	if err != nil {
 		return nil, fmt.Errorf("link: list interfaces: %w", err)
@@ -26,7 +27,7 @@ func (h *Handle) Links() ([]Link, error) {
 	if err := h.kernel.addresses(links); err != nil {
 		return nil, fmt.Errorf("link: list addresses: %w", err)
 	}
-	h.remember(links)
+	h.remember(links, given)
 	return links, nil
 }
 

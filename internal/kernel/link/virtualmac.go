@@ -58,6 +58,9 @@ func (l Link) before() string {
 	return strings.TrimSuffix(strings.TrimPrefix(l.Alias, virtualAlias), virtualEnds)
 }
 
+// ends reports whether a macvlan of ours is about to be deleted.
+func (l Link) ends() bool { return strings.HasSuffix(l.Alias, virtualEnds) }
+
 // half reports whether l is what a run has made that ended before it could mark it: nobody else leaves such a link down and empty.
 func (v VirtualMAC) half(l Link) bool {
 	return l.Kind == macvlan && l.Alias == "" && !l.Up && !l.set && len(l.Addresses) == 0 && l.Below == v.On && slices.Equal(l.MAC, v.MAC)
@@ -65,7 +68,7 @@ func (v VirtualMAC) half(l Link) bool {
 
 // Is reports whether the link is what v describes, and is to stay.
 func (v VirtualMAC) Is(l Link) bool {
-	return l.OursVirtual() && !strings.HasSuffix(l.Alias, virtualEnds) && l.Name == v.Name && l.Below == v.On && slices.Equal(l.MAC, v.MAC)
+	return l.OursVirtual() && !l.ends() && l.Name == v.Name && l.Below == v.On && slices.Equal(l.MAC, v.MAC)
 }
 
 // Carried returns an error if no macvlan can be on the link: the kernel would put it on what is below that, where no fence is.
@@ -148,14 +151,16 @@ func (h *Handle) makeVirtual(v VirtualMAC, links []Link) (Link, error) {
 	}
 	refuseRouterAdvertisements(v.Name, h.log)
 	all := []Link{{Index: index, Name: v.Name, MAC: v.MAC, Kind: macvlan, Below: v.On, Alias: alias}}
-	h.remember(all)
+	h.remember(all, h.given.Load())
 	return all[0], nil
 }
 
-// remember keeps what the aliases say of the interfaces below.
-func (h *Handle) remember(links []Link) {
+// remember keeps what the aliases say of the interfaces below. given is what h.given was before the links were listed: a
+// listing from before something was given back tells of what is over, and so does a macvlan that is about to be deleted.
+// Who believed that would later take an operator's setting for our own.
+func (h *Handle) remember(links []Link, given uint64) {
 	for _, l := range links {
-		if l.OursVirtual() {
+		if l.OursVirtual() && !l.ends() && h.given.Load() == given {
 			h.before.Store(l.Below, l.before())
 		}
 	}
@@ -163,16 +168,21 @@ func (h *Handle) remember(links []Link) {
 
 // arpAnnounceOf is what arp_announce of an interface was before keepvip changed it.
 func (h *Handle) arpAnnounceOf(below Link, links []Link) (string, error) {
+	now, err := readConf(4, below.Name, "arp_announce")
+	before := now
+	if was, changed := h.before.Load(below.Index); changed && now == "2" { // somebody has deleted the macvlan
+		before = was.(string)
+	}
 	for _, l := range links {
-		if l.OursVirtual() && l.Below == below.Index {
+		switch {
+		case !l.OursVirtual() || l.Below != below.Index:
+		case !l.ends():
 			return l.before(), nil
+		case now == "2": // it was not given back yet
+			before = l.before()
 		}
 	}
-	now, err := readConf(4, below.Name, "arp_announce")
-	if before, changed := h.before.Load(below.Index); changed && now == "2" { // somebody has deleted the macvlan
-		return before.(string), err
-	}
-	return now, err
+	return before, err
 }
 
 // confPath is where a setting of an interface is read. A dot in the interface's name is no separator there.
@@ -248,7 +258,7 @@ func (h *Handle) DeleteVirtual(l Link, links []Link) error {
 // giveBack gives the interface below the last macvlan its own arp_announce again, while the alias says what that was:
 // this process may end in between. The next one then takes the macvlan away, as it would be there without the setting.
 func (h *Handle) giveBack(l Link, links []Link) error {
-	others := slices.ContainsFunc(links, func(o Link) bool { return o.Index != l.Index && o.OursVirtual() && o.Below == l.Below })
+	others := slices.ContainsFunc(links, func(o Link) bool { return o.Index != l.Index && o.OursVirtual() && !o.ends() && o.Below == l.Below })
 	before, err := strconv.ParseUint(l.before(), 10, 32)
 	if others || err != nil || before == 2 {
 		return nil
@@ -260,6 +270,7 @@ func (h *Handle) giveBack(l Link, links []Link) error {
 	if err != nil && !errors.Is(err, unix.ENODEV) {
 		return err
 	}
+	h.given.Add(1)
 	h.before.Delete(l.Below)
 	return nil
 }

@@ -22,16 +22,25 @@ func sysctl(t *testing.T, family, name, setting string) string {
 	return strings.TrimSpace(string(out))
 }
 
+func linksOf(t *testing.T, h *Handle) []Link {
+	t.Helper()
+	links, err := h.Links()
+	require.NoError(t, err)
+	return links
+}
+
+// deleted deletes the interface of a virtual MAC.
+func deleted(t *testing.T, h *Handle, name string) {
+	t.Helper()
+	require.NoError(t, h.DeleteVirtual(snapshot(t, h, name), linksOf(t, h)))
+}
+
 func TestVirtualMACsInterfaceIsMadeDownAndDeletedWithoutATrace(t *testing.T) {
 	s := netnstest.New(t)
 	s.Pair("eth0", s, "peer")
 	s.Has("eth0", "10.1.0.5/24")
 	h := handle(t, slog.Default())
-	all := func() []Link {
-		links, err := h.Links()
-		require.NoError(t, err)
-		return links
-	}
+	all := func() []Link { return linksOf(t, h) }
 	four := VirtualMAC{Name: "vrrp.51", On: s.Index("eth0"), MAC: RouterMAC(true, 51)}
 	six := VirtualMAC{Name: "vrrp6.51", On: s.Index("eth0"), MAC: RouterMAC(false, 51)}
 	for _, v := range []VirtualMAC{four, six} {
@@ -61,9 +70,9 @@ func TestVirtualMACsInterfaceIsMadeDownAndDeletedWithoutATrace(t *testing.T) {
 	_, err = h.MakeVirtual(VirtualMAC{Name: "nowhere", On: 9999, MAC: RouterMAC(true, 52)}, all())
 	assert.ErrorIs(t, err, errGone)
 
-	require.NoError(t, h.DeleteVirtual(snapshot(t, h, "vrrp.51"), all()))
+	deleted(t, h, "vrrp.51")
 	assert.Equal(t, "2", sysctl(t, "ipv4", "eth0", "arp_announce"), "another one is left")
-	require.NoError(t, h.DeleteVirtual(snapshot(t, h, "vrrp6.51"), all()))
+	deleted(t, h, "vrrp6.51")
 	assert.Equal(t, "0", sysctl(t, "ipv4", "eth0", "arp_announce"))
 	assert.NoError(t, h.DeleteVirtual(Link{Index: 9999, Kind: macvlan, Alias: virtualAlias + "2"}, all()), "gone already")
 	assert.NoError(t, h.SetUp(9999, false))
@@ -76,14 +85,9 @@ func TestARPAnnounceIsGivenBackThoughSomebodyDeletesTheInterface(t *testing.T) {
 	s.Pair("eth0", s, "peer")
 	v := VirtualMAC{Name: "vrrp.51", On: s.Index("eth0"), MAC: RouterMAC(true, 51)}
 	announce := func() string { return sysctl(t, "ipv4", "eth0", "arp_announce") }
-	all := func(h *Handle) []Link {
-		links, err := h.Links()
-		require.NoError(t, err)
-		return links
-	}
 	made := func(h *Handle) {
 		t.Helper()
-		_, err := h.MakeVirtual(v, all(h))
+		_, err := h.MakeVirtual(v, linksOf(t, h))
 		require.NoError(t, err)
 		assert.Equal(t, "2", announce())
 	}
@@ -96,19 +100,49 @@ func TestARPAnnounceIsGivenBackThoughSomebodyDeletesTheInterface(t *testing.T) {
 	require.True(t, v.Is(snapshot(t, next, "vrrp.51")))
 	s.IP("link del vrrp.51")
 	made(next)
-	require.NoError(t, next.DeleteVirtual(snapshot(t, next, "vrrp.51"), all(next)))
+	deleted(t, next, "vrrp.51")
 	assert.Equal(t, "0", announce())
 
 	made(first)
-	require.NoError(t, first.giveBack(snapshot(t, first, "vrrp.51"), all(first)))
+	require.NoError(t, first.giveBack(snapshot(t, first, "vrrp.51"), linksOf(t, first)))
 	assert.Equal(t, "0", announce())
 	left := snapshot(t, next, "vrrp.51")
 	assert.False(t, v.Is(left), "it would be there without the setting")
 	require.NoError(t, v.Refuse(left))
-	require.NoError(t, next.DeleteVirtual(left, all(next)))
+	deleted(t, next, "vrrp.51")
 	made(next)
-	require.NoError(t, next.DeleteVirtual(snapshot(t, next, "vrrp.51"), all(next)))
+	deleted(t, next, "vrrp.51")
 	assert.Equal(t, "0", announce())
+}
+
+// TestARPAnnounceOfAnOperatorIsKept: what was given back is forgotten, though the interface is listed once more on its way.
+func TestARPAnnounceOfAnOperatorIsKept(t *testing.T) {
+	s := netnstest.New(t)
+	s.Pair("eth0", s, "peer")
+	h := handle(t, slog.Default())
+	v := VirtualMAC{Name: "vrrp.51", On: s.Index("eth0"), MAC: RouterMAC(true, 51)}
+	made := func(v VirtualMAC) {
+		t.Helper()
+		_, err := h.MakeVirtual(v, linksOf(t, h))
+		require.NoError(t, err)
+	}
+	made(v)
+	require.NoError(t, h.giveBack(snapshot(t, h, "vrrp.51"), linksOf(t, h)))
+	linksOf(t, h)
+	s.IP("link del vrrp.51")
+	s.Sysctl("net/ipv4/conf/eth0/arp_announce", "2")
+	made(v)
+	deleted(t, h, "vrrp.51")
+	assert.Equal(t, "2", sysctl(t, "ipv4", "eth0", "arp_announce"))
+
+	s.Sysctl("net/ipv4/conf/eth0/arp_announce", "0")
+	made(v)
+	require.NoError(t, h.giveBack(snapshot(t, h, "vrrp.51"), linksOf(t, h)))
+	s.Sysctl("net/ipv4/conf/eth0/arp_announce", "1")
+	six := VirtualMAC{Name: "vrrp6.51", On: v.On, MAC: RouterMAC(false, 51)}
+	made(six)
+	deleted(t, h, "vrrp6.51")
+	assert.Equal(t, "1", sysctl(t, "ipv4", "eth0", "arp_announce"), "one that is about to be deleted needs no setting")
 }
 
 // Somebody else's interface is refused, and one that a killed run had not marked yet is not.
