@@ -90,16 +90,16 @@ func cleanup(links *link.Handle, stateDir string) (cleanupDoc, error) {
 			doc.Addresses = append(doc.Addresses, removedAddress{a.Prefix, l.Name})
 		}
 	}
-	for len(all) > 0 {
-		l := all[0]
-		if l.OursVirtual() {
-			if err := links.DeleteVirtual(l, all); err != nil {
-				errs = append(errs, err)
-			} else {
-				doc.Links = append(doc.Links, l.Name)
-			}
+	for _, l := range slices.Clone(all) {
+		if !l.OursVirtual() {
+			continue
 		}
-		all = all[1:] // the last one on an interface gives that its arp_announce back
+		gone, err := links.DeleteVirtual(l, all)
+		errs = append(errs, err)
+		if gone { // the last one on an interface gives that its arp_announce back
+			doc.Links = append(doc.Links, l.Name)
+			all = slices.DeleteFunc(all, func(o link.Link) bool { return o.Index == l.Index })
+		}
 	}
 	for _, clean := range []func() ([]string, error){
 		fence.Cleanup, func() ([]string, error) { return spreadtables.Cleanup() }, func() ([]string, error) { return intercept.Cleanup() },

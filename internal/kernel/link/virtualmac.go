@@ -243,20 +243,22 @@ func (h *Handle) SetUp(index int, up bool) error {
 }
 
 // DeleteVirtual takes a macvlan of ours, or one that was half made, away, with what is bound to it. With the last one
-// the interface below has its own arp_announce again. links are those of this host as last seen. A macvlan that is gone
-// is no error. It needs CAP_NET_ADMIN.
-func (h *Handle) DeleteVirtual(l Link, links []Link) error {
-	if err := h.giveBack(l, links); err != nil {
-		return fmt.Errorf("link: set arp_announce of interface %d to %s again: %w", l.Below, l.before(), err)
+// the interface below has its own arp_announce again. Where the kernel refuses that the macvlan goes all the same, as its
+// entry could not serve as long as it is there. links are those of this host as last seen. A macvlan that is gone is no
+// error. It needs CAP_NET_ADMIN.
+func (h *Handle) DeleteVirtual(l Link, links []Link) (gone bool, err error) {
+	if err = h.giveBack(l, links); err != nil {
+		err = fmt.Errorf("link: set arp_announce of interface %d to %s again: %w", l.Below, l.before(), err)
 	}
-	if err := h.kernel.deleteLink(l.Index); err != nil && !errors.Is(err, unix.ENODEV) {
-		return fmt.Errorf("link: delete %s: %w", l.Name, err)
+	if stays := h.kernel.deleteLink(l.Index); stays != nil && !errors.Is(stays, unix.ENODEV) {
+		return false, errors.Join(err, fmt.Errorf("link: delete %s: %w", l.Name, stays))
 	}
-	return nil
+	return true, err
 }
 
 // giveBack gives the interface below the last macvlan its own arp_announce again, while the alias says what that was:
 // this process may end in between. The next one then takes the macvlan away, as it would be there without the setting.
+// What is refused is left for the next macvlan on that interface to give back.
 func (h *Handle) giveBack(l Link, links []Link) error {
 	others := slices.ContainsFunc(links, func(o Link) bool { return o.Index != l.Index && o.OursVirtual() && !o.ends() && o.Below == l.Below })
 	before, err := strconv.ParseUint(l.before(), 10, 32)
@@ -268,6 +270,7 @@ func (h *Handle) giveBack(l Link, links []Link) error {
 		err = h.kernel.setDevconf(l.Below, devconfARPAnnounce, uint32(before))
 	}
 	if err != nil && !errors.Is(err, unix.ENODEV) {
+		h.before.Store(l.Below, l.before())
 		return err
 	}
 	h.given.Add(1)

@@ -5,6 +5,7 @@ package link
 import (
 	"log/slog"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,7 +33,9 @@ func linksOf(t *testing.T, h *Handle) []Link {
 // deleted deletes the interface of a virtual MAC.
 func deleted(t *testing.T, h *Handle, name string) {
 	t.Helper()
-	require.NoError(t, h.DeleteVirtual(snapshot(t, h, name), linksOf(t, h)))
+	gone, err := h.DeleteVirtual(snapshot(t, h, name), linksOf(t, h))
+	require.NoError(t, err)
+	assert.True(t, gone)
 }
 
 func TestVirtualMACsInterfaceIsMadeDownAndDeletedWithoutATrace(t *testing.T) {
@@ -74,7 +77,9 @@ func TestVirtualMACsInterfaceIsMadeDownAndDeletedWithoutATrace(t *testing.T) {
 	assert.Equal(t, "2", sysctl(t, "ipv4", "eth0", "arp_announce"), "another one is left")
 	deleted(t, h, "vrrp6.51")
 	assert.Equal(t, "0", sysctl(t, "ipv4", "eth0", "arp_announce"))
-	assert.NoError(t, h.DeleteVirtual(Link{Index: 9999, Kind: macvlan, Alias: virtualAlias + "2"}, all()), "gone already")
+	gone, err := h.DeleteVirtual(Link{Index: 9999, Kind: macvlan, Alias: virtualAlias + "2"}, all())
+	assert.NoError(t, err)
+	assert.True(t, gone, "already")
 	assert.NoError(t, h.SetUp(9999, false))
 	assert.Error(t, h.SetUp(9999, true))
 }
@@ -143,6 +148,31 @@ func TestARPAnnounceOfAnOperatorIsKept(t *testing.T) {
 	made(six)
 	deleted(t, h, "vrrp6.51")
 	assert.Equal(t, "1", sysctl(t, "ipv4", "eth0", "arp_announce"), "one that is about to be deleted needs no setting")
+}
+
+// TestVirtualMACsInterfaceGoesThoughARPAnnounceIsRefused: its entry cannot serve before. The setting is given back with the
+// next interface there.
+func TestVirtualMACsInterfaceGoesThoughARPAnnounceIsRefused(t *testing.T) {
+	s := netnstest.New(t)
+	s.Pair("eth0", s, "peer")
+	h := handle(t, slog.Default())
+	_, err := h.MakeVirtual(VirtualMAC{Name: "vrrp.51", On: s.Index("eth0"), MAC: RouterMAC(true, 51)}, linksOf(t, h))
+	require.NoError(t, err)
+	l, lo := snapshot(t, h, "vrrp.51"), snapshot(t, h, "lo")
+	l.Below = lo.Index
+	s.IP("link set lo mtu 60") // by which it has no setting of IPv4
+	gone, err := h.DeleteVirtual(l, linksOf(t, h))
+	assert.ErrorContains(t, err, "set arp_announce of interface 1 to 0 again")
+	assert.True(t, gone)
+	assert.False(t, slices.ContainsFunc(linksOf(t, h), Link.OursVirtual))
+
+	s.IP("link set lo mtu 65536")
+	for now, want := range map[string]string{"2": "0", "1": "1"} {
+		s.Sysctl("net/ipv4/conf/lo/arp_announce", now)
+		before, err := h.arpAnnounceOf(lo, linksOf(t, h))
+		require.NoError(t, err)
+		assert.Equal(t, want, before)
+	}
 }
 
 // Somebody else's interface is refused, and one that a killed run had not marked yet is not.

@@ -84,11 +84,15 @@ func (b *bearers) removeOthers(cfg *config.Config) {
 
 // delete deletes one. The caller holds the lock.
 func (b *bearers) delete(l link.Link, links []link.Link) error {
-	if err := b.links.DeleteVirtual(l, links); err != nil {
+	gone, err := b.links.DeleteVirtual(l, links)
+	if !gone {
 		return err
 	}
 	b.seen.remove(l.Index)
 	b.log.Info("interface of a virtual MAC removed", "interface", l.Name)
+	if err != nil {
+		b.log.Warn("the interface of a virtual MAC has left something behind", "interface", l.Name, "error", err)
+	}
 	return nil
 }
 
