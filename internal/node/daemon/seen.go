@@ -52,16 +52,19 @@ func (s *seen) setSubnets(subnets map[netip.Addr]netip.Prefix) {
 	s.links.subnets = subnets
 }
 
-// note keeps it true to what this process has just done.
+// note keeps it true to what this process has just done. It comes after each renewal of each entry.
 func (s *seen) note(index int, addresses []netip.Prefix, bound bool) {
-	touched := make(map[netip.Prefix]bool, len(addresses))
+	asked := make(map[netip.Prefix]bool, len(addresses))
 	for _, p := range addresses {
-		touched[p] = true
+		if bound {
+			p = once(p)
+		}
+		asked[p] = true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.links.all, func(l link.Link) bool { return l.Index == index })
-	if bound && i >= 0 && haveAll(s.links.all[i], touched) {
+	if bound && i >= 0 && haveAll(s.links.all[i], asked) {
 		return // a renewal
 	}
 	s.generation++
@@ -70,35 +73,43 @@ func (s *seen) note(index int, addresses []netip.Prefix, bound bool) {
 	}
 	s.links.all = slices.Clone(s.links.all)
 	l := &s.links.all[i]
-	l.Addresses = slices.DeleteFunc(slices.Clone(l.Addresses), func(a link.Address) bool { return touched[a.Prefix] })
+	l.Addresses = slices.Clone(l.Addresses)
 	if !bound {
+		l.Addresses = slices.DeleteFunc(l.Addresses, func(a link.Address) bool { return asked[a.Prefix] })
 		return
 	}
-	there := make(map[netip.Addr]int, len(l.Addresses))
 	for i, a := range l.Addresses {
-		if a.Prefix.Addr().Is6() {
-			there[a.Prefix.Addr()] = i
+		if p := once(a.Prefix); asked[p] {
+			l.Addresses[i] = link.Address{Prefix: a.Prefix, Ours: true}
+			delete(asked, p)
 		}
 	}
 	for _, p := range addresses {
-		// The kernel has an IPv6 address once on a link. It goes on with its prefix length, whichever is asked for.
-		if i, ok := there[p.Addr()]; ok {
-			l.Addresses[i].Ours = true
-			continue
+		if asked[once(p)] {
+			l.Addresses = append(l.Addresses, link.Address{Prefix: p, Ours: true})
+			delete(asked, once(p))
 		}
-		l.Addresses = append(l.Addresses, link.Address{Prefix: p, Ours: true})
 	}
 }
 
-// haveAll tells whether all of these addresses are on l as ours.
-func haveAll(l link.Link, prefixes map[netip.Prefix]bool) bool {
+// once is the same for all that the kernel has once on a link: an IPv6 address goes on with its prefix length, whichever is
+// asked for.
+func once(p netip.Prefix) netip.Prefix {
+	if p.Addr().Is6() {
+		return netip.PrefixFrom(p.Addr(), p.Addr().BitLen())
+	}
+	return p
+}
+
+// haveAll tells whether all of these are on l as ours, each as once has it.
+func haveAll(l link.Link, asked map[netip.Prefix]bool) bool {
 	n := 0
 	for _, a := range l.Addresses {
-		if a.Ours && prefixes[a.Prefix] {
+		if a.Ours && asked[once(a.Prefix)] {
 			n++
 		}
 	}
-	return n == len(prefixes)
+	return n == len(asked)
 }
 
 // put adds a link that this process has just made. A listing may have seen it half made meanwhile.
