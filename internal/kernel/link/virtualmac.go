@@ -157,7 +157,7 @@ func (h *Handle) makeVirtual(v VirtualMAC, links []Link) (Link, error) {
 
 // remember keeps what the aliases say of the interfaces below. given is what h.given was before the links were listed: a
 // listing from before something was given back tells of what is over, and so does a macvlan that is about to be deleted.
-// Who believed that would later take an operator's setting for our own.
+// To believe either is to take an operator's setting for our own later.
 func (h *Handle) remember(links []Link, given uint64) {
 	for _, l := range links {
 		if l.OursVirtual() && !l.ends() && h.given.Load() == given {
@@ -258,7 +258,7 @@ func (h *Handle) DeleteVirtual(l Link, links []Link) (gone bool, err error) {
 
 // giveBack gives the interface below the last macvlan its own arp_announce again, while the alias says what that was:
 // this process may end in between. The next one then takes the macvlan away, as it would be there without the setting.
-// What is refused is left for the next macvlan on that interface to give back.
+// Where the kernel refuses it, the next macvlan on that interface gives it back.
 func (h *Handle) giveBack(l Link, links []Link) error {
 	others := slices.ContainsFunc(links, func(o Link) bool { return o.Index != l.Index && o.OursVirtual() && !o.ends() && o.Below == l.Below })
 	before, err := strconv.ParseUint(l.before(), 10, 32)
