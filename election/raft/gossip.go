@@ -138,6 +138,7 @@ func (g *gossip) hello() message {
 	}
 	r := g.cluster.library.Load()
 	if r == nil {
+		m.Formed = g.store.formed() // also before it is in the cluster again: nobody is to found another one beside it
 		return m
 	}
 	m.ID, m.Seeded = string(g.cluster.self()), g.cluster.voice() && g.disk.why() == ""

@@ -321,59 +321,6 @@ func TestNodeRecoversWithoutAMajority(t *testing.T) {
 	})
 }
 
-func TestChoose(t *testing.T) {
-	peers := []netip.Addr{addr(0), addr(1), addr(2)}
-	same := message{List: digest([]netip.Addr{addr(2), addr(0), addr(1)})}
-	for _, c := range []struct {
-		name   string
-		peers  []netip.Addr
-		others map[netip.Addr]message
-		want   start
-		why    string
-	}{
-		{"alone in the list", peers[:1], nil, found, ""},
-		{"alone of three", peers, nil, waiting, "1 of 3 raft.peers present (this node), want 2 to begin"},
-		{"two of three", peers, map[netip.Addr]message{addr(1): same}, found, ""},
-		{"one of two", peers[:2], nil, waiting, "1 of 2 raft.peers present (this node), want 2 to begin"},
-		{"another list", peers, map[netip.Addr]message{addr(1): {List: "x"}}, waiting, "10.77.0.12 has another list under raft.peers, want the same on all nodes"},
-		{"a cluster exists", peers, map[netip.Addr]message{addr(1): same, addr(2): {Formed: true}}, rejoin, ""},
-		{"a cluster exists of others than those in the list", peers[:1], map[netip.Addr]message{addr(2): {Formed: true}}, rejoin, ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			got, why := choose(addr(0), c.peers, c.others, time.Second, time.Second)
-			assert.Equal(t, c.want, got)
-			assert.Equal(t, c.why, why)
-		})
-	}
-	got, why := choose(addr(0), peers[:1], nil, time.Second-1, time.Second)
-	assert.Equal(t, waiting, got)
-	assert.Equal(t, "listening for a cluster that exists", why)
-}
-
-// The first of all has itself alone in its list. When its disk is lost the list is not where it belongs to.
-func TestNodeFounderWithoutItsDiskFoundsNothing(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		l := newLan(t, 1)
-		defer l.stopAll()
-		founder := l.hosts[addr(0)]
-		founder.boot()
-		l.await(5 * time.Second)
-		for i := 1; i < 3; i++ {
-			l.add(i, []netip.Addr{addr(0), addr(1), addr(2)}).boot()
-			require.NoError(t, founder.node.Change(t.Context(), OpAdd, addr(i)))
-			l.watch(5 * time.Second)
-		}
-		founder.crash()
-		founder.disk = emptyDisk()
-		founder.boot()
-		l.watch(15 * time.Second)
-		for i := range 3 {
-			assert.Len(t, l.hosts[addr(i)].node.cluster.voters(), 3)
-			assert.True(t, l.hosts[addr(i)].node.cluster.voice())
-		}
-	})
-}
-
 // The follower that has acknowledged is restarted at once, while the holder stands still and the third, which has not heard
 // it for long, asks for votes all the time: nobody may win before the holder's lease is over.
 func TestNodeRestartedFollowerKeepsItsVoteLock(t *testing.T) {

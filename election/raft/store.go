@@ -142,6 +142,13 @@ func (s *store) used() (bool, error) {
 	return used, nil
 }
 
+// formed tells whether the node of this store has taken part in an election, or knows of one: a cluster that is only begun has term 1. The library
+// keeps a term before anything of it. What cannot be read may know of one.
+func (s *store) formed() bool {
+	term, err := s.stable.GetUint64(keyTerm)
+	return term > 1 || ignoreNotFound(err) != nil
+}
+
 // id is the identity that goes with the store; empty for a new one.
 func (s *store) id() (raft.ServerID, error) {
 	id, err := s.stable.Get(keyID)
