@@ -110,7 +110,8 @@ func (b *bootstrap) identity() (id raft.ServerID, waits string, err error) {
 	base := raft.ServerID(b.cfg.Self.String())
 	if used {
 		id = cmp.Or(id, base)
-		return id, "", b.recover(id)
+		waits, err = b.recover(id)
+		return id, waits, err
 	}
 	how, waits := choose(b.cfg.Self, b.cfg.Peers, b.gossip.view().present(), time.Since(b.opened), listenFor*b.cfg.pace())
 	switch how {

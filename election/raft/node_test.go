@@ -300,27 +300,6 @@ func TestNodeThatCannotBindAfterAHandoverSaysSo(t *testing.T) {
 	})
 }
 
-func TestNodeRecoversWithoutAMajority(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		l := newLan(t, 3)
-		defer l.stopAll()
-		l.settle()
-		last := l.hosts[addr(2)]
-		assert.ErrorContains(t, last.node.PrepareRecovery(), "the cluster has a majority")
-		for i := range 2 {
-			l.isolate(addr(i), true)
-			l.hosts[addr(i)].stop()
-		}
-		time.Sleep(5 * time.Second)
-		require.NoError(t, last.node.PrepareRecovery())
-		last.stop()
-		last.boot()
-		h, _ := l.await(5 * time.Second)
-		assert.Equal(t, last, h)
-		assert.Len(t, last.node.cluster.voters(), 1)
-	})
-}
-
 // The follower that has acknowledged is restarted at once, while the holder stands still and the third, which has not heard
 // it for long, asks for votes all the time: nobody may win before the holder's lease is over.
 func TestNodeRestartedFollowerKeepsItsVoteLock(t *testing.T) {

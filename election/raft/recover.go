@@ -3,6 +3,7 @@ package raft
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/hashicorp/raft"
 )
@@ -32,22 +33,40 @@ func (n *Node) PrepareRecovery() error {
 	return nil
 }
 
-// recover makes this node the only voter, if PrepareRecovery has been called.
-func (b *bootstrap) recover(id raft.ServerID) error {
+// recover makes this node the only voter, if PrepareRecovery has been called. That may have been long ago, where the disk was full or the process
+// ended: so it listens first, and a cluster that has a majority by now is not recovered. The text says what it waits for.
+func (b *bootstrap) recover(id raft.ServerID) (waits string, err error) {
 	st := b.store
 	wanted, err := st.stable.GetUint64(keyRecover)
 	if wanted == 0 {
-		return ignoreNotFound(err)
+		return "", ignoreNotFound(err)
 	}
-	only := raft.Configuration{Servers: []raft.Server{{Suffrage: raft.Voter, ID: id, Address: raft.ServerAddress(b.cfg.Self.String())}}}
-	if err := raft.RecoverCluster(b.cfg.library(id), &roster{}, st.logs, st.stable, st.snapshots, b.wire, only); err != nil {
-		return fmt.Errorf("raft: recover: %w", err)
+	if time.Since(b.opened) < listenFor*b.cfg.pace() {
+		return "listening for a majority that lives, before the cluster is recovered", nil
 	}
-	b.log.Warn("the raft cluster is recovered: this node is its only voter")
+	v := b.gossip.view()
+	v.self = id
+	if v.servers, err = st.servers(); err != nil {
+		return "", err
+	}
+	voters, live := v.without("")
+	begun := voters == 1 // an earlier run came as far as that, and was asked when there were others
+	switch leader := v.leader(); {
+	case begun && leader.IsValid():
+		return "", fmt.Errorf("raft: the recovery was not finished, and %s leads by now: stop keepvip here and remove raft in its state directory, to join with an empty store", leader)
+	case leader.IsValid(), !begun && live > voters/2:
+		b.log.Warn("the raft cluster is not recovered: a majority of it lives by now", "voters", voters, "live", live)
+	default:
+		only := raft.Configuration{Servers: []raft.Server{{Suffrage: raft.Voter, ID: id, Address: raft.ServerAddress(b.cfg.Self.String())}}}
+		if err := raft.RecoverCluster(b.cfg.library(id), &roster{}, st.logs, st.stable, st.snapshots, b.wire, only); err != nil {
+			return "", fmt.Errorf("raft: recover: %w", err)
+		}
+		b.log.Warn("the raft cluster is recovered: this node is its only voter")
+	}
 	if err := st.stable.SetUint64(keyRecover, 0); err != nil {
-		return fmt.Errorf("raft: write the store: %w", err)
+		return "", fmt.Errorf("raft: write the store: %w", err)
 	}
-	return nil
+	return "", nil
 }
 
 func ignoreNotFound(err error) error {

@@ -149,6 +149,29 @@ func (s *store) formed() bool {
 	return term > 1 || ignoreNotFound(err) != nil
 }
 
+// servers are the members of the newest configuration that the store has.
+func (s *store) servers() ([]raft.Server, error) {
+	var c raft.Configuration
+	after := uint64(0)
+	all, err := s.snapshots.List()
+	if err == nil && len(all) > 0 {
+		c, after = all[0].Configuration, all[0].Index
+	}
+	first, firstErr := s.logs.FirstIndex()
+	last, lastErr := s.logs.LastIndex()
+	err = errors.Join(err, firstErr, lastErr)
+	for i := max(first, after+1); err == nil && i <= last; i++ {
+		var l raft.Log
+		if err = s.logs.GetLog(i, &l); err == nil && l.Type == raft.LogConfiguration {
+			c = raft.DecodeConfiguration(l.Data) // it was looked at when the store was opened
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("raft: read the store: %w", err)
+	}
+	return c.Servers, nil
+}
+
 // id is the identity that goes with the store; empty for a new one.
 func (s *store) id() (raft.ServerID, error) {
 	id, err := s.stable.Get(keyID)

@@ -19,12 +19,12 @@ func (d *Daemon) recover() error {
 	if n == nil {
 		return ErrNoRaft
 	}
-	if err := n.PrepareRecovery(); err != nil {
-		return err
-	}
 	vips := d.cfg.ByRaft()
 	again, err := d.build.instances(vips, d.cfg)
 	if err != nil {
+		return err
+	}
+	if err := n.PrepareRecovery(); err != nil { // last: from here on a start begins anew
 		return err
 	}
 	d.set.Apply(instance.Delta{Remove: namesOf(vips), Add: again, Between: d.build.raft.close})

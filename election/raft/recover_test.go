@@ -1,0 +1,100 @@
+package raft
+
+import (
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/base/bubble"
+)
+
+func TestNodeRecoversWithoutAMajority(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLan(t, 3)
+		defer l.stopAll()
+		l.settle()
+		last := l.hosts[addr(2)]
+		assert.ErrorContains(t, last.node.PrepareRecovery(), "the cluster has a majority")
+		for i := range 2 {
+			l.isolate(addr(i), true)
+			l.hosts[addr(i)].stop()
+		}
+		time.Sleep(5 * time.Second)
+		require.NoError(t, last.node.PrepareRecovery())
+		last.stop()
+		last.boot()
+		h, _ := l.await(5 * time.Second)
+		assert.Equal(t, last, h)
+		assert.Len(t, last.node.cluster.voters(), 1)
+	})
+}
+
+// lastOfThree is a cluster whose last node that lives has been told to begin anew with itself alone, and ends before it could.
+func lastOfThree(l *lan) *host {
+	l.settle()
+	last := l.hosts[addr(2)]
+	for i := range 2 {
+		l.hosts[addr(i)].crash()
+	}
+	time.Sleep(5 * time.Second)
+	require.NoError(l.t, last.node.PrepareRecovery())
+	last.crash()
+	return last
+}
+
+// The others may be back long before this node begins: it is one of them then.
+func TestNodeDoesNotRecoverBesideAMajority(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLan(t, 3)
+		defer l.stopAll()
+		last := lastOfThree(l)
+		for i := range 2 {
+			l.hosts[addr(i)].boot()
+		}
+		l.await(5 * time.Second)
+		last.boot()
+		l.watch(5 * time.Second)
+		assert.Len(t, last.node.cluster.voters(), 3)
+		assert.True(t, last.node.gossip.settled())
+		l.hosts[addr(0)].crash()
+		l.hosts[addr(1)].crash()
+		last.stop()
+		last.boot()
+		l.watch(5 * time.Second)
+		assert.Len(t, last.node.cluster.voters(), 3, "what was asked is forgotten")
+	})
+}
+
+// The disk that is full takes the snapshot of a recovery, say, and not what comes after it. The node tries again, as long as nobody else leads.
+func TestNodeDoesNotFinishARecoveryBesideALeader(t *testing.T) {
+	for _, led := range []bool{false, true} {
+		bubble.Test(t, func(t *testing.T) {
+			l := newLan(t, 3)
+			defer l.stopAll()
+			last := lastOfThree(l)
+			full := &fullDisk{InmemStore: last.disk.stable.(*raft.InmemStore)}
+			last.disk.logs, last.disk.stable = full, full
+			full.full.Store(true)
+			last.boot()
+			time.Sleep(5 * time.Second)
+			require.False(t, last.node.cluster.started())
+			if led {
+				l.hosts[addr(0)].boot()
+				l.hosts[addr(1)].boot()
+				l.await(5 * time.Second)
+			}
+			full.full.Store(false)
+			l.watch(5 * time.Second)
+			if led {
+				assert.False(t, last.node.cluster.started())
+				assert.Contains(t, last.node.bootstrap.why(), "the recovery was not finished")
+				return
+			}
+			assert.Equal(t, []raft.ServerID{raft.ServerID(last.self.String())}, last.node.cluster.voters())
+			assert.Len(t, l.answering(), 1)
+		})
+	}
+}
