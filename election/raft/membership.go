@@ -25,6 +25,7 @@ type membership struct {
 	transfer *transfer
 	roster   roster
 	changing atomic.Bool
+	removing sync.Mutex // held while a member is removed, with the invitation of its address
 
 	mu    sync.Mutex // guards joins
 	joins map[netip.Addr]joinRequest
@@ -70,14 +71,24 @@ func (m *membership) nextChange(r *raft.Raft) (step string, change func() error)
 		return "a vote for " + string(s.Address), func() error { return r.AddVoter(s.ID, s.Address, 0, m.cfg.changeTime()).Error() }
 	}
 	if s, silent, ok := v.dead(); ok {
-		return fmt.Sprintf("removal of %s, silent for %v", s.Address, silent.Round(time.Second)), func() error {
-			if err := m.apply(r, command{Invite: addressOf(s.Address)}); err != nil { // nobody wanted it away: it may come back
-				return err
-			}
-			return m.removal(r, s)()
-		}
+		return fmt.Sprintf("removal of %s, silent for %v", s.Address, silent.Round(time.Second)), m.voiding(r, s)
 	}
 	return "", nil
+}
+
+// voiding removes a member that nobody wanted away: it may come back, whoever leads by then. Where an operator removes it meanwhile it may not.
+func (m *membership) voiding(r *raft.Raft, s raft.Server) func() error {
+	return func() error {
+		m.removing.Lock()
+		defer m.removing.Unlock()
+		if !m.cluster.knows(s.ID) {
+			return nil
+		}
+		if err := m.apply(r, command{Invite: addressOf(s.Address)}); err != nil {
+			return err
+		}
+		return m.removal(r, s)()
+	}
 }
 
 func (m *membership) removal(r *raft.Raft, s raft.Server) func() error {
@@ -108,7 +119,7 @@ func (m *membership) letIn(r *raft.Raft, servers []raft.Server, a netip.Addr, id
 		case s.ID == id:
 			return "", nil
 		case addressOf(s.Address) == a:
-			return fmt.Sprintf("the former vote of %s is void: it joins with an empty store", a), m.removal(r, s)
+			return fmt.Sprintf("the former vote of %s is void: it joins with an empty store", a), m.voiding(r, s)
 		}
 	}
 	return "entry of " + a.String(), func() error {
@@ -228,6 +239,8 @@ func (m *membership) apply(r *raft.Raft, c command) error {
 
 // remove takes an address out, if a majority of what is left lives.
 func (m *membership) remove(r *raft.Raft, a netip.Addr) error {
+	m.removing.Lock()
+	defer m.removing.Unlock()
 	if err := m.apply(r, command{Disinvite: a}); err != nil {
 		return err
 	}

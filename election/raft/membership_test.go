@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/raft"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -238,5 +239,32 @@ func TestMemberThatIsRemovedAsDeadComesBack(t *testing.T) {
 		for _, h := range l.hosts {
 			assert.Len(t, h.node.cluster.voters(), 3, "as %s has it", h.self)
 		}
+	})
+}
+
+// Between the removal of the older self of a node without its disk and its entry, the leader may be lost: the next one lets it in all the same.
+func TestNodeWithoutItsDiskIsLetInByTheNextLeader(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLan(t, 3)
+		defer l.stopAll()
+		l.settle()
+		leader := l.answering()[0]
+		wiped := l.hosts[addr(0)]
+		if wiped == leader {
+			wiped = l.hosts[addr(1)]
+		}
+		wiped.crash()
+		wiped.disk = emptyDisk()
+		wiped.boot()
+		former := raft.ServerID(wiped.self.String())
+		for began := time.Now(); leader.node.cluster.knows(former); time.Sleep(l.delay / 4) {
+			require.Less(t, time.Since(began), 20*time.Second)
+		}
+		l.isolate(leader.self, true)
+		l.watch(3 * time.Second)
+		require.Len(t, leader.node.cluster.voters(), 2, "it is not in yet")
+		l.heal()
+		l.watch(10 * time.Second)
+		assert.True(t, wiped.node.cluster.voice(), wiped.node.bootstrap.why())
 	})
 }
