@@ -85,6 +85,11 @@ func (c *cluster) knows(id raft.ServerID) bool {
 	return slices.ContainsFunc(c.servers(), func(s raft.Server) bool { return s.ID == id })
 }
 
+// has tells whether a member is one at that address: the leader calls it there and nowhere else.
+func (c *cluster) has(id raft.ServerID, at netip.Addr) bool {
+	return slices.ContainsFunc(c.servers(), func(s raft.Server) bool { return s.ID == id && addressOf(s.Address) == at })
+}
+
 // beatAgain has the library begin the next heartbeats as soon as these are answered, and not a random time later: they wait in
 // the transport until they are due, and the leader wakes up once for all of them. To ask whether it still leads does that; what
 // the answer is, it acts on itself. There is one question at a time: a library that waits for its disk takes none, and many of

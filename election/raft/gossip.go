@@ -152,7 +152,7 @@ func (g *gossip) answer(m message) message {
 	g.hear(m, false)
 	res := g.hello()
 	res.Kind = ""
-	res.Excluded = m.ID != "" && !g.cluster.knows(raft.ServerID(m.ID))
+	res.Excluded = m.ID != "" && !g.cluster.has(raft.ServerID(m.ID), m.From)
 	return res
 }
 

@@ -143,12 +143,27 @@ func (m *membership) lists(a netip.Addr) bool {
 	return ok || m.roster.has(a)
 }
 
-// answerJoin lets in who is on the list, or was invited.
+// elsewhere is the address at which the cluster has a member that speaks from another one; the zero Addr for none.
+func (m *membership) elsewhere(id raft.ServerID, from netip.Addr) netip.Addr {
+	for _, s := range m.cluster.servers() {
+		if a := addressOf(s.Address); s.ID == id && a != from {
+			return a
+		}
+	}
+	return netip.Addr{}
+}
+
+// answerJoin lets in who is on the list, or was invited. A member that speaks from another address may have been moved, or be a copy of a disk whose
+// owner is away for a moment: an operator has to say so, as two nodes must not vote as one.
 func (m *membership) answerJoin(q message) message {
 	r := m.cluster.leading()
+	at := m.elsewhere(raft.ServerID(q.ID), q.From)
 	switch {
 	case r == nil:
 		return m.no("not the leader")
+	case at.IsValid():
+		return m.no(fmt.Sprintf("the cluster has this node at %s: if that was its address, keepvip member remove %s and keepvip member add %s on another node; "+
+			"if its disk is a copy, remove raft in its state directory", at, at, q.From))
 	case !m.lists(q.From):
 		return m.no(fmt.Sprintf("%s is no member of this cluster: keepvip member add %s on one that is, or list it there under raft.peers and reload", q.From, q.From))
 	case q.ID == "":

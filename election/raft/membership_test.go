@@ -268,3 +268,30 @@ func TestNodeWithoutItsDiskIsLetInByTheNextLeader(t *testing.T) {
 		assert.True(t, wiped.node.cluster.voice(), wiped.node.bootstrap.why())
 	})
 }
+
+// The leader calls a member at the address that the cluster has. Where that is another one by now, the node says what to do, and is back after that.
+func TestMemberAtAnotherAddressSaysWhatToDo(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLan(t, 3)
+		defer l.stopAll()
+		l.settle()
+		old := l.hosts[addr(2)]
+		old.stop()
+		moved := l.add(3, []netip.Addr{addr(0), addr(1), addr(3)})
+		moved.disk = old.disk
+		moved.boot()
+		on := l.hosts[addr(0)].node
+		require.NoError(t, on.Change(t.Context(), OpAdd, addr(3)))
+		l.watch(10 * time.Second)
+		assert.Contains(t, moved.node.bootstrap.why(), "keepvip member remove 10.77.0.13 and keepvip member add 10.77.0.14")
+		assert.NotEmpty(t, moved.elector.Status().Blocked)
+		require.NoError(t, on.Change(t.Context(), OpRemove, addr(2)))
+		l.watch(10 * time.Second)
+		assert.True(t, moved.node.cluster.voice())
+		assert.Empty(t, moved.node.bootstrap.why())
+		for _, h := range []*host{l.hosts[addr(0)], l.hosts[addr(1)], moved} {
+			assert.ElementsMatch(t, []raft.ServerID{"10.77.0.11", "10.77.0.12", "10.77.0.13"}, h.node.cluster.voters())
+			assert.True(t, h.node.cluster.has("10.77.0.13", addr(3)))
+		}
+	})
+}
