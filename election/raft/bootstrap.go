@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,9 @@ func choose(self netip.Addr, peers []netip.Addr, others map[netip.Addr]message, 
 		if m.Formed {
 			return rejoin, ""
 		}
+	}
+	if !slices.Contains(peers, self) {
+		return waiting, fmt.Sprintf("%s, the address of this node when it started, is not under raft.peers", self)
 	}
 	list := digest(peers)
 	here, present := 1, []string{}
@@ -74,6 +78,8 @@ type bootstrap struct {
 	begin   func(context.Context, raft.ServerID) error // starts the library
 	joining atomic.Bool                                // this node is asking to be let in
 
+	beginning sync.Mutex // held while it begins: with one list
+
 	mu      sync.Mutex // guards what follows
 	trouble string     // why it is in no election
 	refused string     // why it may not become a member
@@ -81,10 +87,12 @@ type bootstrap struct {
 
 // try begins, if that is possible by now.
 func (b *bootstrap) try(ctx context.Context) {
+	b.beginning.Lock()
 	id, waits, err := b.identity()
 	if err == nil && waits == "" {
 		err = b.begin(ctx, id)
 	}
+	b.beginning.Unlock()
 	if err != nil {
 		waits = err.Error()
 	}
@@ -113,7 +121,7 @@ func (b *bootstrap) identity() (id raft.ServerID, waits string, err error) {
 		waits, err = b.recover(id)
 		return id, waits, err
 	}
-	how, waits := choose(b.cfg.Self, b.cfg.Peers, b.gossip.view().present(), time.Since(b.opened), listenFor*b.cfg.pace())
+	how, waits := choose(b.cfg.Self, b.list(), b.gossip.view().present(), time.Since(b.opened), listenFor*b.cfg.pace())
 	switch how {
 	case waiting:
 		return "", waits, nil
@@ -126,7 +134,7 @@ func (b *bootstrap) identity() (id raft.ServerID, waits string, err error) {
 		return id, "", err
 	}
 	st := b.store
-	if err := raft.BootstrapCluster(b.cfg.library(id), st.logs, st.stable, st.snapshots, b.wire, firstMembers(b.cfg.Peers)); err != nil {
+	if err := raft.BootstrapCluster(b.cfg.library(id), st.logs, st.stable, st.snapshots, b.wire, firstMembers(b.list())); err != nil {
 		return "", "", fmt.Errorf("raft: begin a cluster: %w", err)
 	}
 	return id, "", nil

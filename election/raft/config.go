@@ -25,8 +25,8 @@ type Config struct {
 	Self netip.Addr
 	// Port is the TCP port of all members.
 	Port uint16
-	// Peers are the members that a new cluster begins with, Self among them, the same on every node. Later the cluster
-	// itself knows who its members are.
+	// Peers are the members that a new cluster begins with, Self among them, the same on every node, until SetPeers. Later the
+	// cluster itself knows who its members are.
 	Peers []netip.Addr
 	// Witnesses are those members that vote, but never hold an address.
 	Witnesses []netip.Addr

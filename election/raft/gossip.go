@@ -102,7 +102,7 @@ func (g *gossip) peers(all bool) []netip.Addr {
 
 // others are the addresses on the list and those that were heard. The caller holds the lock.
 func (g *gossip) others() []netip.Addr {
-	out := slices.DeleteFunc(slices.Clone(g.cfg.Peers), func(a netip.Addr) bool { return a == g.cfg.Self })
+	out := slices.DeleteFunc(slices.Clone(g.list()), func(a netip.Addr) bool { return a == g.cfg.Self })
 	for a := range g.heard {
 		if !slices.Contains(out, a) {
 			out = append(out, a)
@@ -132,7 +132,7 @@ func (g *gossip) settled() bool {
 func (g *gossip) hello() message {
 	own := g.addresses.fitness()
 	m := message{
-		Kind: askHello, From: g.cfg.Self, List: digest(g.cfg.Peers), Priority: own.priority, Reason: textOf(own.reason), Code: own.code,
+		Kind: askHello, From: g.cfg.Self, List: digest(g.list()), Priority: own.priority, Reason: textOf(own.reason), Code: own.code,
 		Witness: g.cfg.witness(g.cfg.Self), Heartbeat: g.cfg.Heartbeat, Holds: g.addresses.holding(),
 		Node: nameOf(g.cfg.Node), Software: nameOf(g.cfg.Software), Spread: g.addresses.spreads(time.Now()), Unreached: g.addresses.unreached(),
 	}
@@ -174,7 +174,7 @@ func (g *gossip) hear(m message, named bool) {
 		g.taken = now
 	}
 	g.mu.Unlock()
-	if old.at.IsZero() || old.Priority != m.Priority || old.Formed != m.Formed || old.ID != m.ID {
+	if old.at.IsZero() || old.Priority != m.Priority || old.Formed != m.Formed || old.ID != m.ID || old.List != m.List {
 		g.look.send()
 	}
 	if old.Priority != m.Priority || !spreadsAlike(old.Spread, m.Spread) {

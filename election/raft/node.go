@@ -44,6 +44,7 @@ type plumbing struct {
 	look   signal         // something has changed: Run looks at everything again
 	tasks  sync.WaitGroup // what goes on beside Run
 	disk   *diskWait
+	peers  atomic.Pointer[[]netip.Addr] // as SetPeers says
 
 	// What connect lays:
 	wire  wire
@@ -52,6 +53,9 @@ type plumbing struct {
 	close func() error
 	renew func() // after the identity has changed
 }
+
+// list is raft.peers as it is now.
+func (p *plumbing) list() []netip.Addr { return *p.peers.Load() }
 
 func (p *plumbing) yes() message { return message{From: p.cfg.Self} }
 
@@ -90,6 +94,7 @@ func Open(cfg Config) (*Node, error) {
 
 func newNode(cfg Config) *Node {
 	p := &plumbing{cfg: cfg, log: cfg.Log, opened: time.Now(), look: newSignal(), disk: newDiskWait(cfg.Log)}
+	p.peers.Store(&cfg.Peers)
 	n := &Node{plumbing: p, rejections: newRejections(cfg.Log)}
 	n.cluster.plumbing = p
 	n.addresses = addresses{plumbing: p, freed: newSignal(), byName: map[string]*addressFitness{}}
@@ -134,6 +139,17 @@ func (n *Node) IdentityChanged() {
 // Expect says which virtual addresses this node is to hold when it leads. One that cannot get into its election makes the
 // node unable to lead, because all of them move together.
 func (n *Node) Expect(names []string) { n.addresses.expect(names) }
+
+// SetPeers makes the list that a cluster begins with another one, and tells whether this node has begun already, now or in an earlier run: then
+// only Change changes who the members are.
+func (n *Node) SetPeers(list []netip.Addr) (begun bool) {
+	n.bootstrap.beginning.Lock()
+	defer n.bootstrap.beginning.Unlock()
+	n.peers.Store(&list)
+	n.gossip.now()
+	used, err := n.store.used()
+	return n.cluster.started() || used || err != nil
+}
 
 // Change adds or removes a member, on whichever node it is called: it is the leader that does it. The error says why not.
 func (n *Node) Change(ctx context.Context, op string, subject netip.Addr) error {
@@ -239,7 +255,7 @@ func (n *Node) answer(m message) message {
 // isMember tells whether an address is a member's, as far as this node knows: it is on the list, in the cluster, invited to it,
 // or was heard, which takes the key. Safe from any goroutine.
 func (n *Node) isMember(a netip.Addr) bool {
-	return slices.Contains(n.cfg.Peers, a) || !n.gossip.of(a).at.IsZero() || n.membership.lists(a)
+	return slices.Contains(n.list(), a) || !n.gossip.of(a).at.IsZero() || n.membership.lists(a)
 }
 
 // stop passes leadership on and gives everything back.

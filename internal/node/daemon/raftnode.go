@@ -32,6 +32,7 @@ type raftNode struct {
 	log     *slog.Logger
 	life    context.Context // ends when the daemon begins to. It is set before the instances begin
 	renewed chan struct{}   // says that the configuration is another one
+	again   time.Duration   // after that a change of the membership that failed is tried again
 
 	mu       sync.Mutex // guards what follows
 	cfg      *config.Config
@@ -45,7 +46,7 @@ type raftNode struct {
 }
 
 func newRaftNode(s *seen, version string, log *slog.Logger) *raftNode {
-	return &raftNode{seen: s, version: version, log: log, life: context.Background(), renewed: make(chan struct{}, 1)}
+	return &raftNode{seen: s, version: version, log: log, life: context.Background(), renewed: make(chan struct{}, 1), again: membersAgain}
 }
 
 // prepare checks what a configuration needs with its keys, and returns what takes it over, which cannot fail.
@@ -110,42 +111,66 @@ func (r *raftNode) prepareIdentity(s secrets) (use func(), err error) {
 	}, nil
 }
 
-// follow makes the cluster's members what each reload makes of the list, until ctx ends. It takes no lock: without a
-// majority a change waits.
+// follow makes the cluster's members what each reload makes of the list, until ctx ends, and tries again where that fails. It takes no lock:
+// without a majority a change waits. A cluster that has not begun begins with the newest list.
 func (r *raftNode) follow(ctx context.Context, n *raft.Node, is []netip.Addr, lists <-chan []netip.Addr) {
+	want, said := is, map[netip.Addr]string{}
+	var again <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case next := <-lists:
-			r.changeMembers(ctx, n, is, next)
-			is = next
+		case want = <-lists:
+			clear(said)
+			if !n.SetPeers(want) {
+				is = want
+			}
+		case <-again:
+		}
+		is, again = r.changeMembers(ctx, n, is, want, said), nil
+		if !sameMembers(is, want) {
+			again = time.After(r.again)
 		}
 	}
 }
 
-// changeMembers lets in what is on the list now and was not before, and the reverse. The end of the daemon does not wait
-// for a majority.
-func (r *raftNode) changeMembers(ctx context.Context, n *raft.Node, before, after []netip.Addr) {
+// changeMembers lets in what is wanted and was not on the list before, and the reverse, and returns the list as far as the members follow it. The
+// end of the daemon does not wait for a majority. Why a change fails is logged once.
+func (r *raftNode) changeMembers(ctx context.Context, n *raft.Node, is, want []netip.Addr, said map[netip.Addr]string) []netip.Addr {
 	ctx, cancel := context.WithTimeout(ctx, memberTime)
 	defer cancel()
 	defer context.AfterFunc(r.life, cancel)()
-	change := func(op string, list, in []netip.Addr) {
+	change := func(op string, list, in []netip.Addr) (done []netip.Addr) {
 		for _, a := range list {
 			if slices.Contains(in, a) {
 				continue
 			}
-			if err := n.Change(ctx, op, a); err != nil {
-				r.log.Warn("the raft membership does not follow the list", "step", op, "member", a.String(), "error", err)
+			err := n.Change(ctx, op, a)
+			if err == nil {
+				done = append(done, a)
+			} else if text := err.Error(); said[a] != text {
+				said[a] = text
+				r.log.Warn("the raft membership does not follow the list; keepvip tries again", "step", op, "member", a.String(), "error", err)
 			}
 		}
+		return done
 	}
-	change(raft.OpAdd, after, before)
-	change(raft.OpRemove, before, after)
+	added, gone := change(raft.OpAdd, want, is), change(raft.OpRemove, is, want)
+	return append(slices.DeleteFunc(slices.Clone(is), func(a netip.Addr) bool { return slices.Contains(gone, a) }), added...)
+}
+
+func sameMembers(a, b []netip.Addr) bool {
+	in := func(list []netip.Addr) func(netip.Addr) bool {
+		return func(a netip.Addr) bool { return !slices.Contains(list, a) }
+	}
+	return !slices.ContainsFunc(a, in(b)) && !slices.ContainsFunc(b, in(a))
 }
 
 // memberTime bounds a change of the membership.
 const memberTime = 8 * time.Second
+
+// membersAgain is after how long a change of the membership that failed is tried again: nothing waits for it but the list.
+const membersAgain = 30 * time.Second
 
 // open joins the cluster, if this node has not yet.
 func (r *raftNode) open() (*raft.Node, error) {

@@ -113,6 +113,48 @@ func TestNodeThatLeavesRaftTakesNobodyOutOfTheCluster(t *testing.T) {
 	assert.ElementsMatch(t, peers, other.voters())
 }
 
+// Nodes that wait to begin a cluster, by a list that is wrong, begin by the right one, and nothing has to be started anew.
+func TestClusterBeginsByTheListOfAReload(t *testing.T) {
+	wrong := []netip.Addr{onLoopback(1), onLoopback(2), onLoopback(3), onLoopback(4), onLoopback(5)}
+	nodes, told := clustered(t, wrong, 2)
+	time.Sleep(2 * time.Second) // a cluster of two would have begun
+	for i, r := range nodes {
+		require.Zero(t, r.current().Quorum().Voters)
+		next := *told[i]
+		next.Raft.Peers = wrong[:2]
+		r.use(&next, func() {})
+	}
+	require.Eventually(t, func() bool {
+		q := nodes[0].current().Quorum()
+		return q.Leader.IsValid() && q.Voters == 2
+	}, 20*time.Second, 10*time.Millisecond)
+	assert.ElementsMatch(t, wrong[:2], nodes[1].voters())
+}
+
+// A removal that would leave no majority is refused. It is done once the others are back.
+func TestListIsFollowedOnceThatIsPossible(t *testing.T) {
+	peers := []netip.Addr{onLoopback(1), onLoopback(2), onLoopback(3)}
+	nodes, told := clustered(t, peers, 3)
+	nodes[0].again = 50 * time.Millisecond
+	heard := func(n int) func() bool {
+		return func() bool {
+			q := nodes[0].current().Quorum()
+			return q.Leader.IsValid() && q.Leader != peers[2] && q.Voters == 3 && q.VotersHeard == n
+		}
+	}
+	require.Eventually(t, func() bool { return len(nodes[0].voters()) == 3 }, 20*time.Second, 10*time.Millisecond)
+	nodes[2].close()
+	require.Eventually(t, heard(2), 20*time.Second, 10*time.Millisecond)
+	next := *told[0]
+	next.Raft.Peers = []netip.Addr{peers[0], peers[2]}
+	nodes[0].use(&next, func() {})
+	time.Sleep(2 * time.Second)
+	require.ElementsMatch(t, peers, nodes[0].voters())
+	_, err := nodes[2].open()
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return slices.Equal(nodes[0].voters(), next.Raft.Peers) }, 20*time.Second, 10*time.Millisecond)
+}
+
 // Without a majority a list cannot be followed. Neither a reload nor a look at the status waits for that.
 func TestListIsFollowedBesideWhoReloads(t *testing.T) {
 	nodes, told := clustered(t, []netip.Addr{onLoopback(1), onLoopback(2)}, 1)
