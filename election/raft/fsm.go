@@ -28,7 +28,8 @@ type command struct {
 	Disinvite netip.Addr `json:"disinvite,omitzero"`
 }
 
-// maxRoster bounds what is kept: no cluster has as many members.
+// maxRoster bounds what is kept: no cluster has as many members. What an entry does to the roster is the same in every release, so it is the leader
+// that makes room, by an entry of its own: see spare.
 const maxRoster = 64
 
 var errRoster = errors.New("raft: too many invited addresses")
@@ -48,7 +49,7 @@ func (r *roster) Apply(l *raft.Log) any {
 		delete(r.invited, c.Disinvite)
 	}
 	if c.Invite.IsValid() {
-		if len(r.invited) >= maxRoster {
+		if len(r.invited) >= maxRoster && !r.invited[c.Invite] {
 			return errRoster
 		}
 		r.invited[c.Invite] = true
@@ -60,6 +61,21 @@ func (r *roster) has(a netip.Addr) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.invited[a]
+}
+
+// spare is the address that has to go before another one is invited; the zero Addr for none. Members come first: they are in, and are invited again
+// before they are removed as dead, or without their disk. The lowest of the others follows.
+func (r *roster) spare(a netip.Addr, members []netip.Addr) netip.Addr {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.invited) < maxRoster || r.invited[a] {
+		return netip.Addr{}
+	}
+	all := slices.SortedFunc(maps.Keys(r.invited), netip.Addr.Compare)
+	if i := slices.IndexFunc(all, func(a netip.Addr) bool { return slices.Contains(members, a) }); i >= 0 {
+		return all[i]
+	}
+	return all[0]
 }
 
 // Snapshot implements raft.FSM.

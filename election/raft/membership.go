@@ -25,7 +25,7 @@ type membership struct {
 	transfer *transfer
 	roster   roster
 	changing atomic.Bool
-	removing sync.Mutex // held while a member is removed, with the invitation of its address
+	inviting sync.Mutex // held while an invitation changes, with the removal of the member
 
 	mu    sync.Mutex // guards joins
 	joins map[netip.Addr]joinRequest
@@ -79,12 +79,12 @@ func (m *membership) nextChange(r *raft.Raft) (step string, change func() error)
 // voiding removes a member that nobody wanted away: it may come back, whoever leads by then. Where an operator removes it meanwhile it may not.
 func (m *membership) voiding(r *raft.Raft, s raft.Server) func() error {
 	return func() error {
-		m.removing.Lock()
-		defer m.removing.Unlock()
+		m.inviting.Lock()
+		defer m.inviting.Unlock()
 		if !m.cluster.knows(s.ID) {
 			return nil
 		}
-		if err := m.apply(r, command{Invite: addressOf(s.Address)}); err != nil {
+		if err := m.invited(r, addressOf(s.Address)); err != nil {
 			return err
 		}
 		return m.removal(r, s)()
@@ -231,8 +231,25 @@ func (m *membership) answerChange(q message) message {
 }
 
 func (m *membership) invite(r *raft.Raft, a netip.Addr) error {
+	m.inviting.Lock()
+	defer m.inviting.Unlock()
 	if _, ok := m.find(a); ok {
 		return nil
+	}
+	return m.invited(r, a)
+}
+
+// invited has the address in the roster, for which another one may have to go. The caller holds the lock.
+func (m *membership) invited(r *raft.Raft, a netip.Addr) error {
+	var members []netip.Addr
+	for _, s := range m.cluster.servers() {
+		members = append(members, addressOf(s.Address))
+	}
+	if old := m.roster.spare(a, members); old.IsValid() {
+		if err := m.apply(r, command{Disinvite: old}); err != nil {
+			return err
+		}
+		m.log.Info("too many addresses are invited to the raft cluster: one of them has to go", "address", old.String(), "member", slices.Contains(members, old))
 	}
 	return m.apply(r, command{Invite: a})
 }
@@ -254,8 +271,8 @@ func (m *membership) apply(r *raft.Raft, c command) error {
 
 // remove takes an address out, if a majority of what is left lives.
 func (m *membership) remove(r *raft.Raft, a netip.Addr) error {
-	m.removing.Lock()
-	defer m.removing.Unlock()
+	m.inviting.Lock()
+	defer m.inviting.Unlock()
 	if err := m.apply(r, command{Disinvite: a}); err != nil {
 		return err
 	}

@@ -295,3 +295,40 @@ func TestMemberAtAnotherAddressSaysWhatToDo(t *testing.T) {
 		}
 	})
 }
+
+// Addresses come and go for years, as those of machines that a cloud replaces. What is invited has a bound, and keeps nobody in or out.
+func TestInvitationsThatNobodyFollowsKeepNoMemberInOrOut(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLan(t, 3)
+		defer l.stopAll()
+		for _, h := range l.hosts {
+			h.cfg.RemoveDead = 10 * time.Second
+		}
+		l.settle()
+		on := l.answering()[0].node
+		for i := range maxRoster + 3 {
+			require.NoError(t, on.Change(t.Context(), OpAdd, addr(20+i)))
+		}
+		assert.False(t, on.membership.roster.has(addr(20)), "the lowest had to go")
+		require.NoError(t, on.Change(t.Context(), OpAdd, addr(21+maxRoster)), "it is in, and that is no error")
+		dead := l.hosts[addr(0)]
+		if dead.node == on {
+			dead = l.hosts[addr(1)]
+		}
+		dead.crash()
+		l.watch(15 * time.Second)
+		require.Len(t, on.cluster.voters(), 2, "it is removed")
+		assert.True(t, on.membership.roster.has(dead.self))
+		dead.boot()
+		l.watch(10 * time.Second)
+		assert.Len(t, on.cluster.voters(), 3)
+		require.NoError(t, on.Change(t.Context(), OpAdd, addr(100)))
+		assert.False(t, on.membership.roster.has(dead.self), "a member needs no invitation")
+		l.watch(2 * time.Second)
+		for _, h := range l.hosts {
+			h.node.membership.roster.mu.Lock()
+			assert.Len(t, h.node.membership.roster.invited, maxRoster)
+			h.node.membership.roster.mu.Unlock()
+		}
+	})
+}
