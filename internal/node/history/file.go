@@ -55,9 +55,11 @@ func (d *file) load() (text []byte, ours bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	text, err = readAll(f)
-	if err == nil && ours {
-		err = lock(f)
+	if ours {
+		err = lock(f) // first: the process before writes until it ends
+	}
+	if err == nil {
+		text, err = readAll(f)
 	}
 	if err != nil || !ours {
 		return text, false, errors.Join(err, f.Close())

@@ -145,6 +145,36 @@ func TestLogWritesItsFileWhenThePlaceIsFree(t *testing.T) {
 	assert.Equal(t, 1, strings.Count(said.String(), "code=KV491"), "%s", said)
 }
 
+// The process before may go on for a while: what it has written until its end comes first, and nothing of either is lost.
+func TestLogTakesTheFileOverWhenTheProcessBeforeHasEnded(t *testing.T) {
+	for name, late := range map[string]int{"with transitions": 3, "with more than are kept": maxRecords, "with none": 0} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			before, _ := opened(dir)
+			add(before, 2)
+			require.NoError(t, waitFor(t, Path(dir)).Close())
+			l, said := opened(dir)
+			defer l.Close()
+			add(l, late)
+			require.NotNil(t, l.Status())
+			add(before, 2)
+			before.Close()
+			require.Eventually(t, func() bool { return l.Status() == nil }, patience, patience/1000)
+			add(l, 1)
+			l.Close()
+			records, damaged, err := Read(dir)
+			require.NoError(t, err, said)
+			assert.Zero(t, damaged)
+			require.Len(t, records, min(4+late+1, maxRecords))
+			last := uint64(4 + late + 1)
+			for i, r := range records {
+				assert.Equal(t, last+1-uint64(len(records)-i), r.Number)
+			}
+			assert.Equal(t, 1, strings.Count(said.String(), "code=KV491"), "%s", said)
+		})
+	}
+}
+
 // waitFor returns a file as soon as it is there.
 func waitFor(t *testing.T, path string) (f *os.File) {
 	t.Helper()

@@ -57,12 +57,12 @@ func (l *Log) Open(dir string) { l.begin(Path(dir), &file{dir: dir}) }
 func (l *Log) begin(path string, d disk) {
 	l.path = path
 	k := &keeper{disk: d}
-	l.load(k)
+	_ = l.load(k) // it is told, and tried again
 	go l.run(k)
 }
 
-// load takes over what the disk has. A file that is not ours, or is another process's, is never written.
-func (l *Log) load(k *keeper) {
+// load takes over what the disk has, before what there is already. A file that is not ours, or is another process's, is never written.
+func (l *Log) load(k *keeper) error {
 	b, ours, err := k.disk.load()
 	var c content
 	if err == nil {
@@ -70,21 +70,29 @@ func (l *Log) load(k *keeper) {
 			err = fmt.Errorf("%s: %w", l.path, err)
 		}
 	}
-	if err != nil {
+	if k.taken = err != nil; k.taken {
 		k.disk.close()
-		k.taken = true
 		l.tell(time.Now(), err)
-		return
+		return err
 	}
+	l.mu.Lock()
+	late := l.ring.lines
+	l.ring = ring{}
 	for _, one := range c.lines {
 		one.text = bytes.Clone(one.text) // and not all of the file
 		l.ring.add(one)
 	}
 	l.written = l.ring.last
+	for _, one := range late {
+		_, r, _ := decode(one.text)
+		l.add(r)
+	}
+	l.mu.Unlock()
 	k.whole, k.lines, k.size = c.whole && ours, len(c.lines), len(b)
 	if c.damaged > 0 {
 		l.log.Warn("history: lines of the file are damaged, as by a kill or a power cut, and left out", "path", l.path, "lines", c.damaged)
 	}
+	return nil
 }
 
 // Add keeps a transition. It never waits for a disk. After Close it does nothing.
@@ -94,14 +102,20 @@ func (l *Log) Add(t instance.Transition) {
 	if l.closed {
 		return
 	}
-	r := Record{Number: l.ring.last + 1, Boot: l.boot, BootSeconds: bootTime(t.At).Round(time.Microsecond).Seconds(), Transition: t}
+	r := Record{Boot: l.boot, BootSeconds: bootTime(t.At).Round(time.Microsecond).Seconds(), Transition: t}
 	r.At = r.At.Round(time.Microsecond).UTC()
-	if gone, full := l.ring.add(encode(r)); full && gone.number > l.written {
-		l.dropped++
-	}
+	l.add(r)
 	select {
 	case l.wake <- struct{}{}:
 	default:
+	}
+}
+
+// add gives a record the next number. The caller holds the lock.
+func (l *Log) add(r Record) {
+	r.Number = l.ring.last + 1
+	if gone, full := l.ring.add(encode(r)); full && gone.number > l.written {
+		l.dropped++
 	}
 }
 
@@ -187,8 +201,8 @@ func (l *Log) run(k *keeper) {
 	}
 }
 
-// regain tries again until the place of the file is free. Before that nothing is written: what stands there is not ours, or another process's. It has
-// failed when the log is closed.
+// regain tries again until the place of the file is free, or the file is ours, as when the process that had it has ended. Before that nothing is
+// written: what stands there is not ours, or another process's. It has failed when the log is closed.
 func (l *Log) regain(k *keeper) bool {
 	wait := firstRetry
 	again := time.NewTimer(wait)
@@ -199,11 +213,11 @@ func (l *Log) regain(k *keeper) bool {
 			return false
 		case <-again.C:
 		}
-		if text, _, err := k.disk.load(); err == nil && len(text) == 0 {
-			k.taken = false
+		if l.load(k) == nil {
+			l.keep(k)
+			l.tell(time.Now(), k.failure)
 			return true
 		}
-		k.disk.close()
 		wait = min(2*wait, lastRetry)
 		again.Reset(wait)
 	}
