@@ -57,8 +57,9 @@ func Systemd(cfg UnitConfig) ([]byte, error) {
 		words = append(words, word)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, unitHead, strings.Join(words, " "), reload)
-	b.WriteString(cfg.directories())
+	directories, mounts := cfg.directories()
+	fmt.Fprintf(&b, unitHead, requires(mounts), strings.Join(words, " "), reload)
+	b.WriteString(directories)
 	capabilities := "CAP_NET_ADMIN CAP_NET_RAW"
 	if cfg.Realtime {
 		capabilities += " CAP_SYS_NICE"
@@ -88,6 +89,14 @@ func devices(tun bool) string {
 	return "PrivateDevices=yes"
 }
 
+// requires is the line by which the unit waits for what is mounted there.
+func requires(mounts []string) string {
+	if len(mounts) == 0 {
+		return ""
+	}
+	return "RequiresMountsFor=" + strings.Join(mounts, " ") + "\n"
+}
+
 // unitWord quotes one argument (systemd.service(5), "Command lines"): systemd expands % and $, and splits at white space.
 func unitWord(s string) (string, error) {
 	if strings.ContainsAny(s, "\n\r\x00") {
@@ -107,7 +116,7 @@ Wants=network-online.target
 After=network-online.target
 # An election is never given up.
 StartLimitIntervalSec=0
-
+%s
 [Service]
 Type=notify
 NotifyAccess=main

@@ -48,14 +48,20 @@ func onRun(p string) string {
 }
 
 // directories are the lines by which the unit may write: systemd makes what is in the place for its kind, and removes that of the socket with the
-// unit. A command makes the others, because one that is missing would keep the unit from starting. It leaves alone what is there.
-func (cfg UnitConfig) directories() string {
+// unit. A command makes the others, and leaves alone what is there. Its own namespace has the paths, too, so that a missing one must be no error:
+// "-" says that. The mounts are those that have to be there before, as nothing is to be made below a mount that comes later.
+func (cfg UnitConfig) directories() (lines string, mounts []string) {
 	var b strings.Builder
 	further := func(dir string) {
+		missing := ""
 		if dir != "/tmp" && dir != "/var/tmp" {
+			missing = "-"
 			fmt.Fprintf(&b, "ExecStartPre=+/bin/mkdir -p -m 0750 %s\n", dir)
 		}
-		fmt.Fprintf(&b, "ReadWritePaths=%s\n", dir)
+		if !isIn(dir, "/run", "/tmp", "/var/tmp") {
+			mounts = append(mounts, dir)
+		}
+		fmt.Fprintf(&b, "ReadWritePaths=%s%s\n", missing, dir)
 	}
 	own := func(kind, root, dir string) {
 		if name, ok := strings.CutPrefix(dir, root); ok {
@@ -78,5 +84,5 @@ func (cfg UnitConfig) directories() string {
 			further(dir)
 		}
 	}
-	return b.String()
+	return b.String(), mounts
 }

@@ -44,12 +44,12 @@ func TestSystemdDirectoriesElsewhere(t *testing.T) {
 	cfg.Socket, cfg.StateDir = "/opt/keepvip/run/s", "/var/lib/infra/keepvip"
 	got, err := Systemd(cfg)
 	require.NoError(t, err)
-	assert.Contains(t, string(got), "ReadWritePaths=/opt/keepvip/run\nStateDirectory=infra/keepvip\n")
+	assert.Contains(t, string(got), "ReadWritePaths=-/opt/keepvip/run\nStateDirectory=infra/keepvip\n")
 	assert.NotContains(t, string(got), "RuntimeDirectory")
 }
 
-// A directory that is missing would keep the unit from starting (226/NAMESPACE), so each is made: by systemd, or by a command. What has to outlive
-// the unit is in no RuntimeDirectory.
+// A directory that is missing would keep the unit from starting (226/NAMESPACE), so each is made: by systemd, or by a command, which the missing one
+// would stop, too, without the "-". What has to outlive the unit is in no RuntimeDirectory.
 func TestSystemdMakesTheDirectoriesThatItWrites(t *testing.T) {
 	const made = "ExecStartPre=+/bin/mkdir -p -m 0750 "
 	for _, tt := range []struct {
@@ -59,15 +59,18 @@ func TestSystemdMakesTheDirectoriesThatItWrites(t *testing.T) {
 	}{
 		{"the default", "/run/keepvip/s", "/var/lib/keepvip", nil, []string{"RuntimeDirectory=keepvip", "StateDirectory=keepvip"}},
 		{"the old name of /run", "/var/run/keepvip/s", "/var/lib/keepvip", nil, []string{"RuntimeDirectory=keepvip", "StateDirectory=keepvip"}},
-		{"not below /var/run", "/var/runs/k/s", "/var/lib/keepvip", nil, []string{made + "/var/runs/k", "ReadWritePaths=/var/runs/k", "StateDirectory=keepvip"}},
-		{"a state elsewhere", "/run/keepvip/s", "/srv/keepvip", nil, []string{"RuntimeDirectory=keepvip", made + "/srv/keepvip", "ReadWritePaths=/srv/keepvip"}},
+		{"not below /var/run", "/var/runs/k/s", "/var/lib/keepvip", nil, []string{"RequiresMountsFor=/var/runs/k", made + "/var/runs/k", "ReadWritePaths=-/var/runs/k", "StateDirectory=keepvip"}},
+		{"a state elsewhere", "/run/keepvip/s", "/srv/keepvip", nil, []string{"RequiresMountsFor=/srv/keepvip", "RuntimeDirectory=keepvip", made + "/srv/keepvip", "ReadWritePaths=-/srv/keepvip"}},
 		{"a directory for logs", "/run/keepvip/s", "/var/lib/keepvip", []string{"/var/log/keepvip"}, []string{
-			"RuntimeDirectory=keepvip", "StateDirectory=keepvip", made + "/var/log/keepvip", "ReadWritePaths=/var/log/keepvip",
+			"RequiresMountsFor=/var/log/keepvip", "RuntimeDirectory=keepvip", "StateDirectory=keepvip", made + "/var/log/keepvip", "ReadWritePaths=-/var/log/keepvip",
+		}},
+		{"two of them", "/opt/k/s", "/srv/k", nil, []string{
+			"RequiresMountsFor=/opt/k /srv/k", made + "/opt/k", "ReadWritePaths=-/opt/k", made + "/srv/k", "ReadWritePaths=-/srv/k",
 		}},
 		{"one for all", "/var/lib/keepvip/s", "/var/lib/keepvip", []string{"/var/lib/keepvip"}, []string{"StateDirectory=keepvip"}},
-		{"a state beside the socket", "/run/keepvip/s", "/var/run/keepvip", nil, []string{made + "/run/keepvip", "ReadWritePaths=/run/keepvip"}},
+		{"a state beside the socket", "/run/keepvip/s", "/var/run/keepvip", nil, []string{made + "/run/keepvip", "ReadWritePaths=-/run/keepvip"}},
 		{"a state below the socket", "/run/keepvip/s", "/run/keepvip/state", nil, []string{
-			made + "/run/keepvip", "ReadWritePaths=/run/keepvip", made + "/run/keepvip/state", "ReadWritePaths=/run/keepvip/state",
+			made + "/run/keepvip", "ReadWritePaths=-/run/keepvip", made + "/run/keepvip/state", "ReadWritePaths=-/run/keepvip/state",
 		}},
 		{"what is everybody's", "/run/keepvip/s", "/var/lib/keepvip", []string{"/tmp", "/tmp", "/var/tmp"}, []string{
 			"RuntimeDirectory=keepvip", "StateDirectory=keepvip", "ReadWritePaths=/tmp", "ReadWritePaths=/var/tmp",
@@ -80,7 +83,7 @@ func TestSystemdMakesTheDirectoriesThatItWrites(t *testing.T) {
 		var lines []string
 		for line := range strings.Lines(string(got)) {
 			key, _, _ := strings.Cut(line, "=")
-			if key == "ExecStartPre" || key == "ReadWritePaths" || key == "RuntimeDirectory" || key == "StateDirectory" {
+			if key == "RequiresMountsFor" || key == "ExecStartPre" || key == "ReadWritePaths" || key == "RuntimeDirectory" || key == "StateDirectory" {
 				lines = append(lines, strings.TrimSpace(line))
 			}
 		}
@@ -129,13 +132,15 @@ func TestUnitHides(t *testing.T) {
 }
 
 func TestSystemdLetsAFurtherDirectoryBeWritten(t *testing.T) {
-	for dir, private := range map[string]string{"/tmp": "no", "/var/tmp/k": "no", "/tmpfs": "yes", "/srv/keepalived": "yes"} {
+	for dir, want := range map[string]struct{ paths, private string }{
+		"/tmp": {"/tmp", "no"}, "/var/tmp/k": {"-/var/tmp/k", "no"}, "/tmpfs": {"-/tmpfs", "yes"}, "/srv/keepalived": {"-/srv/keepalived", "yes"},
+	} {
 		cfg := unit()
 		cfg.Writable = []string{dir}
 		got, err := Systemd(cfg)
 		require.NoError(t, err)
-		assert.Contains(t, string(got), "ReadWritePaths="+dir+"\n")
-		assert.Contains(t, string(got), "PrivateTmp="+private+"\n")
+		assert.Contains(t, string(got), "ReadWritePaths="+want.paths+"\n")
+		assert.Contains(t, string(got), "PrivateTmp="+want.private+"\n")
 	}
 	cfg := unit()
 	cfg.Writable = []string{"tmp"}
