@@ -76,7 +76,11 @@ func (t *template) onePort(cfg ControlPlaneConfig) error {
 	case err != nil:
 		return err
 	case port == 0 || other == 0:
-		t.notes = append(t.notes, fmt.Sprintf("the bindPort in line %d is a variable: keepvip's check has to ask at that port, too (--check)", lineOf(first, joins)))
+		variable := first
+		if port != 0 {
+			variable = joins
+		}
+		t.notes = append(t.notes, fmt.Sprintf("the bindPort in line %d is a variable: keepvip's check has to ask at that port, too (--check)", variable.Line))
 		return nil
 	case port != other && joins != nil:
 		return t.Errorf(joins.Line, "bindPort %d of joinConfiguration, want %d as of initConfiguration: the check of keepvip is the same on all nodes", other, port)

@@ -70,6 +70,7 @@ func TestMergeControlPlaneHoldsThePortsOfTheNodesAgainstEachOther(t *testing.T) 
 		{"the same", templateAt("8443", "8443"), ""},
 		{"the first node alone", templateAt("8443", ""), "the bindPort in line 11 is for the first node alone: nodes that join listen on 6443, unless joinConfiguration.controlPlane.localAPIEndpoint has it, too"},
 		{"a variable", templateAt("${PORT}", "${PORT}"), "the bindPort in line 11 is a variable: keepvip's check has to ask at that port, too (--check)"},
+		{"a variable of the nodes that join", templateAt("6443", "${PORT}"), "the bindPort in line 15 is a variable: keepvip's check has to ask at that port, too (--check)"},
 		{"the port of a balancer", append(templateAt("", ""), cluster+"443\n"...), "the apiServerPort 443 in line 14 is no bindPort: the apiservers listen on 6443 (localAPIEndpoint.bindPort)"},
 		{"the port of the apiservers", append(templateAt("", ""), cluster+"6443\n"...), ""},
 	} {
