@@ -122,8 +122,9 @@ const (
 	usableTime = 100 * time.Millisecond
 )
 
-// passedOn asserts that a planned move loses nothing where the next node announced the address while the former one still served for it, unless the
-// next one's kernel did not have the addresses in time, or a node took over meanwhile from one that had ceased to advertise.
+// passedOn asserts that in a planned move the former node had the addresses until the next one announced them, unless the next one's kernel did not have
+// them in time, or a node took over meanwhile from one that had ceased to advertise. How many probes are lost, make bench measures: the program that
+// answers them may be late.
 func passedOn(t *testing.T, res *trial.Result) {
 	t.Helper()
 	var last, took time.Duration
@@ -143,7 +144,11 @@ func passedOn(t *testing.T, res *trial.Result) {
 	}
 	orderly := first-last < patience && first-took < usableTime && res.BySilence == 0
 	if assert.NotZero(t, first, "%s: the next one announces", res.Fault) && orderly {
-		assert.LessOrEqual(t, res.Lost, 1, "%s: probes lost", res.Fault)
+		for _, b := range res.Report.Binds {
+			if b.Node == res.Victim && b.At >= res.FaultAt {
+				assert.False(t, !b.Added && b.At < first, "%s: %s removed at %v, announced by the next one at %v", res.Fault, b.Address, b.At, first)
+			}
+		}
 	}
 }
 
