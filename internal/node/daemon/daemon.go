@@ -264,6 +264,7 @@ func (d *Daemon) addInstances() error {
 	if err != nil {
 		return err
 	}
+	d.build.rememberTables(d.cfg.StateDir, d.cfg.VIPs)
 	if err := d.host.removeStrays(); err != nil {
 		d.log.Warn("an address of an earlier run stays", "error", err)
 	}

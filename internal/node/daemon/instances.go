@@ -57,7 +57,6 @@ func (b *builder) instance(v config.VIP, whole *config.Config) (instance.Config,
 		TookOver: b.timings.takeover,
 		Away:     b.timings.away,
 	}
-	b.rememberTable(v, whole)
 	if v.External() {
 		in.Served = served(v, b.near)
 	} else {

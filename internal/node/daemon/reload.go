@@ -30,7 +30,13 @@ func (d *Daemon) reload(ctx context.Context) (Reloaded, error) {
 	d.mu.Lock()
 	now, under := d.cfg, maps.Clone(d.departures)
 	d.mu.Unlock()
-	next, err := reloads.Read(ctx, d.renewed, func() (loaded, error) { return d.opts.load(now, under) })
+	next, err := reloads.Read(ctx, d.renewed, func() (loaded, error) {
+		l, err := d.opts.load(now, under)
+		if err == nil {
+			d.build.rememberTables(now.StateDir, l.cfg.VIPs) // also of one that is refused: a table too many does no harm
+		}
+		return l, err
+	})
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var done Reloaded

@@ -23,6 +23,7 @@ import (
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/link"
 	"github.com/keepvip/keepvip/internal/node/reloads"
+	"github.com/keepvip/keepvip/internal/serve/service/route"
 )
 
 // reloading is a daemon that has one network, 10.77.0.0/24, and is not running. DIR in a configuration is its directory.
@@ -216,6 +217,23 @@ func TestReloadReadsNoFileBehindItsLock(t *testing.T) {
 	}
 	_, err = r.prepare(next.cfg, next.secrets)
 	assert.NoError(t, err)
+}
+
+// What a reload adds may hang on the loopback device, in a table of its own, when this process is killed. A reload writes it down while it reads: with the
+// lock it makes instances without a file.
+func TestReloadRemembersTheTablesOfRoutes(t *testing.T) {
+	r := newReloading(t, "stateDir: DIR/state\nvips: [{addresses: [10.77.0.100], check: none}]\n")
+	routed := config.VIP{Announce: config.Announce{Table: 100, Protocol: 77}}
+	r.write(t, "stateDir: DIR/state\nvips: [{addresses: [10.77.0.100], check: none, announce: {by: route, table: 100, protocol: 77}}]\n")
+	next, err := r.opts.load(r.cfg, r.departures)
+	require.NoError(t, err)
+	_, err = r.build.instances(next.cfg.VIPs, next.cfg)
+	require.NoError(t, err)
+	assert.NoDirExists(t, r.cfg.StateDir)
+	_, _ = r.reload(t.Context())
+	tables, err := route.Tables(r.cfg.StateDir)
+	require.NoError(t, err)
+	assert.Contains(t, tables, route.TableOf(routed))
 }
 
 // ownPair is a certificate that has signed itself, with its key, in PEM.

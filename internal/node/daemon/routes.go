@@ -106,13 +106,15 @@ func (h *host) towardRouter(links []link.Link, like netip.Addr) (link.Link, erro
 	return link.Link{}, fmt.Errorf("no interface has a subnet that contains %s, nor the default route of its family; name the interface with the node's own address", like)
 }
 
-// rememberTable keeps for later runs, and for `keepvip cleanup`, in which table the routes of v will be.
-func (b *builder) rememberTable(v config.VIP, whole *config.Config) {
-	if !v.Routed() {
-		return
-	}
-	if err := route.Remember(whole.StateDir, v); err != nil {
-		b.log.Warn("the routing table is not kept in mind: a route that outlives this keepvip may stay there", "vip", v.Name, "table", v.Announce.Table, "error", err)
+// rememberTables keeps for later runs, and for `keepvip cleanup`, in which tables the routes will be. It may take as long as a disk does.
+func (b *builder) rememberTables(stateDir string, vips []config.VIP) {
+	for _, v := range vips {
+		if !v.Routed() {
+			continue
+		}
+		if err := route.Remember(stateDir, v); err != nil {
+			b.log.Warn("the routing table is not kept in mind: a route that outlives this keepvip may stay there", "vip", v.Name, "table", v.Announce.Table, "error", err)
+		}
 	}
 }
 
