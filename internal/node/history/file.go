@@ -58,6 +58,9 @@ func (d *file) load() (text []byte, ours bool, err error) {
 	if ours {
 		err = lock(f) // first: the process before writes until it ends
 	}
+	if err == nil && ours {
+		err = d.inPlace(f) // it may have put another file in place before it let this one go
+	}
 	if err == nil {
 		text, err = readAll(f)
 	}
@@ -105,16 +108,22 @@ func lock(f *os.File) error {
 
 // add fails when somebody has taken the file away: what it gets would be lost.
 func (d *file) add(text []byte) error {
+	err := d.inPlace(d.f)
+	if err == nil {
+		_, err = d.f.Write(text)
+	}
+	return err
+}
+
+// inPlace is an error unless f is what the name stands for.
+func (d *file) inPlace(f *os.File) error {
 	there, err := os.Lstat(d.path())
 	if err != nil {
 		return err
 	}
-	own, err := d.f.Stat()
+	own, err := f.Stat()
 	if err == nil && !os.SameFile(there, own) {
 		err = fmt.Errorf("write %s: somebody has put another file in its place", d.path())
-	}
-	if err == nil {
-		_, err = d.f.Write(text)
 	}
 	return err
 }
