@@ -76,7 +76,7 @@ func (p *bounded) Accept() (net.Conn, error) {
 			return nil, err
 		case err != nil && p.spare.give(err):
 			continue
-		case err != nil: // the host lacks something, or forbids it: that passes, and a server that is told of it ends
+		case err != nil: // the host lacks something, or forbids it: that may pass, and a server that is told of it ends
 			time.Sleep(acceptPause)
 			continue
 		}
