@@ -74,7 +74,7 @@ of that. It is what cmd/keepvip/manifest_pod.go and kubeadm/mount.go give a pod,
 {{- $socket := $config.socket | default "/run/keepvip/keepvip.sock" -}}
 {{- $state := $config.stateDir | default "/var/lib/keepvip" -}}
 {{- $all := dict "mounts" list "processes" false -}}
-{{- $secrets := list -}}{{- $cas := list -}}{{- $watched := list -}}{{- $tun := false -}}{{- $followed := false -}}
+{{- $secrets := list -}}{{- $cas := list -}}{{- $watched := list -}}{{- $tun := false -}}{{- $followed := false -}}{{- $elected := false -}}
 {{- $key := dig "key" "file" "" $config -}}
 {{- $m := ternary $config.metrics dict (kindIs "map" $config.metrics) -}}
 {{- if $m.privateKey -}}
@@ -88,6 +88,7 @@ of that. It is what cmd/keepvip/manifest_pod.go and kubeadm/mount.go give a pod,
 {{- if $vip.hooks -}}
 {{- fail (printf "%s.config.vips[%d].hooks, but a pod has neither their programs nor the right to change the user; use the unit" $values $i) -}}
 {{- end -}}
+{{- if eq (default "vrrp" $vip.election) "raft" -}}{{- $elected = true -}}{{- end -}}
 {{- $by := dig "announce" "by" "" $vip -}}
 {{- if and (ne (default "internal" $vip.mode) "external") (or (eq $by "route") (and (eq $by "") (eq (default "vrrp" $vip.election) "local"))) -}}
 {{- $tun = true -}}
@@ -130,9 +131,11 @@ of that. It is what cmd/keepvip/manifest_pod.go and kubeadm/mount.go give a pod,
 {{- range dig "key" "accept" list $config -}}
 {{- $secrets = append $secrets (splitn "=" 2 .)._1 -}}
 {{- end -}}
+{{- if $elected -}}
 {{- $raft := $config.raft | default dict -}}
-{{- $secrets = append $secrets $raft.privateKey -}}
-{{- $cas = concat $cas (list $raft.certificate $raft.ca) -}}
+{{- $secrets = concat $secrets (list $raft.certificate $raft.privateKey) -}}
+{{- $cas = append $cas $raft.ca -}}
+{{- end -}}
 {{- end -}}
 {{- $at := printf "%s.config" $values -}}
 {{- include "keepvip.directory" (dict "all" $all "key" (printf "%s.socket" $at) "what" $socket "path" (dir $socket) "readOnly" false) -}}
