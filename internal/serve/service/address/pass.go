@@ -113,7 +113,7 @@ func (f *fencer) shutDiscovery(limit time.Duration) (done bool, err error) {
 	}
 	p := &passJob{over: make(chan struct{})}
 	f.pass = p
-	f.ask(fenceJob{keep: true, do: func(fence Fence) error { return f.worker.shutDiscovery(fence, p) }}, time.Until(end))
+	f.ask(fenceJob{keep: true, do: func(fence Fence) error { return p.shut(f.worker, fence) }}, time.Until(end))
 	if p.state.CompareAndSwap(passAsked, passWithdrawn) {
 		return false, nil
 	}
@@ -129,7 +129,8 @@ func (p *passJob) isOver() bool {
 	}
 }
 
-func (w *fenceWorker) shutDiscovery(fence Fence, p *passJob) error {
+// shut is the job, for the worker.
+func (p *passJob) shut(w *fenceWorker, fence Fence) error {
 	defer close(p.over)
 	if p.state.Load() == passWithdrawn {
 		return nil

@@ -140,8 +140,8 @@ func (w *fenceWorker) guard(fence Fence) error {
 		}
 		return errTooFast
 	case byTransaction:
-		until := w.askFirst()
-		if w.silentAsFirst(until) {
+		until, silent := w.askFirst()
+		if silent {
 			return fence.Hold() // without a lease
 		}
 		if err := w.extend(until, w.pace.given); err != nil {
@@ -244,9 +244,9 @@ func (w *fenceWorker) renew() {
 	if due, _ := w.pace.due(time.Now(), w.leaseEnd()); !due || !w.isHeld() {
 		return
 	}
-	until := w.askFirst()
+	until, silent := w.askFirst()
 	switch {
-	case w.silentAsFirst(until):
+	case silent:
 		w.pace.again = time.Now().Add(askAgain)
 		return
 	case w.first != nil && until.Sub(w.pace.until) < renewEarly: // the kernel's end of the lease is a little before the elector's
@@ -257,25 +257,21 @@ func (w *fenceWorker) renew() {
 }
 
 // askFirst is until when the lease may last: elsewhere no longer than the kernel lets the addresses of the first interface answer. Another
-// table may drop the advertisements behind the socket, which the elector does not see.
-func (w *fenceWorker) askFirst() time.Time {
+// table may drop the advertisements behind the socket, which the elector does not see. Silent tells whether the kernel silences the first interface, at the
+// end of the lease that it allows, although the elector has one.
+func (w *fenceWorker) askFirst() (until time.Time, silent bool) {
 	end := w.leaseEnd()
 	if w.first == nil {
-		return end
+		return end, false
 	}
 	if first := w.first(); !first.IsZero() && first.Before(end) {
 		end = first
 	}
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.allowed = end
-	return end
-}
-
-// silentAsFirst tells whether the kernel silences the first interface, at the end of the lease that it allows, although the elector has one.
-func (w *fenceWorker) silentAsFirst(until time.Time) bool {
+	w.mu.Unlock()
 	now := time.Now()
-	return w.first != nil && !now.Before(until) && now.Before(w.leaseEnd())
+	return end, !now.Before(end) && now.Before(w.leaseEnd())
 }
 
 func (w *fenceWorker) extend(until time.Time, note func(now, until time.Time)) error {

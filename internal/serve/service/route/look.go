@@ -58,7 +58,7 @@ func (s *Service) look() {
 	case s.serving:
 		errs = append(errs, s.assert())
 	case s.wanted && !now.Before(s.again):
-		errs = append(errs, s.retry())
+		errs = append(errs, s.serve())
 	default:
 		errs = append(errs, s.withdraw(election.Standby))
 	}

@@ -19,9 +19,12 @@ func (s *Service) serve() error {
 	if s.serving {
 		return nil
 	}
-	err := s.try()
+	err, again := s.try(), s.wanted
 	if s.wanted = err != nil; !s.wanted {
 		s.backoff = 0
+		if again {
+			s.log.Info("the route to the address was refused before, and is there now", "addresses", s.addresses, "table", s.table.Number)
+		}
 		return nil
 	}
 	s.backoff = min(max(2*s.backoff, lookEvery), mostBackoff)
@@ -42,15 +45,6 @@ func (s *Service) try() error {
 		return errors.Join(err, s.withdraw(election.Standby))
 	}
 	return nil
-}
-
-// retry is serve after it was refused. The caller holds the lock.
-func (s *Service) retry() error {
-	err := s.serve()
-	if err == nil {
-		s.log.Info("the route to the address was refused before, and is there now", "addresses", s.addresses, "table", s.table.Number)
-	}
-	return err
 }
 
 // withdraw takes the route away, and then the rest as soon as no new connection may come: at once where the programs behind the address may be

@@ -60,6 +60,16 @@ func (m *member) markSilent(now time.Time) {
 	}
 }
 
+// lost notes that a dead member is dead for sure from now on. What its host left unanswered while this node may have been cut off says nothing of it: the
+// host counts as one that has just fallen silent, and is asked anew.
+func (m *member) lost(now time.Time) {
+	if m.doubted {
+		m.inquiry, m.silentSince, m.doubted = inquiry{asking: m.asking}, now, false
+		return
+	}
+	m.lostSince = now
+}
+
 // expired tells that its place is given up.
 func (m *member) expired(now time.Time) bool {
 	switch {

@@ -153,7 +153,9 @@ func (r *roster) age(now time.Time, spreading map[netip.Addr]bool, others map[*m
 		if !spreading[m.address] {
 			m.markSilent(now)
 		}
-		r.judge(now, m)
+		if m.dead && m.lostSince.IsZero() && r.sure(m) {
+			m.lost(now)
+		}
 		switch {
 		case !others[m]:
 			m.notSpreadingSince = time.Time{}
@@ -163,18 +165,6 @@ func (r *roster) age(now time.Time, spreading map[netip.Addr]bool, others map[*m
 		if m.gone(now) || m.unlistedSince.IsZero() && !slices.Contains(r.listed, m.address) && m.expired(now) {
 			r.drop(m)
 		}
-	}
-}
-
-// judge notes since when a dead member is dead for sure. What its host left unanswered while this node may have been cut off says nothing of it: as soon
-// as this node is not, it counts as one that has just fallen silent, and is asked anew.
-func (r *roster) judge(now time.Time, m *member) {
-	switch {
-	case !m.dead || !m.lostSince.IsZero() || !r.sure(m):
-	case m.doubted:
-		m.inquiry, m.silentSince, m.doubted = inquiry{asking: m.asking}, now, false
-	default:
-		m.lostSince = now
 	}
 }
 
