@@ -48,7 +48,7 @@ func choose(self netip.Addr, peers []netip.Addr, others map[netip.Addr]message, 
 		switch {
 		case p == self || !ok:
 		case m.List != list:
-			return waiting, fmt.Sprintf("%s has another list under raft.peers, want the same on all nodes", p)
+			return waiting, fmt.Sprintf("%s has another list under raft.peers, or began with another one, want the same on all nodes", p)
 		default:
 			here++
 			present = append(present, p.String())
@@ -137,6 +137,7 @@ func (b *bootstrap) identity() (id raft.ServerID, waits string, err error) {
 	if err := raft.BootstrapCluster(b.cfg.library(id), st.logs, st.stable, st.snapshots, b.wire, firstMembers(b.list())); err != nil {
 		return "", "", fmt.Errorf("raft: begin a cluster: %w", err)
 	}
+	st.rewritten()
 	return id, "", nil
 }
 

@@ -26,7 +26,7 @@ func TestChoose(t *testing.T) {
 		{"alone of three", peers, nil, waiting, "1 of 3 raft.peers present (this node), want 2 to begin"},
 		{"two of three", peers, map[netip.Addr]message{addr(1): same}, found, ""},
 		{"one of two", peers[:2], nil, waiting, "1 of 2 raft.peers present (this node), want 2 to begin"},
-		{"another list", peers, map[netip.Addr]message{addr(1): {List: "x"}}, waiting, "10.77.0.12 has another list under raft.peers, want the same on all nodes"},
+		{"another list", peers, map[netip.Addr]message{addr(1): {List: "x"}}, waiting, "10.77.0.12 has another list under raft.peers, or began with another one, want the same on all nodes"},
 		{"not in the list", peers[1:], map[netip.Addr]message{addr(1): {List: digest(peers[1:])}}, waiting, "10.77.0.11, the address of this node when it started, is not under raft.peers"},
 		{"a cluster exists", peers, map[netip.Addr]message{addr(1): same, addr(2): {Formed: true}}, rejoin, ""},
 		{"a cluster exists of others than those in the list", peers[:1], map[netip.Addr]message{addr(2): {Formed: true}}, rejoin, ""},

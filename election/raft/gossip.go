@@ -132,19 +132,30 @@ func (g *gossip) settled() bool {
 func (g *gossip) hello() message {
 	own := g.addresses.fitness()
 	m := message{
-		Kind: askHello, From: g.cfg.Self, List: digest(g.list()), Priority: own.priority, Reason: textOf(own.reason), Code: own.code,
+		Kind: askHello, From: g.cfg.Self, Priority: own.priority, Reason: textOf(own.reason), Code: own.code,
 		Witness: g.cfg.witness(g.cfg.Self), Heartbeat: g.cfg.Heartbeat, Holds: g.addresses.holding(),
 		Node: nameOf(g.cfg.Node), Software: nameOf(g.cfg.Software), Spread: g.addresses.spreads(time.Now()), Unreached: g.addresses.unreached(),
 	}
-	r := g.cluster.library.Load()
-	if r == nil {
+	if r := g.cluster.library.Load(); r == nil {
 		m.Formed = g.store.formed() // also before it is in the cluster again: nobody is to found another one beside it
-		return m
+	} else {
+		m.ID, m.Seeded = string(g.cluster.self()), g.cluster.voice() && g.disk.why() == ""
+		m.Term, m.Last = r.CurrentTerm(), r.LastIndex()
+		m.Formed, m.State, m.Leader = m.Term > 1, r.State().String(), g.cluster.leader()
 	}
-	m.ID, m.Seeded = string(g.cluster.self()), g.cluster.voice() && g.disk.why() == ""
-	m.Term, m.Last = r.CurrentTerm(), r.LastIndex()
-	m.Formed, m.State, m.Leader = m.Term > 1, r.State().String(), g.cluster.leader()
+	m.List = g.founders(m.Formed)
 	return m
+}
+
+// founders is the digest of the list that a cluster begins with, as far as it is up to this node. A store that has begun keeps its list: a newer one
+// counts for nothing there. Those that found a cluster by the newer one would not have this node in theirs.
+func (g *gossip) founders(formed bool) string {
+	if !formed {
+		if begun := g.store.begunWith(); begun != "" {
+			return begun
+		}
+	}
+	return digest(g.list())
 }
 
 // answer takes in a question, and answers it.

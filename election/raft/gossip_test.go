@@ -43,3 +43,14 @@ func TestGossipListedByWhoHasAnsweredSo(t *testing.T) {
 	g.hear(m, false)
 	assert.False(t, g.listedBy("b#1"), "another identity")
 }
+
+// A node that waits for the same list everywhere looks again when one is corrected.
+func TestGossipLooksAgainAtAnotherList(t *testing.T) {
+	g := &newNode(Config{Self: addr(0), Heartbeat: 500 * time.Millisecond}).gossip
+	g.hear(message{From: addr(1), List: "a"}, false)
+	<-g.look
+	g.hear(message{From: addr(1), List: "a"}, false)
+	assert.Empty(t, g.look)
+	g.hear(message{From: addr(1), List: "b"}, false)
+	assert.Len(t, g.look, 1)
+}

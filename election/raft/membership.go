@@ -38,6 +38,9 @@ type joinRequest struct {
 	term uint64
 }
 
+// change is one step of the membership. It tells whether there was still something to do.
+type change func() (done bool, err error)
+
 // next makes the next change, if there is one to make.
 func (m *membership) next() {
 	r := m.cluster.leading()
@@ -50,25 +53,27 @@ func (m *membership) next() {
 	}
 	m.changing.Store(true)
 	m.tasks.Go(func() {
-		err := change()
+		done, err := change()
 		m.changing.Store(false)
 		if err != nil {
 			m.log.Warn("the raft membership was not changed", "step", step, "error", err)
 			return
 		}
-		m.log.Info("raft membership changed", "step", step)
+		if done {
+			m.log.Info("raft membership changed", "step", step)
+		}
 		m.look.send() // for the next one
 	})
 }
 
 // nextChange is the next thing to do for the membership; nil for nothing.
-func (m *membership) nextChange(r *raft.Raft) (step string, change func() error) {
+func (m *membership) nextChange(r *raft.Raft) (string, change) {
 	v := m.gossip.view()
 	if step, change := m.nextJoin(r, v.servers); change != nil {
 		return step, change
 	}
 	if s, ok := v.caughtUp(r.CommitIndex()); ok {
-		return "a vote for " + string(s.Address), func() error { return r.AddVoter(s.ID, s.Address, 0, m.cfg.changeTime()).Error() }
+		return "a vote for " + string(s.Address), m.vote(r, s)
 	}
 	if s, silent, ok := v.dead(); ok {
 		return fmt.Sprintf("removal of %s, silent for %v", s.Address, silent.Round(time.Second)), m.voiding(r, s)
@@ -76,27 +81,65 @@ func (m *membership) nextChange(r *raft.Raft) (step string, change func() error)
 	return "", nil
 }
 
-// voiding removes a member that nobody wanted away: it may come back, whoever leads by then. Where an operator removes it meanwhile it may not.
-func (m *membership) voiding(r *raft.Raft, s raft.Server) func() error {
-	return func() error {
+// unlessRemoved makes a change that was chosen a moment before, unless an operator has removed the member since then. The lock keeps the next one out.
+// The library has prevIndex for that, but its GetConfiguration does not say the index.
+func (m *membership) unlessRemoved(wanted func() (bool, error), do func() error) change {
+	return func() (bool, error) {
 		m.inviting.Lock()
 		defer m.inviting.Unlock()
-		if !m.cluster.knows(s.ID) {
-			return nil
+		if ok, err := wanted(); !ok || err != nil {
+			return false, err
 		}
-		if err := m.invited(r, addressOf(s.Address)); err != nil {
-			return err
-		}
-		return m.removal(r, s)()
+		return true, do()
 	}
 }
 
-func (m *membership) removal(r *raft.Raft, s raft.Server) func() error {
-	return func() error { return r.RemoveServer(s.ID, 0, m.cfg.changeTime()).Error() }
+// vote makes a member a voter.
+func (m *membership) vote(r *raft.Raft, s raft.Server) change {
+	return m.unlessRemoved(
+		func() (bool, error) { return m.cluster.has(s.ID, addressOf(s.Address)), nil },
+		func() error { return r.AddVoter(s.ID, s.Address, 0, m.cfg.changeTime()).Error() },
+	)
+}
+
+// voiding removes a member that nobody wanted away: it may come back, whoever leads by then. Where an operator removes it meanwhile it may not.
+func (m *membership) voiding(r *raft.Raft, s raft.Server) change {
+	return m.unlessRemoved(
+		func() (bool, error) { return m.cluster.knows(s.ID), nil },
+		func() error {
+			if err := m.invited(r, addressOf(s.Address)); err != nil {
+				return err
+			}
+			return m.removal(r, s)
+		},
+	)
+}
+
+// entry makes the node at an address a member, without a vote. The roster says whether it may still be one, with every entry up to now.
+func (m *membership) entry(r *raft.Raft, a netip.Addr, id raft.ServerID) change {
+	return m.unlessRemoved(
+		func() (bool, error) {
+			if err := r.Barrier(m.cfg.changeTime()).Error(); err != nil {
+				return false, err
+			}
+			listed := m.lists(a)
+			if !listed { // who is not let in is not to be chosen again
+				m.mu.Lock()
+				delete(m.joins, a)
+				m.mu.Unlock()
+			}
+			return listed, nil
+		},
+		func() error { return r.AddNonvoter(id, raft.ServerAddress(a.String()), 0, m.cfg.changeTime()).Error() },
+	)
+}
+
+func (m *membership) removal(r *raft.Raft, s raft.Server) error {
+	return r.RemoveServer(s.ID, 0, m.cfg.changeTime()).Error()
 }
 
 // nextJoin is the next step towards a member that has asked to join; nil where all are members.
-func (m *membership) nextJoin(r *raft.Raft, servers []raft.Server) (step string, change func() error) {
+func (m *membership) nextJoin(r *raft.Raft, servers []raft.Server) (string, change) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for a, k := range m.joins {
@@ -113,7 +156,7 @@ func (m *membership) nextJoin(r *raft.Raft, servers []raft.Server) (step string,
 // letIn is the next step towards a member that has asked to join; nil when it is one. Its former identity goes first: what that
 // has voted, if it ever did, the node does not know, so that it must never vote again. It may be that of a node on the list
 // which starts for the first time, after the others.
-func (m *membership) letIn(r *raft.Raft, servers []raft.Server, a netip.Addr, id raft.ServerID) (string, func() error) {
+func (m *membership) letIn(r *raft.Raft, servers []raft.Server, a netip.Addr, id raft.ServerID) (string, change) {
 	for _, s := range servers {
 		switch {
 		case s.ID == id:
@@ -122,9 +165,7 @@ func (m *membership) letIn(r *raft.Raft, servers []raft.Server, a netip.Addr, id
 			return fmt.Sprintf("the former vote of %s is void: it joins with an empty store", a), m.voiding(r, s)
 		}
 	}
-	return "entry of " + a.String(), func() error {
-		return r.AddNonvoter(id, raft.ServerAddress(a.String()), 0, m.cfg.changeTime()).Error()
-	}
+	return "entry of " + a.String(), m.entry(r, a, id)
 }
 
 // find is the member of an address.
@@ -287,7 +328,7 @@ func (m *membership) remove(r *raft.Raft, a netip.Addr) error {
 	if s.Suffrage == raft.Voter && (left == 0 || live <= left/2) {
 		return fmt.Errorf("without %s %d voters would be left, of which %d live: not a majority; bring others back first", a, left, live)
 	}
-	return m.removal(r, s)()
+	return m.removal(r, s)
 }
 
 // removeSelf passes leadership on, after which the next leader can remove this node.

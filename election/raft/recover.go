@@ -54,13 +54,16 @@ func (b *bootstrap) recover(id raft.ServerID) (waits string, err error) {
 	switch leader := v.leader(); {
 	case begun && leader.IsValid():
 		return "", fmt.Errorf("raft: the recovery was not finished, and %s leads by now: stop keepvip here and remove raft in its state directory, to join with an empty store", leader)
-	case leader.IsValid(), !begun && live > voters/2:
+	case leader.IsValid():
+		b.log.Warn("the raft cluster is not recovered: another node leads by now", "leader", leader.String(), "voters", voters, "live", live)
+	case !begun && live > voters/2:
 		b.log.Warn("the raft cluster is not recovered: a majority of it lives by now", "voters", voters, "live", live)
 	default:
 		only := raft.Configuration{Servers: []raft.Server{{Suffrage: raft.Voter, ID: id, Address: raft.ServerAddress(b.cfg.Self.String())}}}
 		if err := raft.RecoverCluster(b.cfg.library(id), &roster{}, st.logs, st.stable, st.snapshots, b.wire, only); err != nil {
 			return "", fmt.Errorf("raft: recover: %w", err)
 		}
+		st.rewritten()
 		b.log.Warn("the raft cluster is recovered: this node is its only voter")
 	}
 	if err := st.stable.SetUint64(keyRecover, 0); err != nil {

@@ -98,3 +98,32 @@ func TestNodeDoesNotFinishARecoveryBesideALeader(t *testing.T) {
 		})
 	}
 }
+
+// Two that are left of five are both told to begin anew, one after the other. The second one hears the first lead, and is no cluster of its own.
+func TestNodeDoesNotRecoverBesideOneThatHas(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLan(t, 5)
+		defer l.stopAll()
+		l.settle()
+		for i := range 3 {
+			l.hosts[addr(i)].crash()
+		}
+		time.Sleep(5 * time.Second)
+		first, second := l.hosts[addr(3)], l.hosts[addr(4)]
+		for _, h := range []*host{first, second} {
+			require.NoError(t, h.node.PrepareRecovery())
+		}
+		first.stop()
+		second.stop()
+		first.boot()
+		l.await(5 * time.Second)
+		second.boot()
+		l.watch(10 * time.Second)
+		assert.Len(t, second.node.cluster.voters(), 5, "it is not recovered")
+		require.NoError(t, first.node.Change(t.Context(), OpAdd, second.self))
+		l.watch(10 * time.Second)
+		for _, h := range []*host{first, second} {
+			assert.Equal(t, []raft.ServerID{"10.77.0.14", "10.77.0.15"}, h.node.cluster.voters())
+		}
+	})
+}

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -36,6 +38,9 @@ type store struct {
 	stable    raft.StableStore
 	snapshots raft.SnapshotStore
 	close     func() error
+
+	mu    sync.Mutex // guards begun
+	begun *string    // as begunWith says; nil until that is asked
 }
 
 // openStore opens the store in dir/raft, which it makes if need be.
@@ -147,6 +152,37 @@ func (s *store) used() (bool, error) {
 func (s *store) formed() bool {
 	term, err := s.stable.GetUint64(keyTerm)
 	return term > 1 || ignoreNotFound(err) != nil
+}
+
+// begunWith is the digest of the addresses of the members that the store has; empty for none. It is read once: what is asked often reads no disk, and
+// an election, which alone changes the members by itself, makes the store formed.
+func (s *store) begunWith() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.begun != nil {
+		return *s.begun
+	}
+	servers, err := s.servers()
+	if err != nil {
+		return "unreadable" // nobody has that list
+	}
+	var list []netip.Addr
+	for _, m := range servers {
+		list = append(list, addressOf(m.Address))
+	}
+	begun := ""
+	if len(list) > 0 {
+		begun = digest(list)
+	}
+	s.begun = &begun
+	return begun
+}
+
+// rewritten says that the members in the store are others now.
+func (s *store) rewritten() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begun = nil
 }
 
 // servers are the members of the newest configuration that the store has.

@@ -20,9 +20,10 @@ const (
 	vouchTime = 500 * time.Millisecond
 )
 
-// blame is of the holder that has left this node's questions for the address unanswered. The others are told only where another host answers this node
-// just then. Otherwise it may be this node that answers do not reach, while words to all do. Where no other host is there nobody can tell, and the others
-// are told: an address that moves in vain costs less than one that stays where nobody answers.
+// blame is of the holder that has left this node's questions for the address unanswered. The others are told only where
+// a host answers this node just then: another one, which is asked, or the holder at its own address. Otherwise it may be
+// this node that answers do not reach, while words to all do. Where no other host is there nobody can tell, and the
+// others are told: an address that moves in vain costs less than one that stays where nobody answers.
 type blame struct {
 	x       *handoverProtocol
 	holder  netip.Addr // not valid: none

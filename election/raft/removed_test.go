@@ -1,0 +1,106 @@
+package raft
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/keepvip/keepvip/internal/base/bubble"
+)
+
+// chosen waits for the next change of a leader that makes none by itself, and wants it to be that step.
+func (l *lan) chosen(n *Node, step string) change {
+	l.t.Helper()
+	for range 10000 {
+		if is, c := n.membership.nextChange(n.cluster.leading()); c != nil {
+			require.True(l.t, strings.HasPrefix(is, step), is)
+			return c
+		}
+		l.watch(time.Millisecond)
+	}
+	require.FailNow(l.t, "no "+step)
+	return nil
+}
+
+// A change may wait between its choice and its turn. When an operator has removed the member meanwhile, it must not be a member again.
+func TestMemberRemovedMeanwhileStaysOut(t *testing.T) {
+	for _, voting := range []bool{false, true} {
+		bubble.Test(t, func(t *testing.T) {
+			l := newLan(t, 1)
+			defer l.stopAll()
+			founder := l.hosts[addr(0)]
+			founder.boot()
+			l.await(5 * time.Second)
+			n := founder.node
+			n.membership.changing.Store(true) // it makes no change but those that follow
+			second := l.add(1, founder.cfg.Peers)
+			second.boot()
+			require.NoError(t, n.Change(t.Context(), OpAdd, second.self))
+			run := l.chosen(n, "entry of")
+			if voting {
+				done, err := run()
+				require.NoError(t, err)
+				require.True(t, done)
+				run = l.chosen(n, "a vote for")
+			}
+			require.NoError(t, n.Change(t.Context(), OpRemove, second.self))
+			done, err := run()
+			require.NoError(t, err)
+			assert.False(t, done)
+			n.membership.changing.Store(false)
+			l.watch(5 * time.Second)
+			assert.Len(t, n.cluster.servers(), 1)
+		})
+	}
+}
+
+// The request to join of a node that may not is forgotten: the leader would look at it again and again.
+func TestRequestToJoinOfWhoIsNotInvitedIsForgotten(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLan(t, 1)
+		defer l.stopAll()
+		l.settle()
+		n := l.hosts[addr(0)].node
+		m := &n.membership
+		m.mu.Lock()
+		m.joins[addr(7)] = joinRequest{id: "x", term: n.cluster.leading().CurrentTerm()}
+		m.mu.Unlock()
+		l.watch(3 * time.Second)
+		assert.False(t, n.cluster.knows("x"))
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		assert.Empty(t, m.joins)
+	})
+}
+
+// A voter that is removed as dead is invited, to come back. One that an operator has removed meanwhile is not.
+func TestVoidingOfWhoIsRemovedMeanwhileInvitesNobody(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLan(t, 3)
+		defer l.stopAll()
+		l.settle()
+		n := l.answering()[0].node
+		m, r := &n.membership, n.cluster.leading()
+		s := other(n)
+		void := m.voiding(r, s)
+		require.NoError(t, n.Change(t.Context(), OpRemove, addressOf(s.Address)))
+		done, err := void()
+		require.NoError(t, err)
+		assert.False(t, done)
+		assert.False(t, m.roster.has(addressOf(s.Address)))
+	})
+}
+
+// other is a member that is not this node.
+func other(n *Node) raft.Server {
+	for _, s := range n.cluster.servers() {
+		if s.ID != n.cluster.self() {
+			return s
+		}
+	}
+	return raft.Server{}
+}
