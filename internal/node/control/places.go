@@ -49,8 +49,11 @@ func (p *bounded) count() places.Count {
 	return places.Count{Most: in.Most, Taken: in.Taken + out.Taken, Lost: in.Lost + out.Lost}
 }
 
-// acceptPause keeps a socket that fails from taking the processor.
-const acceptPause = 50 * time.Millisecond
+// acceptPause keeps a socket that fails from taking the processor, and mostFailures in a row are no matter of a moment.
+const (
+	acceptPause  = 50 * time.Millisecond
+	mostFailures = 100
+)
 
 // shortestPause ends each turn, however long that took.
 const shortestPause = time.Millisecond
@@ -67,8 +70,9 @@ type placedConn struct {
 	place *places.Place[net.Conn]
 }
 
-// Accept returns the next connection that gets a place. The only error is that the listener is closed.
+// Accept returns the next connection that gets a place. An error says that the listener is closed, or has accepted nothing for five seconds.
 func (p *bounded) Accept() (net.Conn, error) {
+	failures := 0
 	for {
 		c, err := p.Listener.Accept()
 		switch {
@@ -77,9 +81,13 @@ func (p *bounded) Accept() (net.Conn, error) {
 		case err != nil && p.spare.give(err):
 			continue
 		case err != nil: // the host lacks something, or forbids it: that may pass, and a server that is told of it ends
+			if failures++; failures == mostFailures {
+				return nil, err
+			}
 			time.Sleep(acceptPause)
 			continue
 		}
+		failures = 0
 		if p.seen++; p.seen%p.breath == 0 {
 			p.pause()
 		}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -154,6 +155,17 @@ func TestListenerAnswersAfterItCouldNotAccept(t *testing.T) {
 	assert.Equal(t, http.StatusOK, status)
 	cancel()
 	assert.NoError(t, <-ended)
+}
+
+// What lasts is told to the server, which tells its door: that says so, and opens the listener again.
+func TestListenerThatNeverAcceptsEnds(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := &failing{nil, slices.Repeat([]error{unix.EPERM}, mostFailures+1)}
+		began := time.Now()
+		_, err := newBounded(1, &bounded{Listener: l}).Accept()
+		assert.ErrorIs(t, err, unix.EPERM)
+		assert.Equal(t, (mostFailures-1)*acceptPause, time.Since(began))
+	})
 }
 
 func TestMetricsAreMadeOnceInAWhile(t *testing.T) {
