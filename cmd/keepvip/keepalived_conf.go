@@ -11,6 +11,7 @@ import (
 	"github.com/keepvip/keepvip/internal/tools/keepalived"
 	"github.com/keepvip/keepvip/internal/tools/keepalived/convert"
 	"github.com/keepvip/keepvip/internal/tools/keepalived/syntax"
+	"github.com/keepvip/keepvip/kubeadm"
 )
 
 // keepalivedConf is a keepalived.conf in place of a file of keepvip.
@@ -46,6 +47,9 @@ func onThisHost(o convert.Options) convert.Options {
 	o.Find, o.ReadSecret = findProgram, config.ReadSecret
 	o.Host = convert.Host{HasUser: config.UserExists, Unsafe: config.SafeForRoot, Absent: config.Absent, HasDirectory: hasDirectory}
 	o.Root = o.Root || o.InMemory
+	if !o.InMemory { // keepvip manifest systemd makes a unit that sees it, and what runs already knows
+		o.Hidden = func(path string) bool { return (kubeadm.UnitConfig{}).Hides(path) != "" }
+	}
 	if script := "keepalived_script"; o.Default == "" && config.UserExists(script) {
 		o.Default = script
 	}

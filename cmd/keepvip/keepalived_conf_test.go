@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/config"
+	"github.com/keepvip/keepvip/internal/tools/keepalived/convert"
 )
 
 // confHere writes a keepalived.conf that includes its instance, with a password, and a script that is there.
@@ -183,4 +184,13 @@ func TestKeepalivedTestTellsOfTheDirectoryOfATrackFile(t *testing.T) {
 			assert.Contains(t, errs, file+":2: there is no directory "+missing+" here: keepalived drops the track_file")
 		}
 	}
+}
+
+// The unit of the packages hides some paths: `keepvip convert` says so, and what runs already knows.
+func TestConvertKnowsWhatTheUnitHides(t *testing.T) {
+	o := onThisHost(convert.Options{})
+	for path, hidden := range map[string]bool{"/tmp/load": true, "/home/ann/load": true, "/run/user/0/load": true, "/tmpfs/load": false, "/run/load": false} {
+		assert.Equal(t, hidden, o.Hidden(path), path)
+	}
+	assert.Nil(t, onThisHost(convert.Options{InMemory: true}).Hidden)
 }

@@ -205,7 +205,7 @@ func (c checking) file(t keepalived.Tracked) *check {
 			c.changed(at, fmt.Sprintf("there is no directory %s on this host: keepalived drops the track_file %s when it starts, and keepvip counts 0 until the file is there", dir, f.Name),
 				"make the directory before keepvip starts, or correct the path")
 		}
-		if unitHides(f.Path) && !c.opt.InMemory {
+		if c.opt.Hidden != nil && c.opt.Hidden(f.Path) {
 			c.changed(at, fmt.Sprintf("the unit of keepvip's packages sees nothing of %s that others write: there keepvip always counts 0 for %s", f.Path, f.Name),
 				"have it below /run, or for one below /tmp print the unit by keepvip manifest systemd")
 		}
@@ -280,11 +280,6 @@ func (c checking) counted(k *check, p *keepalived.TrackProcess) {
 		return counted{probes(d), placed(p.Where(keyword))}
 	}
 	k.rise, k.fall = by(p.ForkDelay, "fork_delay"), by(p.TerminateDelay, "terminate_delay")
-}
-
-// unitHides tells that a unit with ProtectHome and PrivateTmp does not see what others have at a path.
-func unitHides(path string) bool {
-	return slices.ContainsFunc([]string{"/tmp/", "/var/tmp/", "/home/", "/root/", "/run/user/"}, func(d string) bool { return strings.HasPrefix(path, d) })
 }
 
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

@@ -19,6 +19,8 @@ type Options struct {
 	Find    func(name string) string
 	Default string // whom keepalived runs scripts as that are given no user: keepalived_script where there is one; "": root
 	Host    Host
+	// Hidden tells that the unit of keepvip's packages does not see what others have at a path; nil: it sees everything.
+	Hidden func(path string) bool
 	// VirtualServers is what becomes of virtual_server: "": nothing, which is said; [VirtualServersSpread].
 	VirtualServers string
 	Secrets        string // the directory of files that an operator has to make; "": [DefaultSecrets]
