@@ -108,7 +108,7 @@ func (a *addresses) letGo() error {
 	if in.isDone() && out.isDone() && a.goOn(t) {
 		return nil
 	}
-	if !t.isOver() && a.fence.coversAll() {
+	if !isClosed(t.over) && a.fence.coversAll() {
 		t.stop() // what it ends from now on would end without a word
 		a.tellLater()
 	}

@@ -131,6 +131,16 @@ func await(done <-chan struct{}, limit time.Duration) {
 	}
 }
 
+// isClosed tells that what c stands for is over.
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
 // shutIn and shutOut wait a little, release does not: only that ends the hold, and lets the node stand by. What they return tells later
 // what has become of it.
 func (f *fencer) shutIn() *shut  { return f.shutPart(patience, Fence.ShutIn) }
@@ -151,15 +161,6 @@ func (f *fencer) shutPart(wait time.Duration, part func(Fence) error) *shut {
 type shut struct {
 	done atomic.Bool
 	over chan struct{} // closed when the kernel has answered
-}
-
-func (s *shut) isOver() bool {
-	select {
-	case <-s.over:
-		return true
-	default:
-		return false
-	}
 }
 
 // isDone is false of no fence.

@@ -107,7 +107,7 @@ func (f *fencer) shutDiscovery(limit time.Duration) (done bool, err error) {
 	end := time.Now().Add(limit)
 	if f.pass != nil {
 		await(f.pass.over, limit)
-		if !f.pass.isOver() {
+		if !isClosed(f.pass.over) {
 			return false, nil
 		}
 	}
@@ -118,15 +118,6 @@ func (f *fencer) shutDiscovery(limit time.Duration) (done bool, err error) {
 		return false, nil
 	}
 	return true, p.err
-}
-
-func (p *passJob) isOver() bool {
-	select {
-	case <-p.over:
-		return true
-	default:
-		return false
-	}
 }
 
 // shut is the job, for the worker.

@@ -76,7 +76,7 @@ func (f *fencer) shutLeft() *shut {
 }
 
 // shutsLeft tells that the kernel has not come to that yet.
-func (f *fencer) shutsLeft() bool { return f.left != nil && !f.left.isOver() }
+func (f *fencer) shutsLeft() bool { return f.left != nil && !isClosed(f.left.over) }
 
 // standNoMore keeps the guard of a node on standby from being renewed, which would open what is shut.
 func (f *fencer) standNoMore() {
@@ -101,11 +101,9 @@ func (f *fencer) take(limit time.Duration) bool {
 		defer close(ended)
 		return f.worker.begin(fence)
 	}}, limit)
-	select {
-	case <-ended:
-		return true
-	default:
+	if !isClosed(ended) {
 		f.note(errSlow)
 		return false
 	}
+	return true
 }

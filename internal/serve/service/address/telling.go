@@ -15,15 +15,6 @@ type telling struct {
 	rest chan bool // gets, when the kernel has answered after the time for it has passed, whether it was at work until then
 }
 
-func (t *telling) isOver() bool {
-	select {
-	case <-t.over:
-		return true
-	default:
-		return false
-	}
-}
-
 // mostTellTime bounds the end of a process that has addresses with a long life.
 const mostTellTime = 5 * time.Second
 
@@ -113,7 +104,7 @@ func (a *addresses) waitTold() {
 // goOn keeps the addresses until the resets are over, if they are not yet. Everything is shut; where the kernel cannot silence an address on each
 // way, it must not stay.
 func (a *addresses) goOn(t *telling) bool {
-	if t.isOver() || !a.fence.coversAll() {
+	if isClosed(t.over) || !a.fence.coversAll() {
 		return false
 	}
 	a.telling = t
