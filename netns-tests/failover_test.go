@@ -139,18 +139,3 @@ func TestLeftoverAddressIsHandledAtStart(t *testing.T) {
 	settled(t, g)
 	assert.Len(t, g.Holders(), 1)
 }
-
-func TestCleanupRemovesWhatAKilledDaemonLeft(t *testing.T) {
-	t.Parallel()
-	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
-	n := g.Lab.Nodes[0]
-	before := must(n.State())(t)
-	require.NoError(t, g.Start(n))
-	settled(t, g)
-	require.NoError(t, g.Daemon(n).Kill9())
-	must(g.Daemon(n).Wait(time.Second))(t)
-	require.True(t, n.Holds(lab.VIP4), "nothing was left behind, the test shows nothing")
-	p, code := mustTwo(trial.Keepvip{}.Command(n, "cleanup"))(t)
-	assert.Zero(t, code, p.Log())
-	assert.Equal(t, before, must(n.State())(t))
-}

@@ -69,21 +69,3 @@ func TestDeletedAndRecreatedInterfaceIsFollowed(t *testing.T) {
 	eventually(t, 5*time.Second, "the recreated interface holds the address", func() bool { return holder.Holds(lab.VIP4) })
 	assert.True(t, g.Daemon(holder).Alive())
 }
-
-func TestRemovedAddressComesBack(t *testing.T) {
-	t.Parallel()
-	g := open(t, trial.Config{})
-	holder := settled(t, g)
-	m := must(g.Lab.Measure(lab.MeasureConfig{}))(t)
-	settleFor(100 * time.Millisecond)
-	at := m.Mark("address removed by hand")
-	require.NoError(t, holder.RemoveAddress(hostPrefix(lab.VIP4)))
-	eventually(t, 5*time.Second, "it is there again", func() bool { return len(g.Holders()) > 0 })
-	settleFor(time.Second)
-	r := m.Stop()
-	reached(t, g)
-	if r.BySilence(at) == 0 {
-		assert.Equal(t, holder.ID, r.Taker(lab.VIP4, at))
-		assert.Equal(t, 1, r.Takeovers(lab.VIP4, at))
-	}
-}

@@ -25,6 +25,7 @@ func addressDeleted(host *lab.Host, full bool) (_ Findings, err error) {
 	}
 	time.Sleep(500 * time.Millisecond)
 	r := m.Stop()
+	try.Get(g.Settle()) // and a client is answered
 	away, takeovers, back := time.Duration(0), 0, 0
 	gone := map[netip.Addr]time.Duration{}
 	for _, b := range r.Binds {

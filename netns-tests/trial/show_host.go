@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -81,9 +82,12 @@ func noTrace(host *lab.Host, _ bool) (out Findings, err error) {
 	defer g.Close()
 	n := g.Lab.Nodes[0]
 	end := func() error { return g.terminated(n) }
-	kill := func() error {
+	kill := func() (err error) {
 		_ = g.Daemon(n).Kill9()
-		return try.Err(g.Daemon(n).Wait(2 * time.Second))
+		if _, err = g.Daemon(n).Wait(2 * time.Second); err == nil && !n.Holds(lab.VIP4) {
+			err = errors.New("trial: a killed daemon has left nothing behind, so nothing is shown")
+		}
+		return err
 	}
 	settle := func() error { _, err := g.Settle(); return err }
 	start := func() error { return g.Start(n) }
