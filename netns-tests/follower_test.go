@@ -177,18 +177,6 @@ func TestFollowerEndsConnectionsToADeadMember(t *testing.T) {
 	endedWith(t, r, dead, at)
 }
 
-// TestFollowerLeavesAMemberWhoseServerDies: whoever comes to it is refused, and the next ones go to the others.
-func TestFollowerLeavesAMemberWhoseServerDies(t *testing.T) {
-	t.Parallel()
-	f := openFollower(t, trial.FollowerConfig{Signed: true})
-	ends := f.Members()[1]
-	d := must(f.EndServer(ends))(t)
-	t.Logf("noticed after %v; %s", d.Noticed, d)
-	assert.NotZero(t, d.ByNode[ends.Label])
-	require.NoError(t, f.Follows(2))
-	assert.Zero(t, served(t, f, 60).ByNode[ends.Label])
-}
-
 // TestFollowerReloads: connections go on over a reload, a configuration that is not good changes nothing, and what kill -9 leaves can be taken away.
 func TestFollowerReloads(t *testing.T) {
 	t.Parallel()

@@ -77,24 +77,6 @@ func TestKilledHolderWhoseEndIsNotHeard(t *testing.T) {
 	assert.Equal(t, code.HolderSilent, whyHere(t, nodeOf(g, res.Taker)))
 }
 
-// TestOrderlyStopIsNoDeath: the holder passes the address on, and takes the mark off its lines before they end.
-func TestOrderlyStopIsNoDeath(t *testing.T) {
-	t.Parallel()
-	g := open(t, trial.Config{})
-	settled(t, g)
-	lined(t, g)
-	res := measure(t, g, trial.Terminated)
-	moved(t, 1, res)
-	for _, n := range g.Lab.Nodes {
-		if n.ID == res.Victim {
-			continue
-		}
-		assert.Equal(t, code.Stopping, whyHere(t, n))
-		assert.NotContains(t, g.Daemon(n).Log(), "lifeline of the Active has ended")
-	}
-	lined(t, g) // the one that was stopped is back
-}
-
 // TestResetOnTheWayMovesNothing: a filter on the way ends a line for a holder that lives.
 func TestResetOnTheWayMovesNothing(t *testing.T) {
 	t.Parallel()

@@ -3,7 +3,6 @@
 package netnstests
 
 import (
-	"fmt"
 	"net/netip"
 	"os"
 	"testing"
@@ -53,28 +52,6 @@ func TestHandoverSaysWhyItFails(t *testing.T) {
 	knowsUnfit(t, holder, others...)
 	assert.Equal(t, 3, command(t, holder, "drain"), "the others are drained")
 	assert.Equal(t, []*lab.Node{holder}, g.Holders())
-}
-
-// Without the members' port the verbs are a priority of 1. A standby is kept out without more ado.
-func TestVerbsWithoutTheMembersPort(t *testing.T) {
-	t.Parallel()
-	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}})
-	for _, n := range g.Lab.Nodes {
-		runFile(t, g, n, fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nport: 0\nstateDir: %s\nvips: [{name: api, addresses: [%s], interface: %s, check: none}]\n",
-			n.Path("state"), lab.VIP4, n.NICs[0].Name))
-	}
-	first := settled(t, g)
-	second := g.Others(first)[0]
-	require.Zero(t, command(t, first, "handover"))
-	assert.Equal(t, second, settled(t, g))
-	require.Zero(t, command(t, second, "drain"))
-	assert.Equal(t, first, settled(t, g))
-	require.Zero(t, command(t, second, "resume"))
-	require.Zero(t, command(t, second, "hold"), "it is a standby")
-	assert.Equal(t, "held", statusOf(t, second).VIPs[0].Observed)
-	assert.Equal(t, 1, command(t, second, "handover"), "it holds nothing")
-	assert.Equal(t, 3, command(t, first, "handover"), "nobody else takes it")
-	assert.Equal(t, first, settled(t, g))
 }
 
 // What others do to a node's rule sets makes the fence slow. Then the address is passed on a little later, or not at all; it is

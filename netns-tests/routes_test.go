@@ -291,25 +291,6 @@ func (f *fabric) isFoundAnew(nodes ...*lab.Node) {
 	}
 }
 
-// TestUnhealthyNodesStayWhereNoneIsFit by option: while a fit node is heard the unhealthy ones withdraw, and otherwise all that were fit announce.
-func TestUnhealthyNodesStayWhereNoneIsFit(t *testing.T) {
-	t.Parallel() // seconds of waiting for routing daemons
-	f := openFabric(t)
-	n1, n2 := f.Nodes[0], f.Nodes[1]
-	for _, n := range f.Nodes[:2] {
-		must(n.StartAPIServer())(t)
-		f.start(n, "--when-all-unhealthy", "hold")
-	}
-	f.goTo("both are fit", n1, n2)
-	require.NoError(t, n1.API().Set(lab.API500, ""))
-	f.goTo("one is not", n2)
-	require.NoError(t, n2.API().Set(lab.API500, ""))
-	f.goTo("none is", n1, n2)
-	assert.Contains(t, f.status(n1).Reason, "no member is heard that is fit")
-	require.NoError(t, n1.API().Set(lab.APIHealthy, ""))
-	f.goTo("the first is fit again", n1)
-}
-
 // TestHolderAnnouncesARouteBesideItsLink with an election: the router goes where the address is, also after a move.
 func TestHolderAnnouncesARouteBesideItsLink(t *testing.T) {
 	t.Parallel() // seconds of waiting for routing daemons

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
@@ -76,26 +75,6 @@ func TestStartOrders(t *testing.T) {
 	}
 }
 
-func TestSimultaneousStart(t *testing.T) {
-	t.Parallel()
-	g := prepare(t, trial.Config{})
-	// All three wait for the same moment, then become the daemon.
-	at := time.Now().Add(500 * time.Millisecond)
-	for _, n := range g.Lab.Nodes {
-		path := must(n.WriteFile("keepvip.yaml", startConfig, 0o644))(t)
-		args := append([]string{
-			"sh", "-c", `sleep "$(awk -v at="$1" 'BEGIN { "date +%s.%N" | getline now; print (at > now) ? at - now : 0 }')"; shift; exec "$@"`,
-			"sh", fmt.Sprintf("%.6f", float64(at.UnixMicro())/1e6), must(trial.Binary())(t), "run", "--config", path,
-		}, trial.Keepvip{}.Paths(n)...)
-		g.Daemons[n.ID-1] = must(n.Start("keepvip", args...))(t)
-	}
-	stays(t, g, func() *lab.Node {
-		holder := settled(t, g)
-		settleFor(time.Second)
-		return holder
-	})
-}
-
 func TestDifferentNICNamesWithOneFile(t *testing.T) {
 	t.Parallel()
 	g := prepare(t, trial.Config{Lab: lab.Config{NICs: [][]string{{"eth0", "eth1"}, {"enp3s0f0", "bond-b"}, {"lan", "storage"}}}})
@@ -131,16 +110,4 @@ func TestSecondLANByName(t *testing.T) {
 		out, err := n.Run("ip", "-o", "addr", "show", "dev", "eth1")
 		return err == nil && assert.ObjectsAreEqual(true, len(out) > 0) && containsAddress(out, "192.0.2.10/32")
 	})
-}
-
-func TestSingleNodeWithoutAPIServerHolds(t *testing.T) {
-	t.Parallel()
-	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
-	g.Settings[0].API = true // checked, but nothing listens
-	require.NoError(t, g.Start(g.Lab.Nodes[0]))
-	settled(t, g)
-	s := statusOf(t, g.Lab.Nodes[0])
-	require.Len(t, s.VIPs, 1)
-	assert.Equal(t, "active", s.VIPs[0].State)
-	assert.NotEqual(t, "healthy", s.VIPs[0].Check.State)
 }

@@ -38,19 +38,14 @@ func TestServiceThatDoesNotListenAtTheAddressIsNamed(t *testing.T) {
 		require.NoError(t, g.Start(n))
 	}
 	settled(t, g)
-	says := func(n *lab.Node, args ...string) string {
-		t.Helper()
-		p, _ := mustTwo(trial.Keepvip{}.Command(n, append(args, "--socket", trial.Socket(n))...))(t)
-		return p.Stdout()
-	}
 	target := netip.AddrPortFrom(lab.VIP4, 6443)
 	for _, n := range g.Lab.Nodes {
-		require.True(t, eventually(t, 20*time.Second, "KV361 on "+n.Label, func() bool { return strings.Contains(explained(t, n), "KV361") }))
+		require.True(t, eventually(t, 20*time.Second, "KV361 on "+n.Label, func() bool { return strings.Contains(printed(t, n, "explain"), "KV361") }))
 	}
 	holder := settled(t, g)
 	want := fmt.Sprintf("nothing listens at %s: the service listens at %s:6443 and [%s]:6443 alone", target, holder.Address, holder.Addr6)
-	assert.Contains(t, says(holder, "status"), "UNSERVED  "+want+" [KV361]")
-	assert.Contains(t, says(holder, "doctor", "--vip", lab.VIP4.String(), "--check", "tcp://"+netip.AddrPortFrom(holder.Address, 6443).String()), "KV361")
+	assert.Contains(t, printed(t, holder, "status"), "UNSERVED  "+want+" [KV361]")
+	assert.Contains(t, printed(t, holder, "doctor", "--vip", lab.VIP4.String(), "--check", "tcp://"+netip.AddrPortFrom(holder.Address, 6443).String()), "KV361")
 	stays(t, g, func() *lab.Node {
 		settleFor(6 * time.Second) // longer than a node takes to look again, and no node is better
 		return holder
@@ -71,5 +66,5 @@ func TestServiceThatDoesNotListenAtTheAddressIsNamed(t *testing.T) {
 	}), g.Logs())
 	got := must(g.Lab.Sample(g.Lab.Client.Namespace, target, 60))(t)
 	assert.Equal(t, map[string]int{better.Label: 60}, got.ByNode, got.String())
-	assert.NotContains(t, says(better, "status"), "UNSERVED")
+	assert.NotContains(t, printed(t, better, "status"), "UNSERVED")
 }

@@ -51,18 +51,6 @@ func TestForgeriesWorkWithoutAKey(t *testing.T) {
 	assert.Greater(t, res.Report.LongestAfter(res.FaultAt), 500*time.Millisecond)
 }
 
-func TestInventedRoutersFillNeitherLogNorLink(t *testing.T) {
-	t.Parallel()
-	g := openMixed(t, trial.Config{})
-	got := must(trial.FloodInvented(g, 3*time.Second))(t)
-	t.Logf("%+v", got)
-	assert.Greater(t, got.Sent, 200)
-	assert.Less(t, got.Lines, 60)
-	assert.Less(t, got.ARP, 150, "30 in a second, and what a takeover announces")
-	_, err := g.Settle()
-	assert.NoError(t, err)
-}
-
 // The figures for 255 instances are measured by cmd/bench.
 func TestManyInstances(t *testing.T) {
 	t.Parallel()
