@@ -71,17 +71,16 @@ func TestInstanceWithoutAddressBesideKeepalived(t *testing.T) {
 		})
 	}
 	enters("BACKUP", "MASTER")
-	p := must(trial.Keepvip{}.Run(own, "--keepalived-conf", conf(own, 150)))(t)
+	p := must(trial.KeepvipWith(own, conf(own, 150)))(t)
 	told("BACKUP MASTER")
 	enters("MASTER", "BACKUP")
 	assert.Equal(t, before, addressesOn(t, own), "nothing is bound")
-	status, _ := mustTwo(trial.Keepvip{}.Command(own, "status", "--socket", trial.Socket(own)))(t)
-	assert.Contains(t, status.Stdout(), "hooks move the address")
+	assert.Contains(t, printed(t, own, "status"), "hooks move the address")
 	must(p.Terminate(10 * time.Second))(t)
 	told("STOP")
 	enters("BACKUP", "MASTER")
 
-	must(trial.Keepvip{}.Run(own, "--keepalived-conf", conf(own, 50)))(t)
+	must(trial.KeepvipWith(own, conf(own, 50)))(t)
 	told("BACKUP")
 	const silence = 4 // advertisements that are missed until a Backup takes over
 	eventually(t, 20*time.Second, own.Label+" hears keepalived for longer than a silence takes", shows(own, func(v trial.VIPStatus) bool { return v.Counters.Received > silence }))

@@ -69,8 +69,7 @@ func again(g *trial.Group, n *lab.Node, priority int, args ...string) (err error
 // Each node gives the same code for why the address moved: the holder before, the one after, and the third.
 func TestEveryNodeNamesTheCauseOfAMove(t *testing.T) {
 	t.Parallel()
-	g := open(t, trial.Config{API: true})
-	holder := settled(t, g)
+	g, holder := openHeld(t, trial.Config{API: true})
 	for _, n := range g.Lab.Nodes {
 		assert.Contains(t, g.Daemon(n).Log(), map[bool]string{true: "code=KV102", false: "code=KV108"}[n == holder], "the start, on %s", n.Label)
 	}

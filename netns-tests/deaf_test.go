@@ -19,62 +19,58 @@ import (
 
 // Nothing arrives at a node, and what it sends does. It neither takes nor keeps the address for clients, and the others name it.
 func TestDeafNodeNeitherTakesNorKeepsTheAddress(t *testing.T) {
-	t.Parallel() // seconds of waiting for timers
-	for name, tt := range map[string]struct {
+	type row struct {
 		holder bool // it is the holder that becomes deaf, else the backup of the highest address
 		v6     bool
-	}{
+	}
+	each(t, map[string]row{
 		"backup with the highest address": {},
 		"holder, by IPv6":                 {holder: true, v6: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			vip := lab.VIP4
-			if tt.v6 {
-				vip = lab.VIP6
-			}
-			g := open(t, trial.Config{Addresses: []netip.Addr{vip}})
-			holder := settled(t, g)
-			deaf := holder
-			if !tt.holder {
-				for _, n := range g.Lab.Nodes {
-					if n != holder {
-						deaf = n // the last one has the highest address
-					}
-				}
-			}
-			settleFor(15 * time.Second) // the nodes get to know each other by ARP or neighbour discovery
-			m := must(g.Lab.Measure(lab.MeasureConfig{NoDirect: true, Targets: g.Addresses}))(t)
-			said := g.Daemon(holder).Log()
-			require.NoError(t, deaf.LoseAll(lab.In, ""))
-			eventually(t, 10*time.Second, "it finds out", func() bool { return namesDeaf(deaf, true) })
-			reached(t, g)
+	}, func(t *testing.T, tt row) {
+		vip := lab.VIP4
+		if tt.v6 {
+			vip = lab.VIP6
+		}
+		g, holder := openHeld(t, trial.Config{Addresses: []netip.Addr{vip}})
+		deaf := holder
+		if !tt.holder {
 			for _, n := range g.Lab.Nodes {
-				if n != deaf {
-					eventually(t, 5*time.Second, "it is named on the others", func() bool { return namesDeaf(n, false) })
+				if n != holder {
+					deaf = n // the last one has the highest address
 				}
 			}
+		}
+		settleFor(15 * time.Second) // the nodes get to know each other by ARP or neighbour discovery
+		m := must(g.Lab.Measure(lab.MeasureConfig{NoDirect: true, Targets: g.Addresses}))(t)
+		said := g.Daemon(holder).Log()
+		require.NoError(t, deaf.LoseAll(lab.In, ""))
+		eventually(t, 10*time.Second, "it finds out", func() bool { return namesDeaf(deaf, true) })
+		reached(t, g)
+		for _, n := range g.Lab.Nodes {
+			if n != deaf {
+				eventually(t, 5*time.Second, "it is named on the others", func() bool { return namesDeaf(n, false) })
+			}
+		}
 
-			require.NoError(t, deaf.LoseNothing())
-			eventually(t, 15*time.Second, "one node holds the address, and all are fit", func() bool {
-				bound := 0
-				for _, n := range g.Lab.Nodes {
-					s, err := trial.Keepvip{}.Status(n)
-					if err != nil || !s.VIPs[0].Eligible {
-						return false
-					}
-					if s.VIPs[0].State == "active" {
-						bound++
-					}
+		require.NoError(t, deaf.LoseNothing())
+		eventually(t, 15*time.Second, "one node holds the address, and all are fit", func() bool {
+			bound := 0
+			for _, n := range g.Lab.Nodes {
+				s, err := trial.Keepvip{}.Status(n)
+				if err != nil || !s.VIPs[0].Eligible {
+					return false
 				}
-				return bound == 1
-			})
-			reached(t, g)
-			if r := m.Stop(); deaf != holder && r.BySilence(0) == 0 {
-				assert.NotContains(t, strings.TrimPrefix(g.Daemon(holder).Log(), said), "from=active", "a deaf backup moves nothing")
+				if s.VIPs[0].State == "active" {
+					bound++
+				}
 			}
+			return bound == 1
 		})
-	}
+		reached(t, g)
+		if r := m.Stop(); deaf != holder && r.BySilence(0) == 0 {
+			assert.NotContains(t, strings.TrimPrefix(g.Daemon(holder).Log(), said), "from=active", "a deaf backup moves nothing")
+		}
+	})
 }
 
 // namesDeaf tells whether the status of a node calls itself (self), or another one, deaf.
@@ -97,39 +93,35 @@ func namesDeaf(on *lab.Node, self bool) bool {
 // A holder of several entries answers at each of their addresses, and a host answers at more than one by IPv6. With its death all of them are silent, and
 // the other node of two hears no less than before: it takes over on a link where nobody else speaks.
 func TestSecondOfTwoNodesTakesOverWhereNobodyElseSpeaks(t *testing.T) {
-	t.Parallel() // seconds of waiting for timers
-	for name, addresses := range map[string][]string{
+	each(t, map[string][]string{
 		"IPv4": {"10.77.0.100", "10.77.0.101", "10.77.0.102"},
 		"IPv6": {"fd77::100", "fd77::101", "fd77::102"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}})
-			must(g.Lab.Client.Run("ip", "link", "set", "eth0", "down"))(t)
-			for i, n := range g.Lab.Nodes {
-				var routers []trial.Router
-				for k, a := range addresses {
-					s := g.Settings[i]
-					s.VRID, s.Addresses = 51+k, []netip.Addr{netip.MustParseAddr(a)}
-					routers = append(routers, trial.Router{Name: "entry" + strconv.Itoa(k), Settings: s})
-				}
-				g.Daemons[i] = must(trial.RunKeepvip(n, routers...))(t)
+	}, func(t *testing.T, addresses []string) {
+		g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}})
+		must(g.Lab.Client.Run("ip", "link", "set", "eth0", "down"))(t)
+		for i, n := range g.Lab.Nodes {
+			var routers []trial.Router
+			for k, a := range addresses {
+				s := g.Settings[i]
+				s.VRID, s.Addresses = 51+k, []netip.Addr{netip.MustParseAddr(a)}
+				routers = append(routers, trial.Router{Name: "entry" + strconv.Itoa(k), Settings: s})
 			}
-			holds := func(n *lab.Node) bool {
-				return !slices.ContainsFunc(addresses, func(a string) bool { return !n.Holds(netip.MustParseAddr(a)) })
+			g.Daemons[i] = must(trial.RunKeepvip(n, routers...))(t)
+		}
+		holds := func(n *lab.Node) bool {
+			return !slices.ContainsFunc(addresses, func(a string) bool { return !n.Holds(netip.MustParseAddr(a)) })
+		}
+		var holder, other *lab.Node
+		eventually(t, 20*time.Second, "one node holds all", func() bool {
+			holder, other = g.Lab.Nodes[0], g.Lab.Nodes[1]
+			if holds(other) {
+				holder, other = other, holder
 			}
-			var holder, other *lab.Node
-			eventually(t, 20*time.Second, "one node holds all", func() bool {
-				holder, other = g.Lab.Nodes[0], g.Lab.Nodes[1]
-				if holds(other) {
-					holder, other = other, holder
-				}
-				return holds(holder)
-			})
-			settleFor(15 * time.Second) // the nodes get to know each other by ARP or neighbour discovery
-			must(holder.PowerOff())(t)
-			eventually(t, 20*time.Second, "the other holds all", func() bool { return holds(other) })
-			assert.NotContains(t, g.Daemon(other).Log(), "DEAF")
+			return holds(holder)
 		})
-	}
+		settleFor(15 * time.Second) // the nodes get to know each other by ARP or neighbour discovery
+		must(holder.PowerOff())(t)
+		eventually(t, 20*time.Second, "the other holds all", func() bool { return holds(other) })
+		assert.NotContains(t, g.Daemon(other).Log(), "DEAF")
+	})
 }

@@ -37,29 +37,24 @@ func watched(t *testing.T, g *trial.Group) {
 
 // TestDeadNodeIsFoundByItsSilenceEverywhere: its beats stop, its kernel answers no echo, and the others agree. One takes over, once.
 func TestDeadNodeIsFoundByItsSilenceEverywhere(t *testing.T) {
-	t.Parallel()
-	for name, cfg := range map[string]trial.Config{
+	each(t, map[string]trial.Config{
 		"IPv6":         {Product: trial.Fast(), Addresses: []netip.Addr{lab.VIP6}},
 		"both, 5":      {Product: trial.Fast(), Addresses: dualStack(), Lab: lab.Config{Nodes: 5}},
 		"with a key":   {Product: trial.Keyed{Args: trial.Fast().Args}},
 		"two, witness": {Product: trial.Fast("--detector-witness", "10.77.0.201"), Lab: lab.Config{Nodes: 2}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			g := open(t, cfg)
-			settled(t, g)
-			watched(t, g)
-			res := measure(t, g, trial.NodeDeath)
-			assert.Zero(t, res.Report.Beside(res.Victim, res.FaultAt, res.Report.Ended), "the dead node answers beside another")
-			moved(t, 1, res)
-			if res.BySilence > 0 {
-				return // a machine that is so late goes by the advertisements
-			}
-			_, last := historyOf(t, nodeOf(g, res.Taker))
-			assert.Equal(t, code.NodeGone, last.Code)
-			assert.Regexp(t, `no beat for \d+ ms, 10 echoes unanswered, `, last.Cause)
-		})
-	}
+	}, func(t *testing.T, cfg trial.Config) {
+		g := open(t, cfg)
+		watched(t, g)
+		res := measure(t, g, trial.NodeDeath)
+		assert.Zero(t, res.Report.Beside(res.Victim, res.FaultAt, res.Report.Ended), "the dead node answers beside another")
+		moved(t, 1, res)
+		if res.BySilence > 0 {
+			return // a machine that is so late goes by the advertisements
+		}
+		_, last := historyOf(t, nodeOf(g, res.Taker))
+		assert.Equal(t, code.NodeGone, last.Code)
+		assert.Regexp(t, `no beat for \d+ ms, 10 echoes unanswered, `, last.Cause)
+	})
 }
 
 // TestHolderWhoseHostAnswersIsNotGone: while somebody hears it, whatever else is lost, and while it stands still, when its lease decides. Members in virtual
@@ -67,7 +62,6 @@ func TestDeadNodeIsFoundByItsSilenceEverywhere(t *testing.T) {
 func TestHolderWhoseHostAnswersIsNotGone(t *testing.T) {
 	t.Parallel()
 	g := open(t, trial.Config{Product: trial.Fast()})
-	settled(t, g)
 	watched(t, g)
 	measure(t, g, trial.Lost("one other does not hear the holder").For(2*time.Second))
 	watched(t, g)
@@ -81,7 +75,6 @@ func TestHolderWhoseHostAnswersIsNotGone(t *testing.T) {
 func TestDetectorSaysWhyItIsPlain(t *testing.T) {
 	t.Parallel()
 	g := open(t, trial.Config{Product: trial.Fast(), Lab: lab.Config{Nodes: 2}})
-	settled(t, g)
 	says := func(why string) {
 		t.Helper()
 		eventually(t, 10*time.Second, why, func() bool {

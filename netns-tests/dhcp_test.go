@@ -68,58 +68,54 @@ func packetSockets(t *testing.T, n *lab.Node) int {
 
 // The DHCP server knows the address: with a reservation, which the holder asks an offer of, and with an authoritative server, which grants at the first word.
 func TestLeaseOfADHCPServerMovesWithTheAddress(t *testing.T) {
-	t.Parallel()
 	const client = "keepvip-10.77.0.100"
-	for name, args := range map[string][]string{
+	each(t, map[string][]string{
 		"a reservation":           {"--dhcp-range=10.77.0.220,10.77.0.230,2m", "--dhcp-host=id:" + client + "," + lab.VIP4.String() + ",2m"},
 		"an authoritative server": {"--dhcp-range=10.77.0.90,10.77.0.110,2m", "--dhcp-authoritative"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}, Product: trial.Keepvip{Args: []string{"--dhcp"}}})
-			d := &dhcpServer{t, g.Lab}
-			t.Cleanup(d.end)
-			d.run(args...)
-			sockets := map[*lab.Node]int{}
-			for _, n := range g.Lab.Nodes {
-				sockets[n] = packetSockets(t, n)
-			}
-			require.NoError(t, g.StartAll())
-			// leasedBy asserts that the one lease is that of the holder's interface, and of the cluster's client.
-			leasedBy := func(holder *lab.Node) {
-				t.Helper()
-				want := fmt.Sprintf("%s %s * 00:%s", holder.NICs[0].MAC, lab.VIP4, hexed(client))
-				eventually(t, time.Minute, "the lease is that of "+holder.Label, func() bool { return strings.HasSuffix(d.lease(), want) })
-				eventually(t, time.Minute, "the status says so", func() bool {
-					return strings.Contains(printed(t, holder, "status"), "  dhcp      "+lab.VIP4.String()+" as "+client+": leased by "+d.lab.Client.Address.String())
-				})
-			}
-			holder := settled(t, g)
-			leasedBy(holder)
-			asked, granted := d.said("DHCPDISCOVER"), d.said("DHCPACK")
-			eventually(t, time.Minute, "it is renewed", func() bool { return d.said("DHCPACK") > granted })
-
-			eventually(t, time.Minute, "a node can take it", func() bool { return command(t, holder, "handover") == 0 })
-			holder = settled(t, g)
-			leasedBy(holder)
-			assert.Equal(t, asked, d.said("DHCPDISCOVER"), "the lease goes on")
-			assert.Zero(t, d.said("DHCPNAK")+d.said("DHCPRELEASE"))
-
-			d.run("--dhcp-range=10.77.0.220,10.77.0.230,2m", "--dhcp-authoritative", "--dhcp-host=id:another,"+lab.VIP4.String())
-			eventually(t, time.Minute, "the status says that the server refuses", func() bool {
-				return strings.Contains(printed(t, holder, "status"), "[KV256]")
+	}, func(t *testing.T, args []string) {
+		g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}, Product: trial.Keepvip{Args: []string{"--dhcp"}}})
+		d := &dhcpServer{t, g.Lab}
+		t.Cleanup(d.end)
+		d.run(args...)
+		sockets := map[*lab.Node]int{}
+		for _, n := range g.Lab.Nodes {
+			sockets[n] = packetSockets(t, n)
+		}
+		require.NoError(t, g.StartAll())
+		// leasedBy asserts that the one lease is that of the holder's interface, and of the cluster's client.
+		leasedBy := func(holder *lab.Node) {
+			t.Helper()
+			want := fmt.Sprintf("%s %s * 00:%s", holder.NICs[0].MAC, lab.VIP4, hexed(client))
+			eventually(t, time.Minute, "the lease is that of "+holder.Label, func() bool { return strings.HasSuffix(d.lease(), want) })
+			eventually(t, time.Minute, "the status says so", func() bool {
+				return strings.Contains(printed(t, holder, "status"), "  dhcp      "+lab.VIP4.String()+" as "+client+": leased by "+d.lab.Client.Address.String())
 			})
-			assert.True(t, holder.Holds(lab.VIP4), "the address stays")
-			reached(t, g)
+		}
+		holder := settled(t, g)
+		leasedBy(holder)
+		asked, granted := d.said("DHCPDISCOVER"), d.said("DHCPACK")
+		eventually(t, time.Minute, "it is renewed", func() bool { return d.said("DHCPACK") > granted })
 
-			for _, n := range g.Lab.Nodes {
-				must(g.Daemon(n).Terminate(trial.SettleLimit))(t)
-				assert.False(t, n.Holds(lab.VIP4))
-				assert.Equal(t, sockets[n], packetSockets(t, n), "sockets that are left on %s", n.Label)
-			}
-			assert.Zero(t, d.said("DHCPRELEASE"))
+		eventually(t, time.Minute, "a node can take it", func() bool { return command(t, holder, "handover") == 0 })
+		holder = settled(t, g)
+		leasedBy(holder)
+		assert.Equal(t, asked, d.said("DHCPDISCOVER"), "the lease goes on")
+		assert.Zero(t, d.said("DHCPNAK")+d.said("DHCPRELEASE"))
+
+		d.run("--dhcp-range=10.77.0.220,10.77.0.230,2m", "--dhcp-authoritative", "--dhcp-host=id:another,"+lab.VIP4.String())
+		eventually(t, time.Minute, "the status says that the server refuses", func() bool {
+			return strings.Contains(printed(t, holder, "status"), "[KV256]")
 		})
-	}
+		assert.True(t, holder.Holds(lab.VIP4), "the address stays")
+		reached(t, g)
+
+		for _, n := range g.Lab.Nodes {
+			must(g.Daemon(n).Terminate(trial.SettleLimit))(t)
+			assert.False(t, n.Holds(lab.VIP4))
+			assert.Equal(t, sockets[n], packetSockets(t, n), "sockets that are left on %s", n.Label)
+		}
+		assert.Zero(t, d.said("DHCPRELEASE"))
+	})
 }
 
 // hexed is a text as the server writes a client identifier.

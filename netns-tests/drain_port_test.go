@@ -21,40 +21,36 @@ import (
 // it for a minute (TIME_WAIT, RFC 9293 section 3.6.1). A node that takes the address meanwhile must not take the new connection, which
 // another node drains, for the old one.
 func TestDrainKeepsAConnectionFromAPortThatTheNextNodeRemembers(t *testing.T) {
-	t.Parallel()
-	for _, vip := range dualStack() {
-		t.Run(vip.String(), func(t *testing.T) {
-			t.Parallel()
-			g := open(t, trial.Config{Addresses: []netip.Addr{vip}, Lab: lab.Config{Nodes: 2}})
-			for _, n := range g.Lab.Nodes {
-				echoes(t, n)
-			}
-			first := settled(t, g)
-			old := dialFrom(t, g.Lab.Client.Namespace, netip.AddrPortFrom(vip, echoPort))
-			says(t, old, "bye") // the server closes it
-			must(io.ReadAll(old))(t)
-			require.NoError(t, old.Close())
+	eachFamily(t, func(t *testing.T, vip netip.Addr) {
+		g := open(t, trial.Config{Addresses: []netip.Addr{vip}, Lab: lab.Config{Nodes: 2}})
+		for _, n := range g.Lab.Nodes {
+			echoes(t, n)
+		}
+		first := settled(t, g)
+		old := dialFrom(t, g.Lab.Client.Namespace, netip.AddrPortFrom(vip, echoPort))
+		says(t, old, "bye") // the server closes it
+		must(io.ReadAll(old))(t)
+		require.NoError(t, old.Close())
 
-			require.Zero(t, command(t, first, "handover"))
-			second := settled(t, g)
-			require.NotEqual(t, first.Label, second.Label)
-			c := dialFrom(t, g.Lab.Client.Namespace, netip.AddrPortFrom(vip, echoPort))
-			says(t, c, "one")
-			done := make(chan int, 1)
-			go func() {
-				_, code, err := trial.Keepvip{}.Command(second, "drain", "--wait", "--timeout", "60s", "--socket", trial.Socket(second))
-				assert.NoError(t, err)
-				done <- code
-			}()
-			eventually(t, 3*time.Second, "new connections begin at the next node", func() bool { return first.Holds(vip) })
-			for range 5 {
-				settleFor(200 * time.Millisecond)
-				says(t, c, "two")
-			}
-			require.NoError(t, c.Close())
-			assert.Zero(t, <-done, "no connection was reset")
-		})
-	}
+		require.Zero(t, command(t, first, "handover"))
+		second := settled(t, g)
+		require.NotEqual(t, first.Label, second.Label)
+		c := dialFrom(t, g.Lab.Client.Namespace, netip.AddrPortFrom(vip, echoPort))
+		says(t, c, "one")
+		done := make(chan int, 1)
+		go func() {
+			_, code, err := trial.Keepvip{}.Command(second, "drain", "--wait", "--timeout", "60s", "--socket", trial.Socket(second))
+			assert.NoError(t, err)
+			done <- code
+		}()
+		eventually(t, 3*time.Second, "new connections begin at the next node", func() bool { return first.Holds(vip) })
+		for range 5 {
+			settleFor(200 * time.Millisecond)
+			says(t, c, "two")
+		}
+		require.NoError(t, c.Close())
+		assert.Zero(t, <-done, "no connection was reset")
+	})
 }
 
 const (

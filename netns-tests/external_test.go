@@ -170,13 +170,9 @@ func TestUpgradeOfARunningClusterToInternal(t *testing.T) {
 
 // With VRRP the cluster has an earlier configuration, which knows nothing of balancers.
 func TestInternalToExternalToInternalUnderLoad(t *testing.T) {
-	t.Parallel()
-	for name, raft := range map[string]bool{"VRRP": false, "Raft": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			thereAndBack(t, raft)
-		})
-	}
+	each(t, map[string]bool{"VRRP": false, "Raft": true}, func(t *testing.T, raft bool) {
+		thereAndBack(t, raft)
+	})
 }
 
 func thereAndBack(t *testing.T, raft bool) {

@@ -16,35 +16,28 @@ import (
 )
 
 func TestNodeDeath(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name string
-		give trial.Config
-	}{
-		{"priorities 200/150/100", trial.Config{Priorities: []int{200, 150, 100}}},
-		{"equal priorities, IPv6", trial.Config{Addresses: []netip.Addr{lab.VIP6}}},
-		{"equal priorities, dual stack", trial.Config{Addresses: dualStack()}},
-		{"a client behind a router", trial.Config{Lab: lab.Config{OffLink: true}}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			g := open(t, c.give)
-			res := measure(t, g, trial.NodeDeath)
-			assert.NotZero(t, res.Taker)
-			assert.NotEqual(t, res.Victim, res.Taker)
-			assert.LessOrEqual(t, res.Takeovers, 2*res.BySilence+res.Report.Rivalry(res.FaultAt, res.Report.Ended), "takeovers")
-			assert.Zero(t, res.Report.Beside(res.Victim, res.FaultAt, res.Report.Ended), "the dead node answers beside another")
-			assert.GreaterOrEqual(t, res.Announce, time.Duration(0), "the taker announced nothing")
-			if len(c.give.Priorities) > 0 {
-				assert.Equal(t, 2, res.Taker, "the next in rank takes over")
-			}
-			for _, a := range g.Addresses {
-				s := res.Report.Stream("c1", a)
-				require.NotNil(t, s)
-				assert.Equal(t, res.Taker, s.Last, "%s is answered by the taker", a)
-			}
-		})
-	}
+	each(t, map[string]trial.Config{
+		"priorities 200/150/100":       {Priorities: []int{200, 150, 100}},
+		"equal priorities, IPv6":       {Addresses: []netip.Addr{lab.VIP6}},
+		"equal priorities, dual stack": {Addresses: dualStack()},
+		"a client behind a router":     {Lab: lab.Config{OffLink: true}},
+	}, func(t *testing.T, cfg trial.Config) {
+		g := open(t, cfg)
+		res := measure(t, g, trial.NodeDeath)
+		assert.NotZero(t, res.Taker)
+		assert.NotEqual(t, res.Victim, res.Taker)
+		assert.LessOrEqual(t, res.Takeovers, 2*res.BySilence+res.Report.Rivalry(res.FaultAt, res.Report.Ended), "takeovers")
+		assert.Zero(t, res.Report.Beside(res.Victim, res.FaultAt, res.Report.Ended), "the dead node answers beside another")
+		assert.GreaterOrEqual(t, res.Announce, time.Duration(0), "the taker announced nothing")
+		if len(cfg.Priorities) > 0 {
+			assert.Equal(t, 2, res.Taker, "the next in rank takes over")
+		}
+		for _, a := range g.Addresses {
+			s := res.Report.Stream("c1", a)
+			require.NotNil(t, s)
+			assert.Equal(t, res.Taker, s.Last, "%s is answered by the taker", a)
+		}
+	})
 }
 
 // neverApart asserts that no node bound one of the addresses while another node had the other.

@@ -21,8 +21,7 @@ var bothFamilies = trial.Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}
 // switchedOff has the IPv6 of the holder switched off, which gives both addresses to a node that has both families, and is fit again as soon as it can.
 func switchedOff(t *testing.T, cfg trial.Config, while func(g *trial.Group, former *lab.Node), again func(v trial.VIPStatus) bool) {
 	t.Helper()
-	g := open(t, cfg)
-	former := settled(t, g)
+	g, former := openHeld(t, cfg)
 	require.NoError(t, former.SwitchIPv6Off())
 	require.True(t, eventually(t, 20*time.Second, "a node with both families holds both", func() bool {
 		h := g.Holders()
@@ -35,33 +34,28 @@ func switchedOff(t *testing.T, cfg trial.Config, while func(g *trial.Group, form
 
 // Each change is one line.
 func TestFamilyThatIsSwitchedOffAtTheHolder(t *testing.T) {
-	t.Parallel()
-	for name, change := range map[string]func(*trial.Config){
+	each(t, map[string]func(*trial.Config){
 		"VRRP, preempt false": func(c *trial.Config) { c.Product = trial.Keepvip{Args: []string{"--preempt=false"}} },
 		"Raft":                func(c *trial.Config) { *c = trial.RaftConfig(trial.Raft{}); c.Addresses = bothFamilies.Addresses },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel() // seconds of waiting for looks
-			cfg := bothFamilies
-			change(&cfg)
-			switchedOff(t, cfg, func(g *trial.Group, former *lab.Node) {
-				s := statusOf(t, former)
-				assert.Contains(t, s.VIPs[0].Lacking, "IPv6 is off on eth0")
-				assert.Contains(t, s.VIPs[0].Unfit, "IPv6 is off on eth0")
-				settleFor(6 * time.Second) // more than one renewal
-				assert.Equal(t, 1, strings.Count(g.Daemon(former).Log(), "KV343 reason"), g.Daemon(former).Log())
-				assert.NotContains(t, g.Daemon(former).Log(), "not corrected")
-			}, func(v trial.VIPStatus) bool { return v.Lacking == "" && v.Eligible })
-		})
-	}
+	}, func(t *testing.T, change func(*trial.Config)) {
+		cfg := bothFamilies
+		change(&cfg)
+		switchedOff(t, cfg, func(g *trial.Group, former *lab.Node) {
+			s := statusOf(t, former)
+			assert.Contains(t, s.VIPs[0].Lacking, "IPv6 is off on eth0")
+			assert.Contains(t, s.VIPs[0].Unfit, "IPv6 is off on eth0")
+			settleFor(6 * time.Second) // more than one renewal
+			assert.Equal(t, 1, strings.Count(g.Daemon(former).Log(), "KV343 reason"), g.Daemon(former).Log())
+			assert.NotContains(t, g.Daemon(former).Log(), "not corrected")
+		}, func(v trial.VIPStatus) bool { return v.Lacking == "" && v.Eligible })
+	})
 }
 
 func TestLastNodeKeepsTheFamilyThatWorks(t *testing.T) {
 	t.Parallel() // seconds of waiting for looks
 	cfg := bothFamilies
 	cfg.Lab.Nodes = 1
-	g := open(t, cfg)
-	n := settled(t, g)
+	g, n := openHeld(t, cfg)
 	reaches := func(a netip.Addr) bool { return g.Lab.Reaches(g.Lab.Client.Namespace, a, 2*time.Second) }
 	require.True(t, reaches(lab.VIP6))
 	require.NoError(t, n.SwitchIPv6Off())

@@ -67,16 +67,12 @@ func TestRulesAreFlushedAllTheTime(t *testing.T) {
 
 // TestFlushesKeepSpreadConnections, at the holder and at members.
 func TestFlushesKeepSpreadConnections(t *testing.T) {
-	t.Parallel()
-	for name, masquerade := range map[string]bool{"direct": false, "masquerade": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := openSpread(t, trial.SpreadConfig{Product: trial.WithSpread{Masquerade: masquerade}})
-			for _, e := range trial.Flushes() {
-				keeps(t, s, e, 60)
-			}
-		})
-	}
+	eachWay(t, func(t *testing.T, masquerade bool) {
+		s := openSpread(t, trial.SpreadConfig{Product: trial.WithSpread{Masquerade: masquerade}})
+		for _, e := range trial.Flushes() {
+			keeps(t, s, e, 60)
+		}
+	})
 }
 
 // TestFlushesKeepConnectionsOfAFollower, which its own kernel translates.

@@ -121,47 +121,43 @@ func TestDrainWaitsForTheConnectionsOfFollowers(t *testing.T) {
 // TestFollowerOfBothFamilies: what holds on the link and with IPv4 does with IPv6, and where the members are behind a router. Where IPv6 alone carries
 // the election, members know each other by link-local addresses, and a follower connects to those at which they serve.
 func TestFollowerOfBothFamilies(t *testing.T) {
-	t.Parallel()
-	for name, cfg := range map[string]trial.FollowerConfig{
+	each(t, map[string]trial.FollowerConfig{
 		"on the link":                 {Signed: true, Both: true},
 		"behind a router":             {Signed: true, Both: true, Behind: true},
 		"IPv6 alone, on the link":     {V6: true},
 		"IPv6 alone, behind a router": {Signed: true, V6: true, Behind: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			f := openFollower(t, cfg)
-			// each has the members share new connections after something has happened.
-			each := func(count int, happens func() error, members ...*lab.Node) {
-				t.Helper()
-				require.NoError(t, happens())
-				evenly(t, f, count, members...)
+	}, func(t *testing.T, cfg trial.FollowerConfig) {
+		f := openFollower(t, cfg)
+		// each has the members share new connections after something has happened.
+		each := func(count int, happens func() error, members ...*lab.Node) {
+			t.Helper()
+			require.NoError(t, happens())
+			evenly(t, f, count, members...)
+		}
+		nothing := func() error { return nil }
+		members := f.Members()
+		each(300, nothing, members...)
+		each(60, func() error {
+			died, err := f.EndServer(members[0])
+			if err != nil {
+				return err
 			}
-			nothing := func() error { return nil }
-			members := f.Members()
-			each(300, nothing, members...)
-			each(60, func() error {
-				died, err := f.EndServer(members[0])
-				if err != nil {
-					return err
-				}
-				t.Logf("the others have its connections after %v", died.Noticed)
-				return f.Follows(2)
-			}, members[1:]...)
-			each(30, func() error {
-				if _, err := members[1].PowerOff(); err != nil {
-					return err
-				}
-				return f.Follows(1)
-			}, members[2])
-			each(30, func() error {
-				if err := f.Process.Kill9(); err != nil {
-					return err
-				}
-				return f.FallenThrough()
-			}, members[2])
-		})
-	}
+			t.Logf("the others have its connections after %v", died.Noticed)
+			return f.Follows(2)
+		}, members[1:]...)
+		each(30, func() error {
+			if _, err := members[1].PowerOff(); err != nil {
+				return err
+			}
+			return f.Follows(1)
+		}, members[2])
+		each(30, func() error {
+			if err := f.Process.Kill9(); err != nil {
+				return err
+			}
+			return f.FallenThrough()
+		}, members[2])
+	})
 }
 
 // TestFollowerEndsConnectionsToADeadMember: the worker's programs learn at once that the host of their connection is dead.

@@ -27,6 +27,13 @@ func prepare(t *testing.T, cfg trial.Config) *trial.Group {
 	return opened(t, trial.Prepare, calm(cfg))
 }
 
+// openHeld is open with the node that holds the addresses.
+func openHeld(t *testing.T, cfg trial.Config) (*trial.Group, *lab.Node) {
+	t.Helper()
+	g := started(t, cfg)
+	return g, settled(t, g)
+}
+
 // started is a group whose daemons have just been started: a fault waits until they have settled, and need not do so twice.
 func started(t *testing.T, cfg trial.Config) *trial.Group {
 	t.Helper()
@@ -49,6 +56,24 @@ func finish(t *testing.T, g *trial.Group) {
 		t.Log(g.Logs())
 	}
 	g.Close()
+}
+
+// each runs a test for each row of a table, all of them beside each other.
+func each[T any](t *testing.T, rows map[string]T, test func(t *testing.T, row T)) {
+	t.Helper()
+	t.Parallel()
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, row)
+		})
+	}
+}
+
+// eachFamily runs a test for a virtual address of each family.
+func eachFamily(t *testing.T, test func(t *testing.T, vip netip.Addr)) {
+	t.Helper()
+	each(t, map[string]netip.Addr{lab.VIP4.String(): lab.VIP4, lab.VIP6.String(): lab.VIP6}, test)
 }
 
 // must is what a step returns, which is required not to fail: must(n.Addresses())(t).

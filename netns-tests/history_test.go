@@ -31,8 +31,7 @@ func historyOf(t *testing.T, n *lab.Node) (doc daemon.History, newest history.Re
 // it had.
 func TestHistoryIsTheSameOnAllNodesAndSurvivesAKill(t *testing.T) {
 	t.Parallel()
-	g := open(t, trial.Config{})
-	first := settled(t, g)
+	g, first := openHeld(t, trial.Config{})
 	measure(t, g, trial.Verb("handover"))
 	second := settled(t, g)
 	for _, n := range g.Lab.Nodes {

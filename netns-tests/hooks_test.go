@@ -48,7 +48,6 @@ func TestHooksCannotMoveTheElection(t *testing.T) {
 		"{command: [DIR/hang], user: root, timeout: 2s}", "{command: [DIR/fork], user: '65534', timeout: 2s}",
 		"{command: [DIR/print], user: '65534'}", "{command: [DIR/fail], user: '65534'}")
 	g := open(t, trial.Config{Product: trial.Keepvip{Args: []string{"--config", file}}, Interval: 10 * time.Millisecond})
-	settled(t, g)
 	m := must(g.Lab.Measure(lab.MeasureConfig{}))(t)
 	at := m.Mark("hooks hang")
 	settleFor(2 * time.Second)

@@ -21,14 +21,14 @@ import (
 
 // matrix is every way to speak VRRP that a peer knows, each as a virtual router
 // of its own, so that one course shows all of them.
-func matrix(l *lab.Lab, password, unicast bool) []trial.Router {
+func matrix(l *lab.Lab, all bool) []trial.Router {
 	var routers []trial.Router
 	add := func(name string, interval time.Duration, f trial.Flavor, vip func(id int) string) {
 		for _, peers := range []bool{false, true} {
+			if peers && !all {
+				continue
+			}
 			for _, nopreempt := range []bool{false, true} {
-				if peers && !unicast {
-					continue
-				}
 				id := len(routers) + 1
 				r := trial.Router{Flavor: f, Settings: trial.Settings{VRID: id, Interval: interval, Addresses: []netip.Addr{netip.MustParseAddr(vip(id))}}}
 				r.NoPreempt = nopreempt
@@ -47,7 +47,7 @@ func matrix(l *lab.Lab, password, unicast bool) []trial.Router {
 	v4 := func(id int) string { return fmt.Sprintf("10.77.0.%d", 100+id) }
 	v6 := func(id int) string { return fmt.Sprintf("fd77::%d", 100+id) }
 	add("v2", time.Second, trial.Flavor{Version: 2}, v4)
-	if password {
+	if all {
 		add("v2-pass", time.Second, trial.Flavor{Version: 2, Password: "42"}, v4)
 	}
 	add("v3-ipv4", 500*time.Millisecond, trial.Flavor{Version: 3}, v4)
@@ -56,28 +56,23 @@ func matrix(l *lab.Lab, password, unicast bool) []trial.Router {
 }
 
 func TestInterop(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name      string
+	type row struct {
 		low, high trial.Runner
-		keepvip   int // node
-		password  bool
-		unicast   bool
-	}{
-		// Here from the same keepalived.conf, as it is, which says the whole matrix in keepalived's words.
-		{"keepvip above keepalived", trial.RunKeepalived, trial.RunKeepalivedConf, 2, true, true},
-		{"keepalived above keepvip", trial.RunKeepvip, trial.RunKeepalived, 1, true, true},
-		{"keepvip above FRR", trial.RunFRR, trial.RunKeepvip, 2, false, false},
-		{"FRR above keepvip", trial.RunKeepvip, trial.RunFRR, 1, false, false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			l := must(host.Open(lab.Config{Nodes: 2}))(t)
-			t.Cleanup(l.Close)
-			routers := matrix(l, c.password, c.unicast)
-			exchange(t, l, trial.Exchange{Low: c.low, High: c.high, Routers: routers}, c.keepvip)
-		})
+		keepvip   int  // node
+		all       bool // the peer knows passwords and unicast
 	}
+	each(t, map[string]row{
+		// Here from the same keepalived.conf, as it is, which says the whole matrix in keepalived's words.
+		"keepvip above keepalived": {trial.RunKeepalived, trial.RunKeepalivedConf, 2, true},
+		"keepalived above keepvip": {trial.RunKeepvip, trial.RunKeepalived, 1, true},
+		"keepvip above FRR":        {trial.RunFRR, trial.RunKeepvip, 2, false},
+		"FRR above keepvip":        {trial.RunKeepvip, trial.RunFRR, 1, false},
+	}, func(t *testing.T, c row) {
+		l := must(host.Open(lab.Config{Nodes: 2}))(t)
+		t.Cleanup(l.Close)
+		routers := matrix(l, c.all)
+		exchange(t, l, trial.Exchange{Low: c.low, High: c.high, Routers: routers}, c.keepvip)
+	})
 }
 
 func exchange(t *testing.T, l *lab.Lab, e trial.Exchange, keepvip int) {

@@ -19,6 +19,11 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
+// program runs a keepalived.conf as it is.
+type program = func(n *lab.Node, conf string) (*lab.Process, error)
+
+var programs = map[string]program{"keepalived": trial.RunKeepalivedFile, "keepvip": trial.KeepvipWith}
+
 // A keepalived.conf as it is, with a password that no file of keepvip's holds, beside a keepalived with the same.
 func TestKeepalivedConfBesideKeepalived(t *testing.T) {
 	t.Parallel() // seconds of waiting for timers
@@ -61,7 +66,7 @@ func TestKeepalivedConfBesideKeepalived(t *testing.T) {
 func hearsTheHolder(t *testing.T, g *trial.Group, own *lab.Node, conf string) *lab.Process {
 	t.Helper()
 	m := must(g.Lab.Measure(lab.MeasureConfig{NoDirect: true}))(t)
-	p := must(trial.Keepvip{}.Run(own, "--keepalived-conf", conf))(t)
+	p := must(trial.KeepvipWith(own, conf))(t)
 	settleFor(1500 * time.Millisecond)
 	r := m.Stop()
 	require.NoError(t, r.Blind)
@@ -88,36 +93,37 @@ func confOf(t *testing.T, n *lab.Node, priority int, global, four, six string) s
 // Peers that send with another hop limit than 255, as keepalived does by IPv6 unless it is told, are heard. Nodes with another multicast group hear each
 // other, and not those of the usual one.
 func TestKeepalivedConfHearsHopLimitsAndGroups(t *testing.T) {
-	t.Parallel()
 	holds := func(n *lab.Node) bool { return n.Holds(lab.VIP4) && n.Holds(lab.VIP6) }
-	for name, conf := range map[string]func(t *testing.T, n, peer *lab.Node, priority int) string{
-		"every hop limit": func(t *testing.T, n, peer *lab.Node, priority int) string {
+	const anotherGroup = "global_defs {\n vrrp_mcast_group4 224.0.0.55\n vrrp_mcast_group6 ff02::55\n}\n"
+	type row struct {
+		conf   func(t *testing.T, n, peer *lab.Node, priority int) string
+		beside bool // a node of the usual group
+	}
+	each(t, map[string]row{
+		"every hop limit": {conf: func(t *testing.T, n, peer *lab.Node, priority int) string {
 			return confOf(t, n, priority, "", fmt.Sprintf("unicast_ttl 64\n unicast_peer {\n  %s\n }", peer.Address),
 				fmt.Sprintf("unicast_src_ip %s\n unicast_peer {\n  %s\n }", n.Addr6, peer.Addr6))
-		},
-		"another group": func(t *testing.T, n, _ *lab.Node, priority int) string {
-			return confOf(t, n, priority, "global_defs {\n vrrp_mcast_group4 224.0.0.55\n vrrp_mcast_group6 ff02::55\n}\n", "mcast_src_ip "+n.Address.String(), "")
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel() // seconds of waiting for timers
-			g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 3}})
-			other, own, stranger := g.Lab.Nodes[0], g.Lab.Nodes[1], g.Lab.Nodes[2]
-			k := must(trial.RunKeepalivedFile(other, conf(t, other, own, 150)))(t)
-			eventually(t, 10*time.Second, "keepalived is alone", func() bool { return holds(other) })
-			p := hearsTheHolder(t, g, own, conf(t, own, other, 100))
-			conf(t, own, other, 200)
-			require.NoError(t, p.Signal(unix.SIGHUP))
-			eventually(t, 10*time.Second, "keepalived hears it", func() bool { return holds(own) && !other.Holds(lab.VIP4) && !other.Holds(lab.VIP6) })
-			if name == "another group" {
-				must(trial.RunKeepalivedFile(stranger, confOf(t, stranger, 250, "", "mcast_src_ip "+stranger.Address.String(), "")))(t)
-				eventually(t, 10*time.Second, "the usual group is another one", func() bool { return holds(stranger) && holds(own) })
-			}
-			if t.Failed() {
-				t.Log(k.Log(), p.Log())
-			}
-		})
-	}
+		}},
+		"another group": {func(t *testing.T, n, _ *lab.Node, priority int) string {
+			return confOf(t, n, priority, anotherGroup, "mcast_src_ip "+n.Address.String(), "")
+		}, true},
+	}, func(t *testing.T, c row) {
+		g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 3}})
+		other, own, stranger := g.Lab.Nodes[0], g.Lab.Nodes[1], g.Lab.Nodes[2]
+		k := must(trial.RunKeepalivedFile(other, c.conf(t, other, own, 150)))(t)
+		eventually(t, 10*time.Second, "keepalived is alone", func() bool { return holds(other) })
+		p := hearsTheHolder(t, g, own, c.conf(t, own, other, 100))
+		c.conf(t, own, other, 200)
+		require.NoError(t, p.Signal(unix.SIGHUP))
+		eventually(t, 10*time.Second, "keepalived hears it", func() bool { return holds(own) && !other.Holds(lab.VIP4) && !other.Holds(lab.VIP6) })
+		if c.beside {
+			must(trial.RunKeepalivedFile(stranger, confOf(t, stranger, 250, "", "mcast_src_ip "+stranger.Address.String(), "")))(t)
+			eventually(t, 10*time.Second, "the usual group is another one", func() bool { return holds(stranger) && holds(own) })
+		}
+		if t.Failed() {
+			t.Log(k.Log(), p.Log())
+		}
+	})
 }
 
 // What an exporter or a liveness probe made for keepalived sees of a pair of keepvips: it sends a signal, and reads a file.

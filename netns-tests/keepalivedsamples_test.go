@@ -105,7 +105,7 @@ func runBeside(t *testing.T, path string, theirs, ours *lab.Node) {
 	}
 	path = withScripts(t, theirs, path)
 	keepalivedd := must(trial.RunKeepalivedFile(theirs, path))(t)
-	keepvip := must(trial.Keepvip{}.Run(ours, "--keepalived-conf", path))(t)
+	keepvip := must(trial.KeepvipWith(ours, path))(t)
 	bound := func(i int) []string {
 		return slices.DeleteFunc(listed(t, nodes[i]), func(line string) bool { return strings.Contains(own[i], line) })
 	}

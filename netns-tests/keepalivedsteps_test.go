@@ -58,12 +58,6 @@ vrrp_instance VI_1 {
 // stop. keepalived and keepvip hold the address at the same steps, and call the same scripts in the same order.
 func TestKeepalivedConfTakesKeepalivedsSteps(t *testing.T) {
 	t.Parallel() // seconds of waiting for timers
-	programs := map[string]func(*lab.Node, string) (*lab.Process, error){
-		"keepalived": trial.RunKeepalivedFile,
-		"keepvip": func(n *lab.Node, conf string) (*lab.Process, error) {
-			return trial.Keepvip{}.Run(n, "--keepalived-conf", conf)
-		},
-	}
 	for name, tt := range map[string]struct {
 		weight, group, state, preempt string
 		told                          [4]string // after the start, the failure, when all is good again, and after the stop

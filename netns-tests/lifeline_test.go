@@ -35,53 +35,37 @@ func lined(t *testing.T, g *trial.Group) {
 	}
 }
 
-// whyHere is the code of the newest move that a node knows of.
-func whyHere(t *testing.T, n *lab.Node) code.Code {
-	t.Helper()
-	_, r := historyOf(t, n)
-	return r.Code
-}
-
 // nodeOf is the node of that number.
 func nodeOf(g *trial.Group, id int) *lab.Node { return g.Lab.Nodes[id-1] }
 
-// TestKilledHolderIsSilentBeforeAnotherAnswers: its kernel takes the lease away with the packet that tells the others.
+// TestKilledHolderIsSilentBeforeAnotherAnswers: its kernel takes the lease away with the packet that tells the others. Where nobody hears that, the lease
+// decides, as without lifelines.
 func TestKilledHolderIsSilentBeforeAnotherAnswers(t *testing.T) {
-	t.Parallel()
-	for _, vip := range dualStack() {
-		t.Run(vip.String(), func(t *testing.T) {
-			t.Parallel()
-			g := open(t, trial.Config{Addresses: []netip.Addr{vip}})
-			settled(t, g)
-			lined(t, g)
-			res := measure(t, g, trial.KilledForGood)
-			assert.Zero(t, res.Report.Beside(res.Victim, res.FaultAt, res.Report.Ended), "the killed node answers beside another")
-			moved(t, 1, res)
-			if res.BySilence > 0 {
-				return
-			}
-			assert.Equal(t, code.ProcessEnded, whyHere(t, nodeOf(g, res.Taker)))
-		})
+	type row struct {
+		vip   netip.Addr
+		fault trial.Fault
+		why   code.Code
 	}
-}
-
-// TestKilledHolderWhoseEndIsNotHeard: the lease decides, as without lifelines.
-func TestKilledHolderWhoseEndIsNotHeard(t *testing.T) {
-	t.Parallel()
-	g := open(t, trial.Config{})
-	settled(t, g)
-	lined(t, g)
-	res := measure(t, g, trial.KilledUnheard)
-	assert.Zero(t, res.Report.Beside(res.Victim, res.FaultAt, res.Report.Ended))
-	moved(t, 1, res)
-	assert.Equal(t, code.HolderSilent, whyHere(t, nodeOf(g, res.Taker)))
+	each(t, map[string]row{
+		"IPv4":                 {lab.VIP4, trial.KilledForGood, code.ProcessEnded},
+		"IPv6":                 {lab.VIP6, trial.KilledForGood, code.ProcessEnded},
+		"its end is not heard": {lab.VIP4, trial.KilledUnheard, code.HolderSilent},
+	}, func(t *testing.T, c row) {
+		g := open(t, trial.Config{Addresses: []netip.Addr{c.vip}})
+		lined(t, g)
+		res := measure(t, g, c.fault)
+		assert.Zero(t, res.Report.Beside(res.Victim, res.FaultAt, res.Report.Ended), "the killed node answers beside another")
+		moved(t, 1, res)
+		if _, newest := historyOf(t, nodeOf(g, res.Taker)); res.BySilence == 0 || c.why == code.HolderSilent {
+			assert.Equal(t, c.why, newest.Code)
+		}
+	})
 }
 
 // TestResetOnTheWayMovesNothing: a filter on the way ends a line for a holder that lives.
 func TestResetOnTheWayMovesNothing(t *testing.T) {
 	t.Parallel()
 	g := open(t, trial.Config{})
-	settled(t, g)
 	lined(t, g)
 	stays(t, g, func() *lab.Node {
 		holder := settled(t, g)

@@ -70,46 +70,43 @@ func holds(g *trial.Group, n *lab.Node) bool {
 // The firewall of the holder drops connections to the address from outside. Its own checks are well, members hear it, and their connections to its own address
 // come. They say that they do not reach the address, and a node that they do reach takes over.
 func TestHolderWhoseFirewallDropsTheAddressIsNamedAndGivesItAway(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
+	type row struct {
 		vip  netip.Addr
 		raft bool
-	}{
+	}
+	each(t, map[string]row{
 		"IPv6": {vip: lab.VIP6},
 		"Raft": {vip: lab.VIP4, raft: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			cfg := trial.Config{Addresses: []netip.Addr{c.vip}, API: true}
-			if c.raft {
-				cfg = trial.RaftConfig(trial.Raft{Heartbeat: 5 * time.Second}) // a busy machine moves nothing
-				cfg.API = true
+	}, func(t *testing.T, c row) {
+		cfg := trial.Config{Addresses: []netip.Addr{c.vip}, API: true}
+		if c.raft {
+			cfg = trial.RaftConfig(trial.Raft{Heartbeat: 5 * time.Second}) // a busy machine moves nothing
+			cfg.API = true
+		}
+		cfg.Interval = time.Second
+		g := open(t, cfg)
+		moves := !c.raft // else those that look say so, and nobody moves it
+		match := fmt.Sprintf("%s daddr %s tcp dport 6443", map[bool]string{true: "ip", false: "ip6"}[c.vip.Is4()], c.vip)
+		holder := blockHolder(t, g, match, func(holder *lab.Node) bool {
+			if moves {
+				return strings.Contains(g.Daemon(holder).Log(), "members cannot connect to the address here")
 			}
-			cfg.Interval = time.Second
-			g := open(t, cfg)
-			moves := !c.raft // else those that look say so, and nobody moves it
-			match := fmt.Sprintf("%s daddr %s tcp dport 6443", map[bool]string{true: "ip", false: "ip6"}[c.vip.Is4()], c.vip)
-			holder := blockHolder(t, g, match, func(holder *lab.Node) bool {
-				if moves {
-					return strings.Contains(g.Daemon(holder).Log(), "members cannot connect to the address here")
-				}
-				return !slices.ContainsFunc(g.Lab.Nodes, func(n *lab.Node) bool {
-					return n != holder && !strings.Contains(g.Daemon(n).Log(), `code=KV344 reason="this node`)
-				})
-			})
-			for _, n := range g.Others(holder) {
-				eventually(t, 20*time.Second, "the log says it on "+n.Label, func() bool { return strings.Contains(g.Daemon(n).Log(), "KV344") })
-			}
-			if c.raft {
-				eventually(t, 20*time.Second, "the holder hears of it", func() bool { return strings.Contains(g.Daemon(holder).Log(), "KV344") })
-			}
-			if !moves {
-				return
-			}
-			eventually(t, 20*time.Second, "a node that is reached has the address", func() bool {
-				h := g.Holders()
-				return len(h) == 1 && h[0] != holder && unreachedAt(t, h[0]) == "" && g.Lab.Answers(g.Lab.Client.Namespace, netip.AddrPortFrom(c.vip, 6443))
+			return !slices.ContainsFunc(g.Lab.Nodes, func(n *lab.Node) bool {
+				return n != holder && !strings.Contains(g.Daemon(n).Log(), `code=KV344 reason="this node`)
 			})
 		})
-	}
+		for _, n := range g.Others(holder) {
+			eventually(t, 20*time.Second, "the log says it on "+n.Label, func() bool { return strings.Contains(g.Daemon(n).Log(), "KV344") })
+		}
+		if c.raft {
+			eventually(t, 20*time.Second, "the holder hears of it", func() bool { return strings.Contains(g.Daemon(holder).Log(), "KV344") })
+		}
+		if !moves {
+			return
+		}
+		eventually(t, 20*time.Second, "a node that is reached has the address", func() bool {
+			h := g.Holders()
+			return len(h) == 1 && h[0] != holder && unreachedAt(t, h[0]) == "" && g.Lab.Answers(g.Lab.Client.Namespace, netip.AddrPortFrom(c.vip, 6443))
+		})
+	})
 }

@@ -50,16 +50,12 @@ func routerOf(own netip.Prefix) netip.Addr { return own.Masked().Addr().Next() }
 
 // Whatever happens to either address, the node keeps its own one with the routes that belong to it, and never speaks as the virtual one.
 func TestOwnAddressDoesNotDependOnTheVirtualOne(t *testing.T) {
-	t.Parallel()
-	for name, events := range map[string][]ownAddressEvent{
+	each(t, map[string][]ownAddressEvent{
 		"own first, SIGTERM": {linkBounces, ends}, "own first, SIGKILL": {isKilled},
 		"virtual first, SIGTERM": {appliedAgain, linkBounces, ends}, "virtual first, SIGKILL": {appliedAgain, isKilled},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			ownAddressSurvives(t, events)
-		})
-	}
+	}, func(t *testing.T, events []ownAddressEvent) {
+		ownAddressSurvives(t, events)
+	})
 }
 
 func ownAddressSurvives(t *testing.T, events []ownAddressEvent) {
@@ -108,33 +104,30 @@ func ownPrefix(t *testing.T, n *lab.Node) netip.Prefix {
 
 // A subnet that no own address is in is reached while the address is bound, and no longer.
 func TestAddressThatBringsItsSubnetIsAnswered(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct{ name, client, vip, ip, end string }{
-		{"IPv4", "10.99.0.9/24", "10.99.0.100/24", "-4", "SIGKILL"},
-		{"IPv6", "fd99::9/64", "fd99::100/64", "-6", "SIGTERM"},
-	} {
-		t.Run(c.name+", "+c.end, func(t *testing.T) {
-			t.Parallel()
-			vip := netip.MustParsePrefix(c.vip)
-			g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}, Addresses: []netip.Addr{vip.Addr()}})
-			n := g.Lab.Nodes[0]
-			must(g.Lab.Client.Run("ip", "address", "add", c.client, "dev", "eth0"))(t)
-			runFile(t, g, n, fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips: [{addresses: [%s], interface: %s, check: none}]\n", vip, n.NICs[0].Name))
-			assert.True(t, g.Lab.Reaches(g.Lab.Client.Namespace, vip.Addr(), 20*time.Second), "hosts of the subnet get answers")
-			settleFor(10 * time.Second) // longer than the address lives that is not renewed
-			assert.True(t, g.Lab.Reaches(g.Lab.Client.Namespace, vip.Addr(), 5*time.Second), "they still do")
-			gone := func() bool {
-				_, err := n.Run("ip", c.ip, "route", "get", strings.Split(c.client, "/")[0])
-				return err != nil // there is no default route
-			}
-			require.False(t, gone(), "there is a route to the subnet")
-			if c.end == "SIGTERM" {
-				must(g.Daemon(n).Terminate(10 * time.Second))(t)
-				assert.True(t, gone(), "the route goes with the address")
-				return
-			}
-			require.NoError(t, g.Daemon(n).Kill9())
-			eventually(t, 20*time.Second, "the route goes with the address", gone)
-		})
-	}
+	type row struct{ client, vip, ip, end string }
+	each(t, map[string]row{
+		"IPv4, SIGKILL": {"10.99.0.9/24", "10.99.0.100/24", "-4", "SIGKILL"},
+		"IPv6, SIGTERM": {"fd99::9/64", "fd99::100/64", "-6", "SIGTERM"},
+	}, func(t *testing.T, c row) {
+		vip := netip.MustParsePrefix(c.vip)
+		g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}, Addresses: []netip.Addr{vip.Addr()}})
+		n := g.Lab.Nodes[0]
+		must(g.Lab.Client.Run("ip", "address", "add", c.client, "dev", "eth0"))(t)
+		runFile(t, g, n, fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips: [{addresses: [%s], interface: %s, check: none}]\n", vip, n.NICs[0].Name))
+		assert.True(t, g.Lab.Reaches(g.Lab.Client.Namespace, vip.Addr(), 20*time.Second), "hosts of the subnet get answers")
+		settleFor(10 * time.Second) // longer than the address lives that is not renewed
+		assert.True(t, g.Lab.Reaches(g.Lab.Client.Namespace, vip.Addr(), 5*time.Second), "they still do")
+		gone := func() bool {
+			_, err := n.Run("ip", c.ip, "route", "get", strings.Split(c.client, "/")[0])
+			return err != nil // there is no default route
+		}
+		require.False(t, gone(), "there is a route to the subnet")
+		if c.end == "SIGTERM" {
+			must(g.Daemon(n).Terminate(10 * time.Second))(t)
+			assert.True(t, gone(), "the route goes with the address")
+			return
+		}
+		require.NoError(t, g.Daemon(n).Kill9())
+		eventually(t, 20*time.Second, "the route goes with the address", gone)
+	})
 }

@@ -49,7 +49,6 @@ func browse(t *testing.T, n *lab.Node, name string) string {
 func TestPageShowsHolderMembersMovesAndWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	g := open(t, trial.Config{Product: trial.Keepvip{Metrics: "127.0.0.1:9645"}})
-	settled(t, g)
 	measure(t, g, trial.Verb("handover"))
 	holder := settled(t, g)
 	other := g.Others(holder)[0]

@@ -40,8 +40,7 @@ func TestPlannedMoveLosesNothing(t *testing.T) {
 
 func TestHandoverSaysWhyItFails(t *testing.T) {
 	t.Parallel()
-	g := open(t, trial.Config{})
-	holder := settled(t, g)
+	g, holder := openHeld(t, trial.Config{})
 	backup := g.Lab.Nodes[holder.ID%3]
 	assert.Equal(t, 1, command(t, backup, "handover"), "it holds nothing")
 	assert.Equal(t, 3, command(t, holder, "handover", "--to", "nobody"))
@@ -77,8 +76,7 @@ func TestPlannedMoveWhileOthersChangeRuleSets(t *testing.T) {
 // held one bind the address, also while the only other one is down.
 func TestHoldLastsOverAReboot(t *testing.T) {
 	t.Parallel()
-	g := open(t, trial.Config{Addresses: dualStack()})
-	first := settled(t, g)
+	g, first := openHeld(t, trial.Config{Addresses: dualStack()})
 	free := g.Lab.Nodes[first.ID%3]
 	held := g.Others(free)
 	require.Equal(t, 0, command(t, held[0], "hold", "--reason", "new kernel"))
@@ -155,48 +153,44 @@ func TestForgedMembersWorkWithoutAKey(t *testing.T) {
 // A client's open connection stays at the node that is drained, new ones begin at the next. The command returns when the
 // connection has ended, and with too little time resets it.
 func TestDrainWaitsForConnections(t *testing.T) {
-	t.Parallel()
-	for _, vip := range dualStack() {
-		t.Run(vip.String(), func(t *testing.T) {
-			t.Parallel()
-			g := open(t, trial.Config{Addresses: []netip.Addr{vip}})
-			for _, n := range g.Lab.Nodes {
-				t.Cleanup(must(n.StartTicker())(t).Close)
-			}
-			holder := settled(t, g)
-			drain := func(n *lab.Node, limit string) (done chan int) {
-				done = make(chan int, 1)
-				go func() {
-					_, code, err := trial.Keepvip{}.Command(n, "drain", "--wait", "--timeout", limit, "--socket", trial.Socket(n))
-					assert.NoError(t, err)
-					done <- code
-				}()
-				return done
-			}
-			stop := must(g.Lab.Follow(g.Lab.Client.Namespace, vip))(t)
-			done := drain(holder, "60s")
-			eventually(t, 3*time.Second, "new connections begin at the next node", func() bool {
-				label, err := g.Lab.Greet(g.Lab.Client.Namespace, vip)
-				return err == nil && label != holder.Label
-			})
-			settleFor(2 * time.Second)
-			for range 20 {
-				assert.NotEqual(t, holder.Label, must(g.Lab.Greet(g.Lab.Client.Namespace, vip))(t))
-			}
-			assert.Equal(t, "draining", statusOf(t, holder).VIPs[0].Observed)
-			require.Empty(t, done, "the connection is open")
-			session := stop(0)
-			assert.Zero(t, session.Broken, session.How)
-			assert.Zero(t, <-done, "the command returns when the connection has ended")
-			goneOnceTold(t, holder, vip)
-			require.Equal(t, 0, command(t, holder, "resume"))
-
-			next := settled(t, g)
-			stop = must(g.Lab.Follow(g.Lab.Client.Namespace, vip))(t)
-			assert.Equal(t, 4, <-drain(next, "1s"))
-			session = stop(30 * time.Second)
-			assert.NotZero(t, session.Broken, "it was reset")
-			goneOnceTold(t, next, vip)
+	eachFamily(t, func(t *testing.T, vip netip.Addr) {
+		g := open(t, trial.Config{Addresses: []netip.Addr{vip}})
+		for _, n := range g.Lab.Nodes {
+			t.Cleanup(must(n.StartTicker())(t).Close)
+		}
+		holder := settled(t, g)
+		drain := func(n *lab.Node, limit string) (done chan int) {
+			done = make(chan int, 1)
+			go func() {
+				_, code, err := trial.Keepvip{}.Command(n, "drain", "--wait", "--timeout", limit, "--socket", trial.Socket(n))
+				assert.NoError(t, err)
+				done <- code
+			}()
+			return done
+		}
+		stop := must(g.Lab.Follow(g.Lab.Client.Namespace, vip))(t)
+		done := drain(holder, "60s")
+		eventually(t, 3*time.Second, "new connections begin at the next node", func() bool {
+			label, err := g.Lab.Greet(g.Lab.Client.Namespace, vip)
+			return err == nil && label != holder.Label
 		})
-	}
+		settleFor(2 * time.Second)
+		for range 20 {
+			assert.NotEqual(t, holder.Label, must(g.Lab.Greet(g.Lab.Client.Namespace, vip))(t))
+		}
+		assert.Equal(t, "draining", statusOf(t, holder).VIPs[0].Observed)
+		require.Empty(t, done, "the connection is open")
+		session := stop(0)
+		assert.Zero(t, session.Broken, session.How)
+		assert.Zero(t, <-done, "the command returns when the connection has ended")
+		goneOnceTold(t, holder, vip)
+		require.Equal(t, 0, command(t, holder, "resume"))
+
+		next := settled(t, g)
+		stop = must(g.Lab.Follow(g.Lab.Client.Namespace, vip))(t)
+		assert.Equal(t, 4, <-drain(next, "1s"))
+		session = stop(30 * time.Second)
+		assert.NotZero(t, session.Broken, "it was reset")
+		goneOnceTold(t, next, vip)
+	})
 }

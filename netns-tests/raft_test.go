@@ -68,12 +68,11 @@ func TestRaftAloneOfThreeSaysSo(t *testing.T) {
 	}
 	eventually(t, 10*time.Second, "not ready", func() bool { return strings.Contains(ready(), "NO QUORUM: 1 of 3 voters heard, want 2") })
 	assert.Contains(t, ready(), " 503")
-	st := must(trial.Keepvip{}.Status(left))(t)
+	st := statusOf(t, left)
 	assert.Equal(t, "fault", st.VIPs[0].Observed)
 	assert.Equal(t, "NO QUORUM: 1 of 3 voters heard, want 2", st.VIPs[0].Reason)
 	assert.Empty(t, st.VIPs[0].Holder)
-	text, _ := mustTwo(trial.Keepvip{}.Command(left, "status", "--socket", trial.Socket(left)))(t)
-	assert.Regexp(t, `\nNO QUORUM: 1 of 3 voters heard, want 2: no node can hold .* \[KV501\]\nraft term \d+, no leader for \S+, 1 of 3 voters heard\n`, text.Stdout())
+	assert.Regexp(t, `\nNO QUORUM: 1 of 3 voters heard, want 2: no node can hold .* \[KV501\]\nraft term \d+, no leader for \S+, 1 of 3 voters heard\n`, printed(t, left, "status"))
 	shown("keepvip_raft_quorum 0")
 	assert.NotContains(t, metrics(), "\nkeepvip_raft_leader{")
 	require.NoError(t, g.Start(g.Lab.Nodes[1]))
@@ -83,20 +82,16 @@ func TestRaftAloneOfThreeSaysSo(t *testing.T) {
 
 // Two elections beside each other on one link: the addresses stay with the holder of the one until it has stopped.
 func TestElectionIsChangedNodeByNode(t *testing.T) {
-	t.Parallel()
-	for _, unicast := range []bool{false, true} {
-		t.Run(map[bool]string{false: "multicast", true: "unicast"}[unicast], func(t *testing.T) {
-			t.Parallel()
-			g := open(t, trial.Config{Product: trial.AllVRRP(unicast)})
-			for _, back := range []bool{false, true} {
-				if back && unicast {
-					break
-				}
-				res := measure(t, g, trial.ChangeElection)
-				assert.Zero(t, res.Two, res.Fault)
-				assert.Zero(t, res.Finders, res.Fault)
-				assert.NotZero(t, res.Takeovers, res.Fault)
+	each(t, map[string]bool{"multicast": false, "unicast": true}, func(t *testing.T, unicast bool) {
+		g := open(t, trial.Config{Product: trial.AllVRRP(unicast)})
+		for _, back := range []bool{false, true} {
+			if back && unicast {
+				break
 			}
-		})
-	}
+			res := measure(t, g, trial.ChangeElection)
+			assert.Zero(t, res.Two, res.Fault)
+			assert.Zero(t, res.Finders, res.Fault)
+			assert.NotZero(t, res.Takeovers, res.Fault)
+		}
+	})
 }

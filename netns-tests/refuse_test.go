@@ -73,8 +73,7 @@ func TestConfigValidateJudgesAddressesByTheNetworksOfThisHost(t *testing.T) {
 
 func TestSecondKeepvipIsRefused(t *testing.T) {
 	t.Parallel() // seconds of waiting for timers
-	g := open(t, trial.Config{Lab: lab.Config{Nodes: 1}})
-	n := settled(t, g)
+	g, n := openHeld(t, trial.Config{Lab: lab.Config{Nodes: 1}})
 	other := []string{"--vip", lab.VIP4.String(), "--check", "none", "--socket", n.Path("run/other.sock"), "--state-dir", n.Path("other")}
 	before := must(n.Addresses())(t)
 

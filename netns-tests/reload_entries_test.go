@@ -19,16 +19,11 @@ import (
 
 // What a reload does not name never moves: entries are added on all nodes and removed again, in both orders of the nodes.
 func TestReloadMovesNoEntryThatItDoesNotName(t *testing.T) {
-	t.Parallel()
-	for holderFirst, group := range map[bool]string{true: "", false: ", group: g"} {
-		t.Run(fmt.Sprintf("holder first %v%s", holderFirst, group), func(t *testing.T) {
-			t.Parallel()
-			reloadOthers(t, group, holderFirst)
-		})
-	}
+	each(t, map[string]bool{"holder first": true, "a group, holder last": false}, reloadOthers)
 }
 
-func reloadOthers(t *testing.T, group string, holderFirst bool) {
+func reloadOthers(t *testing.T, holderFirst bool) {
+	group := map[bool]string{false: ", group: g"}[holderFirst]
 	addresses := []netip.Addr{lab.VIP4}
 	for range 2 {
 		addresses = append(addresses, addresses[len(addresses)-1].Next())

@@ -45,7 +45,7 @@ var (
 
 // runScenarios runs them on a node of their own until every script was run so often that nothing can change any more. The scripts are not short of
 // time, so that a machine that is late changes no decision.
-func runScenarios(t *testing.T, all []trial.Scenario, run func(n *lab.Node, conf string) (*lab.Process, error)) (*lab.Node, *lab.Process) {
+func runScenarios(t *testing.T, all []trial.Scenario, run program) (*lab.Node, *lab.Process) {
 	t.Helper()
 	l := must(host.Open(lab.Config{Nodes: 1}))(t)
 	t.Cleanup(l.Close)
@@ -65,7 +65,7 @@ func TestCheckScriptsDecideAsInKeepalived(t *testing.T) {
 	var nodes [2]*lab.Node
 	var daemons [2]*lab.Process
 	var both sync.WaitGroup
-	for i, run := range []func(*lab.Node, string) (*lab.Process, error){trial.RunKeepalivedFile, trial.KeepvipWith} {
+	for i, run := range []program{trial.RunKeepalivedFile, trial.KeepvipWith} {
 		both.Go(func() { nodes[i], daemons[i] = runScenarios(t, all, run) })
 	}
 	both.Wait()

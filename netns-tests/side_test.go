@@ -46,8 +46,7 @@ func listenersOf(t *testing.T, n *lab.Node) map[string]code.Code {
 func TestListenersBesideTheElectionDoNotDecideIt(t *testing.T) {
 	t.Parallel()
 	metrics, health := netip.MustParseAddrPort("127.0.0.1:19645"), netip.MustParseAddrPort("0.0.0.0:19647")
-	g := open(t, trial.Config{Product: trial.Keepvip{Metrics: metrics.String(), Args: []string{"--health", health.String()}}})
-	holder := settled(t, g)
+	g, holder := openHeld(t, trial.Config{Product: trial.Keepvip{Metrics: metrics.String(), Args: []string{"--health", health.String()}}})
 	require.NoError(t, g.Daemon(holder).Kill9())
 	must(g.Daemon(holder).Wait(2 * time.Second))(t)
 	taker := must(holder.StartCallers(lab.CallersConfig{User: nobody, Take: []string{metrics.String(), fmt.Sprintf("0.0.0.0:%d", health.Port())}}))(t)
@@ -77,8 +76,7 @@ func TestListenersBesideTheElectionDoNotDecideIt(t *testing.T) {
 // What cannot be written down is refused before an address moves.
 func TestHoldOnAFullDiskMovesNothing(t *testing.T) {
 	t.Parallel()
-	g := open(t, trial.Config{})
-	holder := settled(t, g)
+	g, holder := openHeld(t, trial.Config{})
 	dir := holder.Path("state")
 	require.NoError(t, os.MkdirAll(dir, 0o750))
 	require.NoError(t, unix.Mount("none", dir, "tmpfs", 0, "size=256k"))
@@ -104,8 +102,7 @@ func TestHoldOnAFullDiskMovesNothing(t *testing.T) {
 // Raft needs its port. A node that lacks it says so, and takes part within seconds after whoever had it lets go.
 func TestRaftNodeJoinsWhenItsPortIsFreeAgain(t *testing.T) {
 	t.Parallel()
-	g := open(t, trial.RaftConfig(trial.Raft{}))
-	holder := settled(t, g)
+	g, holder := openHeld(t, trial.RaftConfig(trial.Raft{}))
 	n := g.Lab.Nodes[holder.ID%len(g.Lab.Nodes)]
 	require.NoError(t, g.Daemon(n).Kill9())
 	must(g.Daemon(n).Wait(2 * time.Second))(t)
@@ -120,8 +117,7 @@ func TestRaftNodeJoinsWhenItsPortIsFreeAgain(t *testing.T) {
 // A holder that has no descriptor left cannot ask its service, which says nothing about the service: the address stays.
 func TestHolderWithoutDescriptorsKeepsTheAddress(t *testing.T) {
 	t.Parallel()
-	g := open(t, trial.Config{API: true})
-	holder := settled(t, g)
+	g, holder := openHeld(t, trial.Config{API: true})
 	pid := g.Daemon(holder).PID()
 	var was unix.Rlimit
 	require.NoError(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &was))

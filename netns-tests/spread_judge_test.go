@@ -28,6 +28,12 @@ func openSpread(t *testing.T, cfg trial.SpreadConfig) *trial.Spreading {
 	return s
 }
 
+// eachWay runs a test for a load that is spread directly, and by masquerade.
+func eachWay(t *testing.T, test func(t *testing.T, masquerade bool)) {
+	t.Helper()
+	each(t, map[string]bool{"direct": false, "masquerade": true}, test)
+}
+
 // keeps has something happen to connections, and asserts that none of those that can be kept is lost, and that clients of a dead server are
 // told.
 func keeps(t *testing.T, s *trial.Spreading, e trial.SpreadEvent, count int) trial.Kept {

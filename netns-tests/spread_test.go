@@ -35,29 +35,26 @@ func TestSpreadSharesConnectionsEvenly(t *testing.T) {
 // TestSpreadByIPv6Alone: members know each other by link-local addresses, and serve at others. What a member itself is a client of goes there, too: its
 // servers need not listen on link-local addresses, and connections of its own to a member that dies are ended. A list has either address.
 func TestSpreadByIPv6Alone(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
+	type row struct {
 		product trial.WithSpread
 		event   string
-	}{
+	}
+	each(t, map[string]row{
 		"direct":        {event: "a member's node dies, and the other members are clients"},
 		"listed":        {product: trial.WithSpread{Members: []string{"fd77::13", "fd77::11", "fd77::12"}}, event: "a member drains and returns"},
 		"by masquerade": {product: trial.WithSpread{Masquerade: true}, event: "a member's node dies"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := openSpread(t, trial.SpreadConfig{V6: true, Product: c.product})
-			for _, from := range []*lab.Peer{s.Lab.Client, s.Lab.OffLink} {
-				for _, got := range shares(t, s, from.Namespace, 600, 3, 30) {
-					assert.True(t, c.product.Masquerade || got.Disguised == 0, "servers see the client's own address")
-				}
+	}, func(t *testing.T, c row) {
+		s := openSpread(t, trial.SpreadConfig{V6: true, Product: c.product})
+		for _, from := range []*lab.Peer{s.Lab.Client, s.Lab.OffLink} {
+			for _, got := range shares(t, s, from.Namespace, 600, 3, 30) {
+				assert.True(t, c.product.Masquerade || got.Disguised == 0, "servers see the client's own address")
 			}
-			for _, n := range s.Lab.Nodes {
-				shares(t, s, n.Namespace, 600, 3, 30)
-			}
-			keeps(t, s, spreadEvents(t, c.event)[0], 60)
-		})
-	}
+		}
+		for _, n := range s.Lab.Nodes {
+			shares(t, s, n.Namespace, 600, 3, 30)
+		}
+		keeps(t, s, spreadEvents(t, c.event)[0], 60)
+	})
 }
 
 func TestSpreadKeepsConnectionsOverMoves(t *testing.T) {

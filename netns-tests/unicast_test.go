@@ -3,7 +3,6 @@
 package netnstests
 
 import (
-	"fmt"
 	"net"
 	"net/netip"
 	"testing"
@@ -57,48 +56,45 @@ func TestMembersWaitForATakenPort(t *testing.T) {
 // The last node of a unicast group has nobody left who answers ARP, and the first one has nobody yet: advertisements do not leave the host at
 // all without the MAC of a peer. The node serves the address all the same.
 func TestUnicastHolderWithoutPeersServes(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
+	type row struct {
 		vip      netip.Addr
 		peers    string
 		interval time.Duration
 		first    bool // the others have never been there
-	}{
-		{lab.VIP4, "10.77.0.11,10.77.0.12,10.77.0.13", 100 * time.Millisecond, true},
-		{lab.VIP4, "10.77.0.11,10.77.0.12,10.77.0.13", 20 * time.Millisecond, false},
-		{lab.VIP6, "fd77::11,fd77::12,fd77::13", 100 * time.Millisecond, false},
-	} {
-		t.Run(fmt.Sprintf("%v every %v, first %v", tt.vip, tt.interval, tt.first), func(t *testing.T) {
-			t.Parallel()
-			g := prepare(t, trial.Config{
-				Addresses: []netip.Addr{tt.vip}, Interval: tt.interval, Product: trial.Keepvip{Args: []string{"--peer", tt.peers}},
-			})
-			holder := g.Lab.Nodes[0]
-			if tt.first {
-				losesOthers(t, g, holder)
-				require.NoError(t, g.Start(holder))
-				eventually(t, 5*time.Second, "the only node serves", func() bool {
-					return g.Lab.Reaches(g.Lab.Client.Namespace, tt.vip, 100*time.Millisecond)
-				})
-			} else {
-				require.NoError(t, g.StartAll())
-				holder = settled(t, g)
-			}
-			m := must(g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses}))(t)
-			if !tt.first {
-				losesOthers(t, g, holder)
-			}
-			_, err := holder.Run("ip", "neigh", "flush", "dev", holder.NICs[0].Name) // as half a minute does
-			require.NoError(t, err)
-			settleFor(8 * time.Second) // the kernel gives up a peer after three, and tries again
-			s := m.Stop().Stream("c1", tt.vip)
-			assert.Less(t, s.Lost, s.Sent/2, "it falls silent")
-			eventually(t, 5*time.Second, "it serves, and says so", func() bool {
-				s := statusOf(t, holder)
-				return s.VIPs[0].Observed == "active" && !s.VIPs[0].Silent
-			})
-		})
 	}
+	each(t, map[string]row{
+		"first":       {lab.VIP4, "10.77.0.11,10.77.0.12,10.77.0.13", 100 * time.Millisecond, true},
+		"last, 20 ms": {lab.VIP4, "10.77.0.11,10.77.0.12,10.77.0.13", 20 * time.Millisecond, false},
+		"last, IPv6":  {lab.VIP6, "fd77::11,fd77::12,fd77::13", 100 * time.Millisecond, false},
+	}, func(t *testing.T, tt row) {
+		g := prepare(t, trial.Config{
+			Addresses: []netip.Addr{tt.vip}, Interval: tt.interval, Product: trial.Keepvip{Args: []string{"--peer", tt.peers}},
+		})
+		holder := g.Lab.Nodes[0]
+		if tt.first {
+			losesOthers(t, g, holder)
+			require.NoError(t, g.Start(holder))
+			eventually(t, 5*time.Second, "the only node serves", func() bool {
+				return g.Lab.Reaches(g.Lab.Client.Namespace, tt.vip, 100*time.Millisecond)
+			})
+		} else {
+			require.NoError(t, g.StartAll())
+			holder = settled(t, g)
+		}
+		m := must(g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses}))(t)
+		if !tt.first {
+			losesOthers(t, g, holder)
+		}
+		_, err := holder.Run("ip", "neigh", "flush", "dev", holder.NICs[0].Name) // as half a minute does
+		require.NoError(t, err)
+		settleFor(8 * time.Second) // the kernel gives up a peer after three, and tries again
+		s := m.Stop().Stream("c1", tt.vip)
+		assert.Less(t, s.Lost, s.Sent/2, "it falls silent")
+		eventually(t, 5*time.Second, "it serves, and says so", func() bool {
+			s := statusOf(t, holder)
+			return s.VIPs[0].Observed == "active" && !s.VIPs[0].Silent
+		})
+	})
 }
 
 // The first node of a cluster may have a list that names only itself.
@@ -128,8 +124,7 @@ func TestUnicastNodeAloneOnItsListServes(t *testing.T) {
 // the peer answers ARP at last.
 func TestUnicastAdvertisementsThatLeaveLaterRenewNothing(t *testing.T) {
 	t.Parallel() // seconds of waiting for timers
-	g := open(t, trial.Config{Product: trial.Keepvip{Args: []string{"--peer", "10.77.0.11,10.77.0.12,10.77.0.13"}}})
-	holder := settled(t, g)
+	g, holder := openHeld(t, trial.Config{Product: trial.Keepvip{Args: []string{"--peer", "10.77.0.11,10.77.0.12,10.77.0.13"}}})
 	dead := g.Lab.Nodes[holder.ID%3]
 	m := must(g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses}))(t)
 	must(dead.PowerOff())(t)

@@ -65,28 +65,24 @@ func virtualMACOf(r trial.Router) string {
 
 // Beside Debian's keepalived with use_vmac, in both roles, nobody learns another MAC of an address than the virtual one.
 func TestVirtualMACBesideKeepalived(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name      string
+	type row struct {
 		low, high trial.Runner
 		keepvip   int // node
 		routers   func(*lab.Lab) []trial.Router
-	}{
-		{"keepvip above keepalived", trial.RunKeepalived, trial.RunKeepalivedConf, 2, virtualRouters},
-		{"keepalived above keepvip", trial.RunKeepvip, trial.RunKeepalived, 1, virtualRouters},
-		{"keepvip above keepalived, unicast", trial.RunKeepalived, trial.RunKeepalivedConf, 2, unicastRouters},
-		{"keepalived above keepvip, unicast", trial.RunKeepvip, trial.RunKeepalived, 1, unicastRouters},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			l := must(host.Open(lab.Config{Nodes: 2}))(t)
-			t.Cleanup(l.Close)
-			routers := c.routers(l)
-			all := must(l.RecordAll())(t)
-			exchange(t, l, trial.Exchange{Low: c.low, High: c.high, Routers: routers}, c.keepvip)
-			speaksAsRouter(t, ofNode(all.Stop(), c.keepvip), routers, l.Nodes[c.keepvip-1])
-		})
 	}
+	each(t, map[string]row{
+		"keepvip above keepalived":          {trial.RunKeepalived, trial.RunKeepalivedConf, 2, virtualRouters},
+		"keepalived above keepvip":          {trial.RunKeepvip, trial.RunKeepalived, 1, virtualRouters},
+		"keepvip above keepalived, unicast": {trial.RunKeepalived, trial.RunKeepalivedConf, 2, unicastRouters},
+		"keepalived above keepvip, unicast": {trial.RunKeepvip, trial.RunKeepalived, 1, unicastRouters},
+	}, func(t *testing.T, c row) {
+		l := must(host.Open(lab.Config{Nodes: 2}))(t)
+		t.Cleanup(l.Close)
+		routers := c.routers(l)
+		all := must(l.RecordAll())(t)
+		exchange(t, l, trial.Exchange{Low: c.low, High: c.high, Routers: routers}, c.keepvip)
+		speaksAsRouter(t, ofNode(all.Stop(), c.keepvip), routers, l.Nodes[c.keepvip-1])
+	})
 }
 
 // speaksAsRouter looks at each frame of a node: what names an address in ARP or neighbour discovery names the virtual MAC, and comes from it, and so do
