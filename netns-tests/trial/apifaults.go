@@ -64,8 +64,7 @@ func startAPI(n *lab.Node) error { return try.Err(n.StartAPIServer()) }
 // up for a while and down for a while. The result counts from its first end.
 func APILoop(length, up, down time.Duration) Fault {
 	return func(g *Group) (*Result, error) {
-		res, err := g.run("apiserver restarts in a loop", lab.MeasureConfig{HTTPS: true}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
-			defer try.Catch(&err)
+		res, err := g.run("apiserver restarts in a loop", lab.MeasureConfig{HTTPS: true}, func(m *lab.Measurement, holder *lab.Node) time.Duration {
 			var first time.Duration
 			for end := time.Now().Add(length); time.Now().Before(end); {
 				if at := m.Mark("kill -9 of the apiserver on %s", holder.Label); first == 0 {
@@ -77,7 +76,7 @@ func APILoop(length, up, down time.Duration) Fault {
 				m.Mark("apiserver on %s serves", holder.Label)
 				time.Sleep(up)
 			}
-			return first, nil
+			return first
 		})
 		return res, errors.Join(err, g.healthy())
 	}

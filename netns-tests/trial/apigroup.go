@@ -14,22 +14,21 @@ import (
 
 // APIAllKilled kills the apiservers of all nodes at once, and starts them again.
 func APIAllKilled(g *Group) (*Result, error) {
-	res, err := g.run("all apiservers killed", lab.MeasureConfig{}, func(m *lab.Measurement, _ *lab.Node) (time.Duration, error) {
-		at, err := g.killAPIs(m)
+	res, err := g.run("all apiservers killed", lab.MeasureConfig{}, func(m *lab.Measurement, _ *lab.Node) time.Duration {
+		at := g.killAPIs(m)
 		time.Sleep(4 * time.Second)
-		return at, err
+		return at
 	})
 	return res, errors.Join(err, g.startAPIs(), g.healthy())
 }
 
-func (g *Group) killAPIs(m *lab.Measurement) (time.Duration, error) {
-	at := m.Mark("all apiservers killed")
+// killAPIs is a part of faults, which catch its steps.
+func (g *Group) killAPIs(m *lab.Measurement) (at time.Duration) {
+	at = m.Mark("all apiservers killed")
 	for _, n := range g.Lab.Nodes {
-		if err := n.API().Signal(unix.SIGKILL); err != nil {
-			return at, err
-		}
+		try.Do(n.API().Signal(unix.SIGKILL))
 	}
-	return at, nil
+	return at
 }
 
 func (g *Group) startAPIs() (err error) {
@@ -49,18 +48,17 @@ const recovery = 8 * time.Second
 func APIOneBack(g *Group) (*Result, error) {
 	var next *lab.Node
 	var back time.Duration
-	res, err := g.run("all apiservers killed, one comes back", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
-		defer try.Catch(&err)
-		at := try.Get(g.killAPIs(m))
+	res, err := g.run("all apiservers killed, one comes back", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) time.Duration {
+		at := g.killAPIs(m)
 		time.Sleep(4 * time.Second)
 		next = g.Lab.Nodes[holder.ID%len(g.Lab.Nodes)]
 		try.Do(startAPI(next))
 		back = m.Mark("apiserver on %s serves", next.Label)
 		time.Sleep(recovery)
-		err = g.startAPIs()
+		try.Do(g.startAPIs())
 		m.Mark("all apiservers serve")
 		time.Sleep(recovery)
-		return at, err
+		return at
 	})
 	if err == nil && res.Taker != 0 {
 		res.Answered = max(res.Answered-(back-res.FaultAt), 0)
@@ -74,10 +72,10 @@ func APIOneBack(g *Group) (*Result, error) {
 // APIsIll puts the apiservers of all nodes into a mode for a while.
 func APIsIll(mode lab.APIMode, arg string, length time.Duration) Fault {
 	return func(g *Group) (*Result, error) {
-		res, err := g.run("apiservers of all nodes: "+string(mode), lab.MeasureConfig{HTTPS: true}, func(m *lab.Measurement, _ *lab.Node) (time.Duration, error) {
-			at, err := g.setAPIs(m, mode, arg)
+		res, err := g.run("apiservers of all nodes: "+string(mode), lab.MeasureConfig{HTTPS: true}, func(m *lab.Measurement, _ *lab.Node) time.Duration {
+			at := g.setAPIs(m, mode, arg)
 			time.Sleep(length)
-			return at, err
+			return at
 		})
 		for _, n := range g.Lab.Nodes {
 			err = errors.Join(err, n.API().Set(lab.APIHealthy, ""))
@@ -86,14 +84,13 @@ func APIsIll(mode lab.APIMode, arg string, length time.Duration) Fault {
 	}
 }
 
-func (g *Group) setAPIs(m *lab.Measurement, mode lab.APIMode, arg string) (time.Duration, error) {
-	at := m.Mark("apiservers of all nodes: %s", mode)
+// setAPIs is a part of faults, which catch its steps.
+func (g *Group) setAPIs(m *lab.Measurement, mode lab.APIMode, arg string) (at time.Duration) {
+	at = m.Mark("apiservers of all nodes: %s", mode)
 	for _, n := range g.Lab.Nodes {
-		if err := n.API().Set(mode, arg); err != nil {
-			return at, err
-		}
+		try.Do(n.API().Set(mode, arg))
 	}
-	return at, nil
+	return at
 }
 
 // EtcdLost lets the checks of all nodes fail together for a while, as when etcd has lost its quorum, and recover in any
@@ -103,10 +100,9 @@ func EtcdLost(length, spread time.Duration) Fault {
 		order := rand.Perm(len(g.Lab.Nodes))
 		last := g.Lab.Nodes[order[len(order)-1]]
 		var victim *lab.Node
-		res, err := g.run("etcd lost", lab.MeasureConfig{HTTPS: true, HTTPSPath: "/api"}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
-			defer try.Catch(&err)
+		res, err := g.run("etcd lost", lab.MeasureConfig{HTTPS: true, HTTPSPath: "/api"}, func(m *lab.Measurement, holder *lab.Node) time.Duration {
 			victim = holder
-			at := try.Get(g.setAPIs(m, lab.APIEtcd, ""))
+			at := g.setAPIs(m, lab.APIEtcd, "")
 			time.Sleep(length)
 			for i, node := range order {
 				if i > 0 {
@@ -117,7 +113,7 @@ func EtcdLost(length, spread time.Duration) Fault {
 				m.Mark("apiserver on %s is well again", n.Label)
 			}
 			time.Sleep(recovery)
-			return at, nil
+			return at
 		})
 		if err == nil && victim == last {
 			res.addNote("the holder recovers last")

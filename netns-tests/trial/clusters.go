@@ -114,11 +114,10 @@ func manyClusters(host *lab.Host) (_ Findings, err error) {
 	const length = 10 * time.Minute
 	var seen Crowded
 	// Probes are seldom: a million of them would be kept, and they say no more.
-	res := try.Get(g.run("three hundred clusters on a link", lab.MeasureConfig{NoDirect: true, Interval: 20 * time.Millisecond}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+	res := try.Get(g.run("three hundred clusters on a link", lab.MeasureConfig{NoDirect: true, Interval: 20 * time.Millisecond}, func(m *lab.Measurement, holder *lab.Node) time.Duration {
 		at := m.Mark("the other clusters begin")
-		var err error
-		seen, err = BesideOthers(g, length)
-		return at, err
+		seen = try.Get(BesideOthers(g, length))
+		return at
 	}))
 	return Findings{
 		none("false takeovers", res.Takeovers),

@@ -98,17 +98,15 @@ func apiserverDies(servers func(*lab.Node) []*lab.IdleServers) Fault {
 	return func(g *Group) (_ *Result, err error) {
 		defer try.Catch(&err)
 		var victim *lab.Node
-		res := try.Get(g.run("the apiserver dies", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		res := try.Get(g.run("the apiserver dies", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) time.Duration {
 			victim = holder
 			at := m.Mark("the apiserver on %s dies", holder.Label)
-			err := holder.API().Signal(unix.SIGKILL)
+			try.Do(holder.API().Signal(unix.SIGKILL))
 			for _, s := range servers(holder) {
-				if err == nil {
-					err = s.Kill9()
-				}
+				try.Do(s.Kill9())
 			}
 			time.Sleep(2 * g.span())
-			return at, err
+			return at
 		}))
 		return res, startAPI(victim)
 	}
@@ -124,16 +122,14 @@ func killedAndStarted(after time.Duration) Fault {
 
 func goesOn(name string, after time.Duration, end func(*lab.Process) error, again func(*Group, *lab.Node) error) Fault {
 	return func(g *Group) (*Result, error) {
-		return g.run(fmt.Sprintf("%s %v later", name, after), lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		return g.run(fmt.Sprintf("%s %v later", name, after), lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) time.Duration {
 			at := m.Mark("%s: %s", name, holder.Label)
-			if err := end(g.Daemon(holder)); err != nil {
-				return at, err
-			}
+			try.Do(end(g.Daemon(holder)))
 			time.Sleep(after)
 			m.Mark(startsAgain)
-			err := again(g, holder)
+			try.Do(again(g, holder))
 			time.Sleep(3 * g.span())
-			return at, err
+			return at
 		})
 	}
 }

@@ -79,8 +79,7 @@ func islands(nodes []*lab.Node) (cuts []lab.Cut) {
 // For loses it for a while.
 func (c WayCut) For(length time.Duration) Fault {
 	return func(g *Group) (*Result, error) {
-		res, err := g.run(c.Name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
-			defer try.Catch(&err)
+		res, err := g.run(c.Name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) time.Duration {
 			at := m.Mark("%s is the holder: %s", holder.Label, c.Name)
 			try.Do(g.Lab.Cut(c.cuts(holder, g.Others(holder))...))
 			m.Mark("in force")
@@ -88,7 +87,7 @@ func (c WayCut) For(length time.Duration) Fault {
 			m.Mark("healed")
 			try.Do(g.Lab.Cut())
 			time.Sleep(2 * g.span())
-			return at, nil
+			return at
 		})
 		return res, errors.Join(err, g.Lab.Cut())
 	}

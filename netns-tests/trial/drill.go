@@ -49,20 +49,18 @@ func (g *Group) Drill(kind string) (_ *DrillRun, err error) {
 	run := &DrillRun{}
 	k, _ := commands(g.Product)
 	name := try.Get(g.nameOfVIP(k))
-	run.Result, err = g.run("keepvip drill --"+kind, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
-		defer try.Catch(&err)
+	run.Result, err = g.run("keepvip drill --"+kind, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) time.Duration {
 		watch := try.Get(g.watchDrill(k, holder, kind, name))
 		time.Sleep(500 * time.Millisecond) // they have begun
 		at := m.Mark("keepvip drill --%s on %s", kind, holder.Label)
-		if run.Holder, err = drillDoc(k, holder, "--"+kind, name); errors.Is(err, errNotTaken) {
-			run.NotTaken, err = true, nil
-		}
-		if err != nil {
-			return at, err
+		doc, err := drillDoc(k, holder, "--"+kind, name)
+		run.Holder, run.NotTaken = doc, errors.Is(err, errNotTaken)
+		if !run.NotTaken {
+			try.Do(err)
 		}
 		run.Ended = m.Mark("returned")
-		run.Bystander, err = watch()
-		return at, err
+		run.Bystander = try.Get(watch())
+		return at
 	})
 	return run, err
 }
@@ -135,11 +133,6 @@ func (r *DrillRun) inTime() error {
 	return nil
 }
 
-// DrillBroken is [Group.InterruptDrill] as a fault.
-func DrillBroken(kind string, after time.Duration, how DrillBreak) Fault {
-	return func(g *Group) (*Result, error) { return g.InterruptDrill(kind, after, how) }
-}
-
 // watchDrill begins to watch on all nodes but the holder. What it returns is what the one has seen that was neither.
 func (g *Group) watchDrill(k Keepvip, holder *lab.Node, kind, name string) (_ func() (DrillDoc, error), err error) {
 	defer try.Catch(&err)
@@ -209,22 +202,23 @@ func (g *Group) nameOfVIP(k Keepvip) (_ string, err error) {
 	return s.VIPs[0].Name, nil
 }
 
-// InterruptDrill begins a drill on the holder and breaks it after a while: the command is interrupted or killed, or the daemon killed. Then
+// DrillBroken begins a drill on the holder and breaks it after a while: the command is interrupted or killed, or the daemon killed. Then
 // the daemon runs again, and one node holds the address.
-func (g *Group) InterruptDrill(kind string, after time.Duration, how DrillBreak) (_ *Result, err error) {
-	defer try.Catch(&err)
-	k, _ := commands(g.Product)
-	name := try.Get(g.nameOfVIP(k))
-	return g.run(fmt.Sprintf("keepvip drill --%s, %s after %v", kind, how, after), lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
+func DrillBroken(kind string, after time.Duration, how DrillBreak) Fault {
+	return func(g *Group) (_ *Result, err error) {
 		defer try.Catch(&err)
-		p := try.Get(StartDrill(k, holder, "--"+kind, name))
-		at := m.Mark("keepvip drill --%s on %s", kind, holder.Label)
-		time.Sleep(after)
-		m.Mark("%s", how)
-		try.Do(g.breakDrill(p, holder, how))
-		_, err = g.SettleAny()
-		return at, err
-	})
+		k, _ := commands(g.Product)
+		name := try.Get(g.nameOfVIP(k))
+		return g.run(fmt.Sprintf("keepvip drill --%s, %s after %v", kind, how, after), lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) time.Duration {
+			p := try.Get(StartDrill(k, holder, "--"+kind, name))
+			at := m.Mark("keepvip drill --%s on %s", kind, holder.Label)
+			time.Sleep(after)
+			m.Mark("%s", how)
+			try.Do(g.breakDrill(p, holder, how))
+			try.Get(g.SettleAny())
+			return at
+		})
+	}
 }
 
 // DrillBreak is how a drill is interrupted.

@@ -49,8 +49,7 @@ func ChangeElection(g *Group) (*Result, error) {
 	if e.Raft[0] {
 		name = "from Raft to VRRP"
 	}
-	return g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
-		defer try.Catch(&err)
+	return g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) time.Duration {
 		at := m.Mark("the first node's turn")
 		order := append(g.Others(holder), holder)
 		for i, n := range order {
@@ -59,7 +58,7 @@ func ChangeElection(g *Group) (*Result, error) {
 			try.Do(g.Start(n))
 			try.Do(g.changed(e, order[:i+1]))
 		}
-		return at, nil
+		return at
 	})
 }
 

@@ -24,8 +24,8 @@ func (g *Group) span() time.Duration {
 
 // run measures around a fault. It falls anywhere between two advertisements, as
 // in life: settling would otherwise tie it to the phase of the takeover before.
-// The fault notes its moment before it acts: what follows from it may come before a busy machine runs this process again.
-func (g *Group) run(name string, cfg lab.MeasureConfig, fault func(m *lab.Measurement, holder *lab.Node) (time.Duration, error)) (_ *Result, err error) {
+// The fault notes its moment before it acts, and returns it: what follows from it may come before a busy machine runs this process again. Its steps are caught.
+func (g *Group) run(name string, cfg lab.MeasureConfig, fault func(m *lab.Measurement, holder *lab.Node) (at time.Duration)) (_ *Result, err error) {
 	defer try.Catch(&err)
 	holder := try.Get(g.Settle())
 	m := try.Get(g.watch(name, cfg))
@@ -34,7 +34,7 @@ func (g *Group) run(name string, cfg lab.MeasureConfig, fault func(m *lab.Measur
 	if now := g.Holders(); len(now) == 1 {
 		holder = now[0] // a busy machine may have moved the address since
 	}
-	at, err := fault(m, holder)
+	at, err := try.Of(func() time.Duration { return fault(m, holder) })
 	r := m.Stop()
 	if r.Blind != nil {
 		return nil, fmt.Errorf("trial: %s: %w", name, r.Blind)
@@ -91,12 +91,12 @@ func CablePulled(g *Group) (*Result, error) {
 // whileItLasts has a fault happen to the holder, watches for a while, and undoes it when nobody watches any more.
 func (g *Group) whileItLasts(f nodeFault, cfg lab.MeasureConfig, watch time.Duration) (*Result, error) {
 	var victim *lab.Node
-	res, err := g.run(f.name, cfg, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+	res, err := g.run(f.name, cfg, func(m *lab.Measurement, holder *lab.Node) time.Duration {
 		victim = holder
 		at := m.Mark("%s at %s", f.name, holder.Label)
-		err := f.begin(holder)
+		try.Do(f.begin(holder))
 		time.Sleep(watch)
-		return at, err
+		return at
 	})
 	if victim != nil {
 		err = errors.Join(err, f.undo(victim))
@@ -151,14 +151,13 @@ func Verb(args ...string) Fault {
 		if !ok {
 			return nil, fmt.Errorf("trial: %s has no command to hand over", g.Product.Name())
 		}
-		return g.run("keepvip "+args[0], g.everywhere(), func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		return g.run("keepvip "+args[0], g.everywhere(), func(m *lab.Measurement, holder *lab.Node) time.Duration {
 			at := m.Mark("keepvip %v on %s", args, holder.Label)
-			if err := k.order(holder, args...); err != nil {
-				return 0, err
-			}
+			try.Do(k.order(holder, args...))
 			m.Mark("returned")
 			time.Sleep(g.span())
-			return at, k.order(holder, "resume")
+			try.Do(k.order(holder, "resume"))
+			return at
 		})
 	}
 }
@@ -180,15 +179,14 @@ func Heal(length time.Duration, from int) Fault {
 			return nil, err
 		}
 		cfg := lab.MeasureConfig{OffLink: g.Lab.OffLink != nil}
-		return g.run("heal after a partition", cfg, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
-			defer try.Catch(&err)
+		return g.run("heal after a partition", cfg, func(m *lab.Measurement, holder *lab.Node) time.Duration {
 			at := try.Get(holder.CutPort())
 			m.MarkAt(at, "%s cut off", holder.Label)
 			time.Sleep(length)
-			at, err = holder.HealPort()
+			at = try.Get(holder.HealPort())
 			m.MarkAt(at, "%s reachable again", holder.Label)
 			time.Sleep(g.span() + 2*time.Second)
-			return at, err
+			return at
 		})
 	}
 }
@@ -233,14 +231,13 @@ func Idle(length time.Duration) Fault {
 		time.Sleep(idleAfter)
 		var cpu float64
 		var rss int64
-		res := try.Get(g.run("nothing", lab.MeasureConfig{NoDirect: true}, func(m *lab.Measurement, _ *lab.Node) (_ time.Duration, err error) {
-			defer try.Catch(&err)
+		res := try.Get(g.run("nothing", lab.MeasureConfig{NoDirect: true}, func(m *lab.Measurement, _ *lab.Node) time.Duration {
 			at := m.Mark("nothing happens")
 			cpu = g.busiest(length)
 			for _, p := range g.Daemons {
 				rss = max(rss, try.Get(p.TreeRSS()))
 			}
-			return at, nil
+			return at
 		}))
 		res.CPU, res.RSS = cpu, rss
 		return res, nil

@@ -37,8 +37,7 @@ func (f Flood) On(g *Group, length time.Duration) (found Flooded, err error) {
 	time.Sleep(time.Second) // past the announcements of the start
 	before := g.said()
 
-	res := try.Get(g.run(f.Name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
-		defer try.Catch(&err)
+	res := try.Get(g.run(f.Name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) time.Duration {
 		at := m.Mark("%s: begins", f.Name)
 		used, began := g.cpu(), time.Now()
 		stop := try.Get(f.begin(g, holder))
@@ -54,7 +53,7 @@ func (f Flood) On(g *Group, length time.Duration) (found Flooded, err error) {
 		found.Rate = float64(stop()) / took.Seconds()
 		m.Mark("%s: ends", f.Name)
 		time.Sleep(g.span())
-		return at, nil
+		return at
 	}))
 	found.Silent, found.Two, found.Transitions = res.Outage, res.Two, res.Takeovers
 	found.BySilence = res.Report.Silences(res.FaultAt)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,15 +46,13 @@ func ByFreezer(p *lab.Process, length time.Duration, stands func()) error {
 // sends in the addresses' names after its lease.
 func Silenced(name string, stop Stop, length time.Duration) Fault {
 	return func(g *Group) (*Result, error) {
-		return g.silenced(name, func(m *lab.Measurement, holder *lab.Node) (f standstill, err error) {
+		return g.silenced(name, func(m *lab.Measurement, holder *lab.Node) (f standstill) {
 			f.began = m.Mark("daemon on %s stands still", holder.Label)
-			err = stop(g.Daemon(holder), length, func() { f.stood = g.Lab.Now() })
+			try.Do(stop(g.Daemon(holder), length, func() { f.stood = g.Lab.Now() }))
 			m.Mark("daemon on %s goes on", holder.Label)
 			f.woken = f.stood + length // the mark comes after the first frames
-			if err == nil {
-				time.Sleep(2 * g.span())
-			}
-			return f, err
+			time.Sleep(2 * g.span())
+			return f
 		})
 	}
 }
@@ -107,24 +106,16 @@ func killed(name string, before func(holder *lab.Node) error) Fault {
 func (g *Group) killed(name string, before func(holder *lab.Node) error) (_ *Result, err error) {
 	defer try.Catch(&err)
 	var victim *lab.Node
-	res := try.Get(g.silenced(name, func(m *lab.Measurement, holder *lab.Node) (f standstill, err error) {
-		defer try.Catch(&err)
+	res := try.Get(g.silenced(name, func(m *lab.Measurement, holder *lab.Node) (f standstill) {
 		victim = holder
 		try.Do(before(holder))
 		f.began = m.Mark("kill -9 of the daemon on %s", holder.Label)
 		try.Do(g.Daemon(holder).Kill9())
 		try.Get(until(10*time.Second, "the daemon has ended", func() bool { return !g.Daemon(holder).Alive() }))
 		f.stood = g.Lab.Now()
-		_, err = until(10*time.Second, "the addresses are off", func() bool {
-			for _, a := range g.Addresses {
-				if holder.Holds(a) {
-					return false
-				}
-			}
-			return true
-		})
+		try.Get(until(10*time.Second, "the addresses are off", func() bool { return !slices.ContainsFunc(g.Addresses, holder.Holds) }))
 		time.Sleep(g.span())
-		return f, err
+		return f
 	}))
 	return res, g.Start(victim)
 }
@@ -134,7 +125,7 @@ func (g *Group) killed(name string, before func(holder *lab.Node) error) (_ *Res
 type standstill struct{ began, stood, woken time.Duration }
 
 // silenced measures around a fault after which the holder has to be silent.
-func (g *Group) silenced(name string, fault func(*lab.Measurement, *lab.Node) (standstill, error)) (_ *Result, err error) {
+func (g *Group) silenced(name string, fault func(*lab.Measurement, *lab.Node) standstill) (_ *Result, err error) {
 	defer try.Catch(&err)
 	try.Get(g.Settle())
 	for _, n := range g.Lab.Nodes { // a busy machine may move the address meanwhile
@@ -148,11 +139,9 @@ func (g *Group) silenced(name string, fault func(*lab.Measurement, *lab.Node) (s
 	watch := try.Get(g.Lab.WatchCarried(g.Addresses...))
 	var f standstill
 	var holder *lab.Node
-	res, err := g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, h *lab.Node) (time.Duration, error) {
-		var err error
-		holder = h
-		f, err = fault(m, h)
-		return f.began, err
+	res, err := g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, h *lab.Node) time.Duration {
+		holder, f = h, fault(m, h)
+		return f.began
 	})
 	frames := watch.Stop()
 	if err != nil {

@@ -148,14 +148,12 @@ func (g *Group) grown() (out Grown, err error) {
 
 // handedOver has the holder give the address away, and take part again.
 func handedOver(g *Group) (*Result, error) {
-	return g.run("keepvip handover", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+	return g.run("keepvip handover", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) time.Duration {
 		at := m.Mark("keepvip handover on %s", holder.Label)
 		for _, verb := range []string{"handover", "resume"} {
-			if err := (Keepvip{}).order(holder, verb); err != nil {
-				return at, err
-			}
+			try.Do((Keepvip{}).order(holder, verb))
 			time.Sleep(g.span())
 		}
-		return at, nil
+		return at
 	})
 }

@@ -78,15 +78,14 @@ func (g *Group) flood(name string, frames [][]byte, perSecond int, length time.D
 	defer try.Catch(&err)
 	var cpu float64
 	var sent int
-	res := try.Get(g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, _ *lab.Node) (_ time.Duration, err error) {
-		defer try.Catch(&err)
+	res := try.Get(g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, _ *lab.Node) time.Duration {
 		at := m.Mark("%s: begins", name)
 		flood := try.Get(g.Lab.Flood(g.Lab.Client, frames, perSecond))
 		cpu = g.busiest(length)
 		sent = flood.Stop()
 		m.Mark("%s: ends", name)
 		time.Sleep(g.span())
-		return at, nil
+		return at
 	}))
 	res.CPU = cpu
 	res.addNote("%d packets", sent)

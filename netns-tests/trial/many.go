@@ -58,22 +58,19 @@ func ManyDie(idle time.Duration) Fault {
 		var rss int64
 		var victim *lab.Node
 		try.Do(g.bestHoldsAll(p))
-		res := try.Get(g.run("node death", lab.MeasureConfig{NoDirect: true}, func(m *lab.Measurement, holder *lab.Node) (time.Duration, error) {
+		res := try.Get(g.run("node death", lab.MeasureConfig{NoDirect: true}, func(m *lab.Measurement, holder *lab.Node) time.Duration {
 			victim = holder
 			before, began := g.cpu(), time.Now()
 			time.Sleep(idle)
 			cpu = float64(g.cpu()[holder.ID-1]-before[holder.ID-1]) / float64(time.Since(began)) * 100
-			var err error
-			if rss, err = g.Daemon(holder).TreeRSS(); err != nil {
-				return 0, err
-			}
-			at, err := holder.PowerOff()
+			rss = try.Get(g.Daemon(holder).TreeRSS())
+			at := try.Get(holder.PowerOff())
 			m.MarkAt(at, "%s dies", holder.Label)
 			time.Sleep(g.Settings[0].downInterval() + time.Second)
-			for end := time.Now().Add(manyLimit); err == nil && time.Now().Before(end) && !g.elsewhere(p.addresses, holder); {
+			for end := time.Now().Add(manyLimit); time.Now().Before(end) && !g.elsewhere(p.addresses, holder); {
 				time.Sleep(100 * time.Millisecond)
 			}
-			return at, err
+			return at
 		}))
 		res.CPU, res.RSS = cpu, rss
 		last, bound := time.Duration(0), 0

@@ -142,8 +142,8 @@ func (r *Result) recovered(end time.Duration, plain bool) time.Duration {
 	return last
 }
 
-func (x *passing) run(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
-	defer try.Catch(&err)
+// run is the fault, which catches its steps.
+func (x *passing) run(m *lab.Measurement, holder *lab.Node) time.Duration {
 	g := x.g
 	x.nodes = [2]*lab.Node{Holder: holder, Taker: g.Lab.Nodes[holder.ID%len(g.Lab.Nodes)]}
 	if l := x.m.Lose; l != nil {
@@ -161,15 +161,16 @@ func (x *passing) run(m *lab.Measurement, holder *lab.Node) (_ time.Duration, er
 	at, err := wire.Wait(3 * time.Second)
 	if at == 0 {
 		x.missed = fmt.Errorf("%w: %w", err, <-over)
-		return m.Mark("the exchange has not come as far: %s", x.m.When), nil
+		return m.Mark("the exchange has not come as far: %s", x.m.When)
 	}
 	if err != nil {
-		return at, fmt.Errorf("%w: %w", err, <-over)
+		try.Do(fmt.Errorf("%w: %w", err, <-over))
 	}
 	m.MarkAt(at, "%s", x.m.Name)
 	err = x.await(m)
 	<-over // what it returns depends on the mishap; that it ended does not
-	return at, err
+	try.Do(err)
+	return at
 }
 
 // handover runs the command. It returns what was said as an error in any case.

@@ -62,8 +62,7 @@ func (f nodeFault) lasting(length time.Duration, backup bool) Fault {
 				return nil, err
 			}
 		}
-		return g.run(f.name, lab.MeasureConfig{}, func(m *lab.Measurement, n *lab.Node) (_ time.Duration, err error) {
-			defer try.Catch(&err)
+		return g.run(f.name, lab.MeasureConfig{}, func(m *lab.Measurement, n *lab.Node) time.Duration {
 			if backup {
 				n = g.Lab.Nodes[len(g.Lab.Nodes)-1]
 			}
@@ -75,7 +74,7 @@ func (f nodeFault) lasting(length time.Duration, backup bool) Fault {
 				try.Do(f.undo(n))
 			}
 			time.Sleep(g.span() + time.Second)
-			return at, nil
+			return at
 		})
 	}
 }

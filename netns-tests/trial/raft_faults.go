@@ -18,14 +18,13 @@ func AcknowledgerRestarted(frozen bool) Fault {
 		if frozen {
 			name += ", holder frozen"
 		}
-		res, err := g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
-			defer try.Catch(&err)
+		res, err := g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) time.Duration {
 			others := g.Others(holder)
 			try.Do(g.Lab.Cut(lab.Apart([]*lab.Node{holder}, others[1:])...))
 			m.Mark("%s cut from all but %s", holder.Label, others[0].Label)
 			time.Sleep(2 * raftHeartbeat)
 			if !holder.Holds(g.Addresses[0]) {
-				return m.Mark("the holder has changed before the fault"), nil
+				return m.Mark("the holder has changed before the fault")
 			}
 			at := m.Mark("kill -9 of the daemon on %s", others[0].Label)
 			if frozen {
@@ -41,7 +40,7 @@ func AcknowledgerRestarted(frozen bool) Fault {
 			m.Mark("healed")
 			try.Do(g.Lab.Cut())
 			time.Sleep(g.span())
-			return at, nil
+			return at
 		})
 		return res, errors.Join(err, g.Lab.Cut())
 	}
@@ -51,8 +50,7 @@ func AcknowledgerRestarted(frozen bool) Fault {
 // have clocks of their own.
 func ClocksStepped(by time.Duration) Fault {
 	return func(g *Group) (*Result, error) {
-		res, err := g.run(fmt.Sprintf("clocks stepped by %v", by), lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
-			defer try.Catch(&err)
+		res, err := g.run(fmt.Sprintf("clocks stepped by %v", by), lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) time.Duration {
 			others := g.Others(holder)
 			at := m.Mark("the clock of %s goes wrong by %v, that of %s by %v", holder.Label, by, others[0].Label, -by)
 			try.Do(g.Daemon(holder).StepClock(by))
@@ -64,7 +62,8 @@ func ClocksStepped(by time.Duration) Fault {
 			m.Mark("healed")
 			try.Do(g.Lab.Cut())
 			time.Sleep(g.span())
-			return at, errors.Join(g.Daemon(holder).StepClock(0), g.Daemon(others[0]).StepClock(0))
+			try.Do(errors.Join(g.Daemon(holder).StepClock(0), g.Daemon(others[0]).StepClock(0)))
+			return at
 		})
 		return res, errors.Join(err, g.Lab.Cut())
 	}

@@ -71,8 +71,7 @@ func ReloadedAndKilled(change func(*Settings), within time.Duration) Fault {
 		defer try.Catch(&err)
 		product := Filed{}
 		var victim *lab.Node
-		res := try.Get(g.run("reloaded and killed", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
-			defer try.Catch(&err)
+		res := try.Get(g.run("reloaded and killed", lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) time.Duration {
 			victim = holder
 			s := g.Settings[holder.ID-1]
 			change(&s)
@@ -82,7 +81,7 @@ func ReloadedAndKilled(change func(*Settings), within time.Duration) Fault {
 			at := m.Mark("kill -9 of the daemon on %s", holder.Label)
 			try.Do(g.Daemon(holder).Kill9())
 			time.Sleep(2 * g.span())
-			return at, nil
+			return at
 		}))
 		return res, g.Start(victim)
 	}

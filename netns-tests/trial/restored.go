@@ -15,8 +15,7 @@ func APIRestored(watch time.Duration) Fault {
 	return func(g *Group) (*Result, error) {
 		var victim *lab.Node
 		var back time.Duration
-		res, err := g.run("apiserver restored", lab.MeasureConfig{HTTPS: true}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
-			defer try.Catch(&err)
+		res, err := g.run("apiserver restored", lab.MeasureConfig{HTTPS: true}, func(m *lab.Measurement, holder *lab.Node) time.Duration {
 			victim = holder
 			at := m.Mark("apiserver on %s: 500", holder.Label)
 			try.Do(holder.API().Set(lab.API500, ""))
@@ -25,7 +24,7 @@ func APIRestored(watch time.Duration) Fault {
 			try.Do(holder.API().Set(lab.APIHealthy, ""))
 			back = m.Mark("apiserver on %s is well again", holder.Label)
 			time.Sleep(watch)
-			return at, nil
+			return at
 		})
 		if victim != nil {
 			err = errors.Join(err, victim.API().Set(lab.APIHealthy, ""), g.healthy())

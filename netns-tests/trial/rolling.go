@@ -42,8 +42,7 @@ const AtOnce = time.Millisecond
 func (g *Group) rolling(name string, retry time.Duration, restart func(*lab.Node) error) (_ *Result, err error) {
 	defer try.Catch(&err)
 	var steps []time.Duration // when each node's turn began
-	res := try.Get(g.run(name, lab.MeasureConfig{HTTPS: true, HTTPSRetry: retry}, func(m *lab.Measurement, holder *lab.Node) (_ time.Duration, err error) {
-		defer try.Catch(&err)
+	res := try.Get(g.run(name, lab.MeasureConfig{HTTPS: true, HTTPSRetry: retry}, func(m *lab.Measurement, holder *lab.Node) time.Duration {
 		for i := range g.Lab.Nodes {
 			n := g.Lab.Nodes[(holder.ID-1+i)%len(g.Lab.Nodes)]
 			steps = append(steps, m.Mark("the turn of %s", n.Label))
@@ -51,7 +50,7 @@ func (g *Group) rolling(name string, retry time.Duration, restart func(*lab.Node
 			try.Do(g.healthy())
 			time.Sleep(g.span())
 		}
-		return steps[0], nil
+		return steps[0]
 	}))
 	for i, at := range steps {
 		moves := res.Report.Takeovers(g.Addresses[0], at)

@@ -41,14 +41,13 @@ func Starved(perCPU int, length time.Duration) Fault {
 func Busy(perCPU int, length time.Duration) Fault {
 	return func(g *Group) (_ *Result, err error) {
 		defer try.Catch(&err)
-		res := try.Get(g.run("short tasks", lab.MeasureConfig{}, func(m *lab.Measurement, _ *lab.Node) (_ time.Duration, err error) {
-			defer try.Catch(&err)
+		res := try.Get(g.run("short tasks", lab.MeasureConfig{}, func(m *lab.Measurement, _ *lab.Node) time.Duration {
 			at := m.Mark("%d loops of short tasks on every processor", perCPU)
 			p := try.Get(g.Lab.Press(perCPU))
 			time.Sleep(length)
 			p.Release()
 			m.Mark("the short tasks end")
-			return at, nil
+			return at
 		}))
 		res.Stall = 0 // the load is the point
 		return res, nil

@@ -7,8 +7,8 @@
 //		defer g.Close()
 //		try.Do(g.LinkDown())
 //
-// Each function and each closure that takes such steps catches them itself. So a step never ends another goroutine than its own, nor a function
-// that does not say so in its first line.
+// Each function and each closure that takes such steps catches them itself, or is handed to a function that says that it does. So a step never ends
+// another goroutine than its own, nor a function that does not say so in its first line.
 package try
 
 import "fmt"
@@ -33,6 +33,12 @@ func Get[T any](got T, err error) T {
 func Two[T, U any](first T, second U, err error) (T, U) {
 	Do(err)
 	return first, second
+}
+
+// Of is what a function returns that takes such steps without catching them.
+func Of[T any](do func() T) (got T, err error) {
+	defer Catch(&err)
+	return do(), nil
 }
 
 // Err is the error of a step whose other result nobody needs.
