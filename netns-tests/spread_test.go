@@ -16,7 +16,7 @@ import (
 // spreadEvents are those of the names, in the order of all.
 func spreadEvents(t *testing.T, names ...string) []trial.SpreadEvent {
 	t.Helper()
-	events := slices.DeleteFunc(trial.SpreadEvents(), func(e trial.SpreadEvent) bool { return !slices.Contains(names, e.Name) })
+	events := trial.SpreadEventsOf(names...)
 	require.Len(t, events, len(names), "%v", names)
 	return events
 }

@@ -143,8 +143,8 @@ type connectionCases struct {
 }
 
 // openConnections measures whether all clients are told, and how soon.
-func openConnections(all connectionCases) func(*lab.Host) (Findings, error) {
-	return func(host *lab.Host) (found Findings, err error) {
+func openConnections(all connectionCases) func(*lab.Host, bool) (Findings, error) {
+	return func(host *lab.Host, _ bool) (found Findings, err error) {
 		for _, vip := range all.addresses {
 			cfg := all.config
 			cfg.Addresses, cfg.API = []netip.Addr{vip}, true

@@ -3,7 +3,6 @@ package trial
 import (
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -205,17 +204,14 @@ func OpenWithTwins(host *lab.Host, cfg Config) (*Group, error) {
 // frozenTwins freeze holders that have a second NIC on the segment.
 func frozenTwins() []Case {
 	twin := func(interval, length time.Duration, brief bool) Case {
-		return Case{Name: fmt.Sprintf("%v, for %v", interval, length), Brief: brief, Run: func(host *lab.Host, times int) (_ Findings, err error) {
-			defer try.Catch(&err)
-			g := try.Get(OpenWithTwins(host, Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}, Interval: interval}))
-			defer g.Close()
+		return Case{Name: fmt.Sprintf("%v, for %v", interval, length), Brief: brief, Run: inside(OpenWithTwins, Config{Addresses: bothVIPs, Interval: interval}, func(g *Group, times int) Findings {
 			var r rivals
 			for range times {
 				res := try.Get(Frozen(length)(g))
 				r.add(res, res.FaultAt+length)
 			}
-			return r.findings(), nil
-		}}
+			return r.findings()
+		})}
 	}
 	const quick, slow = 10 * time.Millisecond, 100 * time.Millisecond
 	return []Case{twin(slow, time.Second, true), twin(slow, 5*time.Second, false), twin(quick, 5*time.Second, false)}

@@ -11,6 +11,9 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
+// bothVIPs are a virtual address of each family.
+var bothVIPs = []netip.Addr{lab.VIP4, lab.VIP6}
+
 // Group is one product on all nodes of a lab.
 type Group struct {
 	Lab       *lab.Lab

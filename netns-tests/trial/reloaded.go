@@ -93,27 +93,15 @@ func reloadsAndKills() []Case {
 	for _, interval := range []time.Duration{100 * time.Millisecond, 10 * time.Millisecond} {
 		for _, name := range slices.Sorted(maps.Keys(Reloads)) {
 			cfg := Config{Product: Filed{}, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}, Interval: interval}
-			list = append(list, Case{Name: fmt.Sprintf("%s, %v", name, interval), Brief: interval == 100*time.Millisecond, Run: func(host *lab.Host, times int) (_ Findings, err error) {
-				defer try.Catch(&err)
-				g := try.Get(Open(host, cfg))
-				defer g.Close()
-				r, err := g.reloadedAndKilled(Reloads[name], times)
-				return r.findings(), err
-			}})
+			list = append(list, Case{Name: fmt.Sprintf("%s, %v", name, interval), Brief: interval == 100*time.Millisecond, Run: inside(Open, cfg, func(g *Group, times int) Findings {
+				var r rivals
+				for i := range times {
+					res := try.Get(ReloadedAndKilled(Reloads[name], time.Duration(i%2)*1500*time.Millisecond)(g))
+					r.add(res, res.Report.Ended)
+				}
+				return r.findings()
+			})})
 		}
 	}
 	return list
-}
-
-func (g *Group) reloadedAndKilled(change func(*Settings), times int) (r rivals, err error) {
-	defer try.Catch(&err)
-	for i := range times {
-		within := time.Duration(0)
-		if i%2 == 1 {
-			within = 1500 * time.Millisecond
-		}
-		res := try.Get(ReloadedAndKilled(change, within)(g))
-		r.add(res, res.Report.Ended)
-	}
-	return r, nil
 }

@@ -90,41 +90,62 @@ func (o Findings) String() string {
 // Shows are all there are.
 func Shows() []Show {
 	return append(connectionShows(), []Show{
-		{Name: "address deleted by hand", Run: addressDeleted},
+		{Name: "address deleted by hand", Run: inside(Open, Config{Addresses: bothVIPs}, addressDeleted)},
 		measured("1,000 addresses, IPv4", thousand(false)),
 		measured("1,000 addresses, IPv6", thousand(true)),
-		{Name: "foreign host that announces", Run: foreignHost(true)},
-		{Name: "foreign host that is silent", Run: foreignHost(false)},
+		{Name: "foreign host that announces", Run: inside(Open, Config{Addresses: bothVIPs}, foreignAnnounces)},
+		{Name: "foreign host that is silent", Run: inside(Open, Config{Addresses: bothVIPs}, foreignIsSilent)},
 		{Name: "foreign host before the first bind", Run: foreignFirst},
-		{Name: "foreign table listed", Run: foreignTable},
-		{Name: "no lock-out by a dead keepvip", Run: noLockOut},
+		{Name: "foreign table listed", Run: inside(Prepare, Config{Lab: lab.Config{Nodes: 1}, Interval: 10 * time.Millisecond}, foreignTable)},
+		{Name: "no lock-out by a dead keepvip", Run: inside(Open, Config{Lab: lab.Config{Nodes: 1}, Addresses: bothVIPs}, noLockOut)},
 		{Name: "fence destroyed", Run: fenceDestroyed},
 		ofCases("reloaded and killed", reloadsAndKills()),
 		ofCases("frozen with a second NIC on the segment", frozenTwins()),
-		measured("fifty checks", fiftyChecks),
+		measured("fifty checks", inside(Open, Config{Lab: lab.Config{Nodes: 1}, API: true, Product: checking(50)}, fiftyChecks)),
 		{Name: "long-lived connection", Run: longConnection},
 		ofCases("routes", routeCases()),
-		measured("three hundred clusters on a link", manyClusters),
-		{Name: "no trace on the host", Run: noTrace},
-		{Name: "never the node's identity", Run: identity},
+		measured("three hundred clusters on a link", inside(Open, Config{}, manyClusters)),
+		{Name: "no trace on the host", Run: inside(Prepare, Config{Lab: lab.Config{Nodes: 1}, Addresses: bothVIPs}, noTrace)},
+		{Name: "never the node's identity", Run: inside(Open, Config{Addresses: bothVIPs}, identity)},
 		ofCases("raft: reloaded", raftReloads()),
 		ofCases("SIGTERM in a reload", reloadEnds()),
 		{Name: "doctor", Run: doctors},
 		measured("raft: members come and go", raftMembers),
 		measured("raft: members killed at any step", raftMembersKilled),
-		measured("raft: every disk wiped", raftWiped),
-		measured("raft: witness", raftWitness),
-		{Name: "raft: recovered from one node", Run: raftRecovered},
+		measured("raft: every disk wiped", inside(Open, RaftConfig(Raft{}), raftWiped)),
+		measured("raft: witness", inside(Open, RaftConfig(Raft{Witnesses: []int{3}}), raftWitness)),
+		{Name: "raft: recovered from one node", Run: inside(Open, RaftConfig(Raft{}), raftRecovered)},
 		measured("raft: start orders", raftStarts),
 		{Name: "raft: damaged stores", Run: raftDamaged},
-		measured("raft: idle", raftIdle),
+		measured("raft: idle", inside(Open, RaftConfig(Raft{}), raftIdle)),
 		measured("address events", addressEvents),
 	}...)
 }
 
 // measured is a show for the bench alone.
-func measured(name string, run func(*lab.Host) (Findings, error)) Show {
-	return Show{Name: name, Measured: true, Run: func(host *lab.Host, _ bool) (Findings, error) { return run(host) }}
+func measured(name string, run func(*lab.Host, bool) (Findings, error)) Show {
+	return Show{Name: name, Measured: true, Run: run}
+}
+
+// ofGroup is what a show, or a case, opens: an error has what its daemons have logged.
+type ofGroup interface {
+	explain(recovered any, err *error)
+	Close()
+}
+
+// inside is a show, or a case, in a group of its own, of which it is told how much of it there is to be. Its steps are caught.
+func inside[G ofGroup, C, T any](open func(*lab.Host, C) (G, error), cfg C, do func(g G, much T) Findings) func(*lab.Host, T) (Findings, error) {
+	return func(host *lab.Host, much T) (_ Findings, err error) {
+		g, err := open(host, cfg)
+		if err != nil {
+			return nil, err
+		}
+		defer func() {
+			g.explain(recover(), &err)
+			g.Close()
+		}()
+		return do(g, much), nil
+	}
 }
 
 // sized is what a show goes through when it is full, and what is enough of it otherwise.

@@ -12,11 +12,8 @@ import (
 
 // addressDeleted deletes the addresses of the holder by hand, one after the
 // other, and measures how long each was away.
-func addressDeleted(host *lab.Host, full bool) (_ Findings, err error) {
-	defer try.Catch(&err)
+func addressDeleted(g *Group, full bool) Findings {
 	times := sized(full, 100, 6)
-	g := try.Get(Open(host, Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}))
-	defer g.Close()
 	holder := try.Get(g.Settle())
 	m := try.Get(g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses, NoDirect: true}))
 	for i := range times {
@@ -43,7 +40,7 @@ func addressDeleted(host *lab.Host, full bool) (_ Findings, err error) {
 	return Findings{
 		took("away at most", away, 50*time.Millisecond), none("taken over", takeovers), none("not put back", times-back),
 		told("outage of a client", r.Longest()),
-	}, nil
+	}
 }
 
 // manyAddresses are the virtual address and others outside of every subnet.
@@ -64,8 +61,8 @@ func manyAddresses(count int, v6 bool) []netip.Addr {
 
 // thousand lets the holder of a thousand addresses die, keepvip's and keepalived's in turn, and measures from the first bind on the taker to the last
 // that answers there; and what holding them costs.
-func thousand(v6 bool) func(*lab.Host) (Findings, error) {
-	return func(host *lab.Host) (_ Findings, err error) {
+func thousand(v6 bool) func(*lab.Host, bool) (Findings, error) {
+	return func(host *lab.Host, _ bool) (_ Findings, err error) {
 		defer try.Catch(&err)
 		var ours, bound, others []time.Duration
 		var cpu float64
@@ -124,7 +121,7 @@ func thousandOf(host *lab.Host, p Product, v6 bool, watch time.Duration) (cost t
 }
 
 // addressEvents counts the address events that a holder's host has by the renewals of lifetimes, as whoever listens to rtnetlink is told them.
-func addressEvents(host *lab.Host) (_ Findings, err error) {
+func addressEvents(host *lab.Host, _ bool) (_ Findings, err error) {
 	defer try.Catch(&err)
 	var out Findings
 	for _, c := range []struct {

@@ -13,11 +13,8 @@ import (
 
 // foreignTable lists a large table of somebody else while nothing runs, and while
 // keepvip advertises every 10 ms.
-func foreignTable(host *lab.Host, full bool) (_ Findings, err error) {
-	defer try.Catch(&err)
+func foreignTable(g *Group, full bool) Findings {
 	elements, times := 40000, sized(full, 21, 5)
-	g := try.Get(Prepare(host, Config{Lab: lab.Config{Nodes: 1}, Interval: 10 * time.Millisecond}))
-	defer g.Close()
 	n := g.Lab.Nodes[0]
 	var b strings.Builder
 	b.WriteString("table inet foreign {\n set many {\n type ipv4_addr\n elements = { ")
@@ -33,7 +30,7 @@ func foreignTable(host *lab.Host, full bool) (_ Findings, err error) {
 	return Findings{
 		told("quiet", quiet), told("with keepvip", busy),
 		{What: "ratio", Got: float64(busy) / float64(quiet), Limit: 1.5, Unit: "x"},
-	}, nil
+	}
 }
 
 // listing is the median time of `nft list table` for the large table.
@@ -55,16 +52,11 @@ const guardEnd = 8 * time.Second
 
 // noLockOut kills keepvip for good, waits for the guard's end, and gives the
 // address to the node by hand, then by keepalived.
-func noLockOut(host *lab.Host, _ bool) (_ Findings, err error) {
-	defer try.Catch(&err)
-	addrs := []netip.Addr{lab.VIP4, lab.VIP6}
-	g := try.Get(Open(host, Config{Lab: lab.Config{Nodes: 1}, Addresses: addrs}))
-	defer g.Close()
+func noLockOut(g *Group, _ bool) (out Findings) {
 	n := g.Lab.Nodes[0]
 	try.Do(g.Daemon(n).Kill9())
 	time.Sleep(guardEnd)
-	var out Findings
-	for _, a := range addrs {
+	for _, a := range g.Addresses {
 		out = append(out, none(a.String()+" left behind", count(n.Holds(a))))
 		try.Do(n.AddAddress(prefix(a)))
 		out = append(out, none(a.String()+" by hand does not answer", count(!g.Lab.Reaches(g.Lab.Client.Namespace, a, 3*time.Second))))
@@ -72,14 +64,13 @@ func noLockOut(host *lab.Host, _ bool) (_ Findings, err error) {
 		s := g.Settings[0]
 		s.Addresses = []netip.Addr{a}
 		p := try.Get(Keepalived{}.Start(n, s))
-		_, err = until(10*time.Second, "keepalived holds "+a.String(), func() bool { return n.Holds(a) })
-		if err != nil {
-			return nil, fmt.Errorf("%w\n%s", err, p.Log())
+		if err := within(10*time.Second, "keepalived holds "+a.String(), func() bool { return n.Holds(a) }); err != nil {
+			try.Do(fmt.Errorf("%w\n%s", err, p.Log()))
 		}
 		out = append(out, none(a.String()+" by keepalived does not answer", count(!g.Lab.Reaches(g.Lab.Client.Namespace, a, 3*time.Second))))
 		try.Get(p.Terminate(5 * time.Second))
 	}
-	return out, nil
+	return out
 }
 
 func count(yes bool) int {

@@ -32,31 +32,30 @@ func reports(n *lab.Node, mac string, addrs []netip.Addr) bool {
 	return true
 }
 
+func foreignAnnounces(g *Group, _ bool) Findings { return foreignHost(g, true) }
+
+func foreignIsSilent(g *Group, _ bool) Findings { return foreignHost(g, false) }
+
 // foreignHost gives the addresses to a host that knows nothing of the election.
-func foreignHost(announces bool) func(*lab.Host, bool) (Findings, error) {
-	return func(host *lab.Host, _ bool) (_ Findings, err error) {
-		defer try.Catch(&err)
-		g := try.Get(Open(host, Config{Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}))
-		defer g.end(&err)
-		time.Sleep(time.Second) // past the probes of the start
-		foreign, limit := g.Lab.Client, 30*time.Second
-		for _, a := range g.Addresses {
-			try.Do(foreign.Take(a))
-		}
-		began := time.Now()
-		if announces {
-			limit = time.Second
-			for _, a := range g.Addresses {
-				try.Do(foreign.Announce(a))
-			}
-		}
-		var slowest time.Duration
-		for _, n := range g.Lab.Nodes {
-			try.Get(until(40*time.Second, n.Label+" reports the foreign host", func() bool { return reports(n, foreign.MAC.String(), g.Addresses) }))
-			slowest = max(slowest, time.Since(began))
-		}
-		return Findings{took("reported by all nodes after", slowest, limit), none("nodes whose log does not name the MAC", silentLogs(g, foreign.MAC.String()))}, nil
+func foreignHost(g *Group, announces bool) Findings {
+	time.Sleep(time.Second) // past the probes of the start
+	foreign, limit := g.Lab.Client, 30*time.Second
+	for _, a := range g.Addresses {
+		try.Do(foreign.Take(a))
 	}
+	began := time.Now()
+	if announces {
+		limit = time.Second
+		for _, a := range g.Addresses {
+			try.Do(foreign.Announce(a))
+		}
+	}
+	var slowest time.Duration
+	for _, n := range g.Lab.Nodes {
+		try.Get(until(40*time.Second, n.Label+" reports the foreign host", func() bool { return reports(n, foreign.MAC.String(), g.Addresses) }))
+		slowest = max(slowest, time.Since(began))
+	}
+	return Findings{took("reported by all nodes after", slowest, limit), none("nodes whose log does not name the MAC", silentLogs(g, foreign.MAC.String()))}
 }
 
 func silentLogs(g *Group, mac string) int {

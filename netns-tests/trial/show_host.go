@@ -76,10 +76,7 @@ func takenAt(r *Result, a netip.Addr) time.Duration {
 }
 
 // noTrace compares the host before keepvip and after, for three ends.
-func noTrace(host *lab.Host, _ bool) (out Findings, err error) {
-	defer try.Catch(&err)
-	g := try.Get(Prepare(host, Config{Lab: lab.Config{Nodes: 1}, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}}))
-	defer g.Close()
+func noTrace(g *Group, _ bool) (out Findings) {
 	n := g.Lab.Nodes[0]
 	end := func() error { return g.terminated(n) }
 	kill := func() (err error) {
@@ -102,34 +99,29 @@ func noTrace(host *lab.Host, _ bool) (out Findings, err error) {
 	} {
 		before := try.Get(n.State())
 		if err := sequence(e.steps...); err != nil {
-			return out, fmt.Errorf("%s: %w", e.name, err)
+			try.Do(fmt.Errorf("%s: %w", e.name, err))
 		}
 		out = append(out, none(e.name+" left something", count(before != try.Get(n.State()))))
 	}
-	return out, nil
+	return out
 }
 
 // identity looks for the virtual addresses wherever a program could take one for
 // the node's own.
-func identity(host *lab.Host, _ bool) (_ Findings, err error) {
-	defer try.Catch(&err)
-	addrs := []netip.Addr{lab.VIP4, lab.VIP6}
-	g := try.Get(Open(host, Config{Addresses: addrs}))
-	defer g.Close()
+func identity(g *Group, _ bool) (out Findings) {
 	n := try.Get(g.Settle())
-	var out Findings
 	for _, to := range []string{"10.77.0.201", "10.77.0.101", "192.0.2.1", "fd77::201", "fd77::101", "2001:db8::1"} {
 		try.Get(n.Run("ip", "route", "replace", "default", "via", g.Lab.Client.Address.String()))
 		try.Get(n.Run("ip", "-6", "route", "replace", "default", "via", g.Lab.Client.Addr6.String()))
 		route := try.Get(n.Run("ip", "route", "get", to))
 		from := try.Get(sourceTo(n, to))
-		out = append(out, none("source toward "+to+" by route", count(isOne(route, addrs))), none("by connect", count(isOne(from+" ", addrs))))
+		out = append(out, none("source toward "+to+" by route", count(isOne(route, g.Addresses))), none("by connect", count(isOne(from+" ", g.Addresses))))
 	}
 	for _, family := range []string{"-4", "-6"} {
 		list := try.Get(n.Run("ip", family, "-o", "addr", "show", "dev", n.NICs[0].Name, "scope", "global", "-deprecated"))
 		out = append(out, none("an address to use, by ip "+family, count(strings.Contains(list, lab.VIP4.String()+"/") || strings.Contains(list, lab.VIP6.String()+"/"))))
 	}
-	return append(out, none("first IPv4 address of the interface", count(try.Get(firstGlobal(n)) == lab.VIP4))), nil
+	return append(out, none("first IPv4 address of the interface", count(try.Get(firstGlobal(n)) == lab.VIP4)))
 }
 
 func isOne(text string, addrs []netip.Addr) bool {

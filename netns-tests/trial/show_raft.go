@@ -19,7 +19,7 @@ const plannedHandover = 300 * time.Millisecond
 const crowd = 5
 
 // raftMembers goes from one member to five and back.
-func raftMembers(host *lab.Host) (out Findings, err error) {
+func raftMembers(host *lab.Host, _ bool) (out Findings, err error) {
 	defer try.Catch(&err)
 	const times = 3
 
@@ -35,7 +35,7 @@ func raftMembers(host *lab.Host) (out Findings, err error) {
 }
 
 // raftMembersKilled does so while members are killed at random moments.
-func raftMembersKilled(host *lab.Host) (_ Findings, err error) {
+func raftMembersKilled(host *lab.Host, _ bool) (_ Findings, err error) {
 	defer try.Catch(&err)
 	const want = 200
 	killed, two, walks := 0, time.Duration(0), 0
@@ -55,11 +55,8 @@ func raftMembersKilled(host *lab.Host) (_ Findings, err error) {
 }
 
 // raftWiped installs every node anew, one after another.
-func raftWiped(host *lab.Host) (_ Findings, err error) {
-	defer try.Catch(&err)
+func raftWiped(g *Group, _ bool) Findings {
 	const rounds = 3
-	g := try.Get(Open(host, RaftConfig(Raft{})))
-	defer g.Close()
 	m := try.Get(g.watch("disks wiped", lab.MeasureConfig{}))
 	var slowest time.Duration
 	for range rounds {
@@ -77,15 +74,12 @@ func raftWiped(host *lab.Host) (_ Findings, err error) {
 	return Findings{
 		took("votes again after", slowest, 10*time.Second), took("longest outage", r.Longest(), 2500*time.Millisecond),
 		took("two answering", r.Two(), 0),
-	}, nil
+	}
 }
 
 // raftWitness has a witness as the third, and both others die in turn.
-func raftWitness(host *lab.Host) (_ Findings, err error) {
-	defer try.Catch(&err)
+func raftWitness(g *Group, _ bool) Findings {
 	const times = 6
-	g := try.Get(Open(host, RaftConfig(Raft{Witnesses: []int{3}})))
-	defer g.Close()
 	var longest, two time.Duration
 	held := 0
 	for range times {
@@ -96,15 +90,12 @@ func raftWitness(host *lab.Host) (_ Findings, err error) {
 	}
 	return Findings{
 		took("longest outage", longest, 2500*time.Millisecond), none("the witness held", held), took("two answering", two, 0),
-	}, nil
+	}
 }
 
 // raftRecovered loses two of three for good, and begins anew with the one that is left.
-func raftRecovered(host *lab.Host, _ bool) (_ Findings, err error) {
-	defer try.Catch(&err)
+func raftRecovered(g *Group, _ bool) Findings {
 	r := Raft{}
-	g := try.Get(Open(host, RaftConfig(r)))
-	defer g.Close()
 	try.Do(g.Voters(agreeLimit, g.Lab.Nodes...))
 	left, lost := g.Lab.Nodes[0], g.Lab.Nodes[1:]
 	tooEarly := r.Member(left, "recover") == nil
@@ -121,11 +112,11 @@ func raftRecovered(host *lab.Host, _ bool) (_ Findings, err error) {
 		try.Do(g.Start(n))
 	}
 	try.Do(g.Voters(agreeLimit, g.Lab.Nodes...))
-	_, err = g.Settle()
+	try.Get(g.Settle())
 	return Findings{
 		none("recovered beside a majority", count(tooEarly)), took("a holder after the command", held, 10*time.Second),
 		told("three voters again after", time.Since(began)),
-	}, err
+	}
 }
 
 // recover repeats the command until the others have been silent for long enough to be believed dead.
@@ -144,7 +135,7 @@ func (g *Group) eventually(limit time.Duration, what string, condition func() bo
 }
 
 // raftStarts starts three nodes in every order, and two of them without the third.
-func raftStarts(host *lab.Host) (Findings, error) {
+func raftStarts(host *lab.Host, _ bool) (Findings, error) {
 	orders := [][]int{{1, 2, 3}, {1, 3, 2}, {2, 1, 3}, {2, 3, 1}, {3, 1, 2}, {3, 2, 1}, {1, 2}, {2, 3}, {3, 1}}
 	var slowest time.Duration
 	var early int
@@ -182,12 +173,9 @@ func raftStart(host *lab.Host, order []int) (took time.Duration, alone bool, err
 }
 
 // raftIdle measures what three idle nodes cost at the defaults; the worst of them counts.
-func raftIdle(host *lab.Host) (_ Findings, err error) {
-	defer try.Catch(&err)
-	g := try.Get(Open(host, RaftConfig(Raft{})))
-	defer g.Close()
+func raftIdle(g *Group, _ bool) Findings {
 	try.Do(g.Voters(agreeLimit, g.Lab.Nodes...))
-	return idleFindings(try.Get(Idle(2*time.Minute)(g)), 0.6), nil
+	return idleFindings(try.Get(Idle(2*time.Minute)(g)), 0.6)
 }
 
 // idleFindings are what a group cost that had nothing to do, of which the worst node may take so many per cent of a processor.

@@ -24,10 +24,10 @@ func SpreadShows() []Show {
 		ofCases("spread keeps watches", keepsWatches()),
 		ofCases("spread, tier", tierConnections()),
 		ofCases("follower", followed()),
-		{Name: "spread: nothing left behind", Run: spreadLeavesNothing},
-		{Name: "spread, masquerade: shares, a drain, a death", Run: masqueraded},
-		{Name: "spread, masquerade: backends without keepvip", Run: backed},
-		{Name: "spread: path MTU 1400 behind the router", Run: narrowRouter},
+		{Name: "spread: nothing left behind", Run: inside(Prepare, Config{Product: WithSpread{}, Addresses: bothVIPs, Lab: lab.Config{OffLink: true}}, spreadLeavesNothing)},
+		{Name: "spread, masquerade: shares, a drain, a death", Run: inside(OpenSpread, SpreadConfig{Product: WithSpread{Masquerade: true}}, masqueraded)},
+		{Name: "spread, masquerade: backends without keepvip", Run: inside(OpenSpread, Backends(), backed)},
+		{Name: "spread: path MTU 1400 behind the router", Run: inside(OpenSpread, SpreadConfig{}, narrowRouter)},
 		{Name: "spread: SYN flood", Run: synFlood},
 		{Name: "spread: tracked connections", Run: trackedConnections},
 		{Name: "spread: idle connections", Run: spreadIdle(WithSpread{}, 100_000, 1000)},
@@ -53,28 +53,27 @@ func keepsConnections() []Case {
 			return append(with.Findings(e), without.told()...), nil
 		}})
 	}
-	return append(list, Case{Name: "a check fails and passes again", Run: unhealthy}, Case{Name: "at random", Run: func(host *lab.Host, times int) (_ Findings, err error) {
-		defer try.Catch(&err)
-		s := try.Get(OpenSpread(host, SpreadConfig{}))
-		defer s.end(&err)
-		var sum Kept
-		for range times {
-			e := atRandom(rand.Uint64(), 5, 40)
-			k := try.Get(s.Keep(e, 40))
-			if k.How != "" {
-				k.How += ", " + e.Name
-			}
-			sum.add(k)
+	return append(list,
+		Case{Name: "a check fails and passes again", Run: inside(OpenSpread, SpreadConfig{Product: WithSpread{Checked: true}}, unhealthy)},
+		Case{Name: "at random", Run: inside(OpenSpread, SpreadConfig{}, walksAtRandom)},
+	)
+}
+
+func walksAtRandom(s *Spreading, times int) Findings {
+	var sum Kept
+	for range times {
+		e := atRandom(rand.Uint64(), 5, 40)
+		k := try.Get(s.Keep(e, 40))
+		if k.How != "" {
+			k.How += ", " + e.Name
 		}
-		return append(sum.Findings(SpreadEvent{}), Measured{What: "connections", Got: float64(sum.Count), Limit: -1}), nil
-	}})
+		sum.add(k)
+	}
+	return append(sum.Findings(SpreadEvent{}), Measured{What: "connections", Got: float64(sum.Count), Limit: -1})
 }
 
 // unhealthy has the check of a member fail for a while, and then that of the holder: connections stay, and new ones go to the others.
-func unhealthy(host *lab.Host, _ int) (_ Findings, err error) {
-	defer try.Catch(&err)
-	s := try.Get(OpenSpread(host, SpreadConfig{Product: WithSpread{Checked: true}}))
-	defer s.end(&err)
+func unhealthy(s *Spreading, _ int) Findings {
 	var sum Kept
 	for _, who := range []func(*SpreadMove) *lab.Node{func(x *SpreadMove) *lab.Node { return x.Member }, func(x *SpreadMove) *lab.Node { return x.Holder }} {
 		k := try.Get(s.Keep(SpreadEvent{Name: "a check fails", Do: func(x *SpreadMove) (*lab.Node, error) {
@@ -90,7 +89,7 @@ func unhealthy(host *lab.Host, _ int) (_ Findings, err error) {
 		}}, spreadConnected))
 		sum.add(k)
 	}
-	return sum.Findings(SpreadEvent{}), nil
+	return sum.Findings(SpreadEvent{})
 }
 
 // kept has an event happen so many times, and adds up what it did.
@@ -128,36 +127,27 @@ func (k *Kept) add(o Kept) {
 func sharesConnections() []Case {
 	var list []Case
 	for _, nodes := range []int{2, 3, 5, 7} {
-		list = append(list, Case{Name: fmt.Sprintf("%d members", nodes), Run: func(host *lab.Host, _ int) (Findings, error) {
-			return shared(host, SpreadConfig{Nodes: nodes})
-		}})
+		list = append(list, Case{Name: fmt.Sprintf("%d members", nodes), Run: inside(OpenSpread, SpreadConfig{Nodes: nodes}, sharedByAll)})
 	}
 	return append(list,
-		Case{Name: "3 members, one of them drained", Run: func(host *lab.Host, _ int) (_ Findings, err error) {
-			defer try.Catch(&err)
-			s := try.Get(OpenSpread(host, SpreadConfig{}))
-			defer s.Close()
-			x := &SpreadMove{Spreading: s}
-			x.Measurement = try.Get(s.watch("drained", lab.MeasureConfig{NoDirect: true}))
-			try.Do(sequence(x.verb(s.Lab.Nodes[1], "drain"), x.watched))
-			return s.shares(s.Lab.Nodes[0], s.Lab.Nodes[2])
-		}},
-		Case{Name: "3 members, weights 1, 2 and 3", Run: weighted},
-		Case{Name: "a fourth member joins", Run: fourthJoins},
+		Case{Name: "3 members, one of them drained", Run: inside(OpenSpread, SpreadConfig{}, sharedByTwo)},
+		Case{Name: "3 members, weights 1, 2 and 3", Run: inside(OpenSpread, SpreadConfig{Product: WithSpread{Weights: slotWeights}, V4: true}, weighted)},
+		Case{Name: "a fourth member joins", Run: inside(OpenSpread, SpreadConfig{Nodes: 4, Running: 3}, fourthJoins)},
 	)
 }
 
-func shared(host *lab.Host, cfg SpreadConfig) (_ Findings, err error) {
-	defer try.Catch(&err)
-	s := try.Get(OpenSpread(host, cfg))
-	defer s.Close()
-	return s.shares(s.Lab.Nodes...)
+func sharedByAll(s *Spreading, _ int) Findings { return s.shares(s.Lab.Nodes...) }
+
+// sharedByTwo has one of three drained.
+func sharedByTwo(s *Spreading, _ int) Findings {
+	x := &SpreadMove{Spreading: s, Measurement: try.Get(s.watch("drained", lab.MeasureConfig{NoDirect: true}))}
+	try.Do(sequence(x.verb(s.Lab.Nodes[1], "drain"), x.watched))
+	return s.shares(s.Lab.Nodes[0], s.Lab.Nodes[2])
 }
 
-// shares compares the shares of the members with what is promised of 10,000 connections and of 1,000. The promise is about three: of
+// shares is a part of shows, which catch its steps. It compares the shares of the members with what is promised of 10,000 connections and of 1,000. The promise is about three: of
 // more members each has fewer connections, and chance is a larger part of its share.
-func (s *Spreading) shares(members ...*lab.Node) (out Findings, err error) {
-	defer try.Catch(&err)
+func (s *Spreading) shares(members ...*lab.Node) (out Findings) {
 	for _, c := range []struct {
 		count int
 		limit float64
@@ -170,7 +160,7 @@ func (s *Spreading) shares(members ...*lab.Node) (out Findings, err error) {
 			out = append(out, none("under another address", got.Disguised))
 		}
 	}
-	return out, nil
+	return out
 }
 
 // manyPorts lets clients use more source ports than tens of thousands of connections one after the other leave behind.
@@ -182,33 +172,26 @@ func (s *Spreading) manyPorts() (err error) {
 	return nil
 }
 
-// weighted compares shares with weights.
-func weighted(host *lab.Host, _ int) (_ Findings, err error) {
-	defer try.Catch(&err)
-	weights := []int{1, 2, 3}
-	s := try.Get(OpenSpread(host, SpreadConfig{Product: WithSpread{Weights: weights}, V4: true}))
-	defer s.Close()
+var slotWeights = []int{1, 2, 3}
+
+// weighted compares shares with slotWeights.
+func weighted(s *Spreading, _ int) (out Findings) {
 	const count = 10_000
 	got := try.Get(s.Lab.Sample(s.Lab.Client.Namespace, s.Targets()[0], count))
-	var out Findings
 	for i, n := range s.Lab.Nodes {
-		want := float64(count*weights[i]) / 6
-		out = append(out, Measured{What: fmt.Sprintf("weight %d off by", weights[i]), Got: 100 * math.Abs(float64(got.ByNode[n.Label])-want) / want, Limit: 8, Unit: "%"})
+		want := float64(count*slotWeights[i]) / 6
+		out = append(out, Measured{What: fmt.Sprintf("weight %d off by", slotWeights[i]), Got: 100 * math.Abs(float64(got.ByNode[n.Label])-want) / want, Limit: 8, Unit: "%"})
 	}
-	return append(out, none("failed", count-got.Served())), nil
+	return append(out, none("failed", count-got.Served()))
 }
 
 // narrowRouter: what comes from members must fit the way behind the router, of which only the receiver is told.
-func narrowRouter(host *lab.Host, full bool) (_ Findings, err error) {
-	defer try.Catch(&err)
-	s := try.Get(OpenSpread(host, SpreadConfig{}))
-	defer s.Close()
+func narrowRouter(s *Spreading, full bool) (out Findings) {
 	for _, n := range s.Lab.Nodes {
 		try.Get(n.StartDownloads(downloadTarget, DownloadSize))
 	}
 	try.Do(s.Lab.NarrowRouter(1400))
 	times := sized(full, 60, 20)
-	var out Findings
 	for _, a := range s.Addresses {
 		began := time.Now()
 		got, err := s.Lab.Download(s.Lab.OffLink.Namespace, netip.AddrPortFrom(a, DownloadPort), times, 5*time.Second)
@@ -222,7 +205,7 @@ func narrowRouter(host *lab.Host, full bool) (_ Findings, err error) {
 		}
 		out = append(out, none(what, incomplete), told("all within", time.Since(began)))
 	}
-	return out, nil
+	return out
 }
 
 // synFlood: neither the election nor connections may suffer from connections that nobody goes on with.
@@ -290,21 +273,20 @@ func worked(length time.Duration, end func() int) (busy, took time.Duration, err
 }
 
 // masqueraded has the holder translate: members share connections, keep them over a drain, and clients of one that dies are told.
-func masqueraded(host *lab.Host, _ bool) (out Findings, err error) {
-	defer try.Catch(&err)
-	s := try.Get(OpenSpread(host, SpreadConfig{Product: WithSpread{Masquerade: true}}))
-	defer s.end(&err)
+func masqueraded(s *Spreading, _ bool) Findings {
+	return s.translated(s.Lab.Nodes, SpreadEventsOf("a member drains and returns", "a member's node dies"))
+}
+
+// translated is a part of shows, which catch its steps: how these nodes share connections that are translated, and what events do to such.
+func (s *Spreading) translated(sharing []*lab.Node, events []SpreadEvent) (out Findings) {
 	for i, target := range s.Targets() {
 		const count = 1000
-		out = append(out, try.Get(s.Share(s.clients()[i%2], target, count)).Findings(len(s.Lab.Nodes), 16)...)
+		out = append(out, try.Get(s.Share(s.clients()[i%2], target, count)).Findings(len(sharing), 16)...)
 	}
-	for _, e := range SpreadEvents() {
-		if e.Name != "a member drains and returns" && e.Name != "a member's node dies" {
-			continue
-		}
+	for _, e := range events {
 		k := try.Get(s.Keep(e, spreadConnected))
 		k.Disguised = 0 // as it is with masquerade
 		out = append(out, k.Findings(e).of(e.Name)...)
 	}
-	return out, nil
+	return out
 }

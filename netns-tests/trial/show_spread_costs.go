@@ -34,7 +34,7 @@ const (
 
 // ofCosts is a show that measures one of these.
 func ofCosts(name string, measure func(*costs) (Findings, error)) Show {
-	return measured(name, func(host *lab.Host) (_ Findings, err error) {
+	return measured(name, func(host *lab.Host, _ bool) (_ Findings, err error) {
 		defer try.Catch(&err)
 		c := try.Get(openCosts(host))
 		defer c.Close()

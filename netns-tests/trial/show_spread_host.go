@@ -12,14 +12,15 @@ import (
 )
 
 // spreadHosts are what a host may be like on which a load is spread: new connections of all clients succeed, and each member has its share.
-func spreadHosts() []Case {
-	list := []Case{{Name: "members as clients", Run: func(host *lab.Host, _ int) (Findings, error) {
-		return spreadOn(host, func(*lab.Node) error { return nil })
-	}}}
+func spreadHosts() (list []Case) {
+	changed := func(host *lab.Host, before func(*lab.Node) error) (*Spreading, error) {
+		return openSpread(host, SpreadConfig{}, before)
+	}
 	for _, c := range []struct {
 		name   string
 		before func(*lab.Node) error
 	}{
+		{"members as clients", func(*lab.Node) error { return nil }},
 		{"rp_filter 1", func(n *lab.Node) error {
 			return errors.Join(n.Sysctl("net/ipv4/conf/all/rp_filter", "1"), n.Sysctl("net/ipv4/conf/eth0/rp_filter", "1"))
 		}},
@@ -29,17 +30,14 @@ func spreadHosts() []Case {
 			return errors.Join(n.Sysctl("net/ipv4/ip_forward", "1"), n.Sysctl("net/ipv6/conf/all/forwarding", "1"))
 		}},
 	} {
-		list = append(list, Case{Name: c.name, Run: func(host *lab.Host, _ int) (Findings, error) { return spreadOn(host, c.before) }})
+		list = append(list, Case{Name: c.name, Run: inside(changed, c.before, spreadOn)})
 	}
-	return append(list, Case{Name: "a second address with another port", Run: func(host *lab.Host, _ int) (_ Findings, err error) {
-		defer try.Catch(&err)
-		s := try.Get(OpenSpread(host, SpreadConfig{Product: WithSpread{Second: true}}))
-		defer s.end(&err)
+	return append(list, Case{Name: "a second address with another port", Run: inside(OpenSpread, SpreadConfig{Product: WithSpread{Second: true}}, func(s *Spreading, _ int) Findings {
 		try.Do(s.served([]netip.AddrPort{netip.AddrPortFrom(SecondVIP, SecondPort)}, func() []*lab.Node { return s.Lab.Nodes }))
 		// A port is spread with its own address alone.
-		crossed, err := s.Lab.Sample(s.Lab.Client.Namespace, netip.AddrPortFrom(SecondVIP, SpreadPort), 30)
-		return Findings{none("served at the port of the other address", crossed.Served())}, err
-	}})
+		crossed := try.Get(s.Lab.Sample(s.Lab.Client.Namespace, netip.AddrPortFrom(SecondVIP, SpreadPort), 30))
+		return Findings{none("served at the port of the other address", crossed.Served())}
+	})})
 }
 
 // kubeProxyRules are the base chains of kube-proxy's nftables mode, with one service.
@@ -83,13 +81,9 @@ table ip filter {
 }
 `
 
-// spreadOn spreads on nodes that were changed before, and asks from everywhere, the nodes themselves included.
-func spreadOn(host *lab.Host, before func(*lab.Node) error) (out Findings, err error) {
-	defer try.Catch(&err)
-	s := try.Get(openSpread(host, SpreadConfig{}, before))
-	defer s.Close()
+// spreadOn asks from everywhere, the nodes themselves included.
+func spreadOn(s *Spreading, _ int) (out Findings) {
 	foreign := try.Get(s.foreignRules())
-
 	clients := s.clients()
 	for _, n := range s.Lab.Nodes {
 		clients = append(clients, n.Namespace)
@@ -109,7 +103,7 @@ func spreadOn(host *lab.Host, before func(*lab.Node) error) (out Findings, err e
 			}
 		}
 	}
-	return append(out, none("foreign tables changed", count(foreign != try.Get(s.foreignRules())))), nil
+	return append(out, none("foreign tables changed", count(foreign != try.Get(s.foreignRules()))))
 }
 
 // foreignRules are all tables of the nodes that keepvip has not made.
@@ -128,10 +122,7 @@ func (s *Spreading) foreignRules() (_ string, err error) {
 }
 
 // spreadLeavesNothing looks for what is left on the hosts when keepvip has ended in order, and after `keepvip cleanup` when it was killed.
-func spreadLeavesNothing(host *lab.Host, _ bool) (_ Findings, err error) {
-	defer try.Catch(&err)
-	g := try.Get(Prepare(host, Config{Product: WithSpread{}, Addresses: []netip.Addr{lab.VIP4, lab.VIP6}, Lab: lab.Config{OffLink: true}}))
-	defer g.Close()
+func spreadLeavesNothing(g *Group, _ bool) Findings {
 	s := &Spreading{Group: g, greeters: make([]*lab.Greeter, len(g.Lab.Nodes))}
 	before := make([]lab.State, len(g.Lab.Nodes))
 	for i, n := range g.Lab.Nodes {
@@ -153,5 +144,5 @@ func spreadLeavesNothing(host *lab.Host, _ bool) (_ Findings, err error) {
 			what += " " + n.Label + ": " + strings.Join(strings.Fields(after.Ruleset), " ")
 		}
 	}
-	return Findings{none("hosts on which something was left"+what, left)}, nil
+	return Findings{none("hosts on which something was left"+what, left)}
 }

@@ -141,10 +141,7 @@ func trackedConnections(host *lab.Host, full bool) (out Findings, err error) {
 	counted, asked := try.Two(t.Counted())
 	out = append(out, told(fmt.Sprintf("%d counted after", t.count), counted), took("keepvip spread takes", asked, askedLimit))
 	out = append(out, idleFindings(try.Get(Idle(sized(full, trackedIdle, trackedIdle/4))(t.Group)), countingLimit).of("nothing happens")...)
-	for _, e := range SpreadEvents() {
-		if e.Name != "handover" {
-			continue
-		}
+	for _, e := range SpreadEventsOf("handover") {
 		out = append(out, append(try.Get(t.Keep(e, spreadConnected)).Findings(e), none("tracked no more", try.Get(t.Lost()))).of(e.Name)...)
 	}
 	ends, percent := try.Two(t.DrainEnds(sized(full, 10*time.Second, 3*time.Second)))

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
-	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Backends is a group of two load balancers before two servers that run no keepvip.
@@ -44,17 +43,4 @@ func BackendEvents() []SpreadEvent {
 }
 
 // backed is what two load balancers do with connections to servers that run no keepvip.
-func backed(host *lab.Host, _ bool) (out Findings, err error) {
-	defer try.Catch(&err)
-	s := try.Get(OpenSpread(host, Backends()))
-	defer s.end(&err)
-	for i, target := range s.Targets() {
-		out = append(out, try.Get(s.Share(s.clients()[i%2], target, 1000)).Findings(len(s.backends()), 16)...)
-	}
-	for _, e := range BackendEvents() {
-		k := try.Get(s.Keep(e, spreadConnected))
-		k.Disguised = 0 // as it is with masquerade
-		out = append(out, k.Findings(e).of(e.Name)...)
-	}
-	return out, nil
-}
+func backed(s *Spreading, _ bool) Findings { return s.translated(s.backends(), BackendEvents()) }

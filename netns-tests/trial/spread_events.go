@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +45,11 @@ func SpreadEvents() []SpreadEvent {
 		events = append(events, nodeEvents(who.name, who.node)...)
 	}
 	return events
+}
+
+// SpreadEventsOf are those of the names, in the order of all.
+func SpreadEventsOf(names ...string) []SpreadEvent {
+	return slices.DeleteFunc(SpreadEvents(), func(e SpreadEvent) bool { return !slices.Contains(names, e.Name) })
 }
 
 // TurnedOnAndOff has a group whose load is not spread spread it for a while, in which there are so many connections, and then no more. Reversed

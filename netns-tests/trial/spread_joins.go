@@ -66,10 +66,7 @@ func movedSlots(before, after []netip.Addr, joined netip.Addr) (share float64, o
 }
 
 // fourthJoins has a fourth member join three that have connections.
-func fourthJoins(host *lab.Host, _ int) (_ Findings, err error) {
-	defer try.Catch(&err)
-	s := try.Get(OpenSpread(host, SpreadConfig{Nodes: 4, Running: 3}))
-	defer s.end(&err)
+func fourthJoins(s *Spreading, _ int) Findings {
 	first, fourth := s.Lab.Nodes[0], s.Lab.Nodes[3]
 	before := try.Get(s.slotOwners(first))
 	e := SpreadEvent{Name: "a fourth member joins", Do: func(x *SpreadMove) (*lab.Node, error) {
@@ -90,7 +87,5 @@ func fourthJoins(host *lab.Host, _ int) (_ Findings, err error) {
 	out := Findings{
 		{What: "slots that moved", Got: share, Limit: 25, Unit: "%"}, none("to another than the fourth", others), none("nodes with another table", differ),
 	}
-	out = append(out, k.Findings(e)...)
-	more, err := s.shares(s.Lab.Nodes...)
-	return append(out, more...), err
+	return slices.Concat(out, k.Findings(e), s.shares(s.Lab.Nodes...))
 }

@@ -124,12 +124,9 @@ func keepsWatches() []Case {
 		if e.Stall > 0 || e.Running > 0 { // a node dies with its watches
 			continue
 		}
-		list = append(list, Case{Name: e.Name, Run: func(host *lab.Host, _ int) (_ Findings, err error) {
-			defer try.Catch(&err)
-			s := try.Get(OpenSpread(host, SpreadConfig{}))
-			defer s.end(&err)
-			return try.Get(s.KeepWatches(e, 10, 3)).Findings(), nil
-		}})
+		list = append(list, Case{Name: e.Name, Run: inside(OpenSpread, SpreadConfig{}, func(s *Spreading, _ int) Findings {
+			return try.Get(s.KeepWatches(e, 10, 3)).Findings()
+		})})
 	}
 	return list
 }

@@ -93,16 +93,13 @@ func nodesFrom(first, count int) string {
 func tierConnections() []Case {
 	var list []Case
 	for _, e := range TierEvents() {
-		list = append(list, Case{Name: e.Name, Run: func(host *lab.Host, times int) (_ Findings, err error) {
-			defer try.Catch(&err)
+		list = append(list, Case{Name: e.Name, Run: inside(OpenSpread, TierOf(2), func(s *Spreading, times int) Findings {
 			var sum Kept
-			s := try.Get(OpenSpread(host, TierOf(2)))
-			defer s.end(&err)
 			for range max(times/4, 1) {
 				sum.add(try.Get(s.Keep(e, spreadConnected)))
 			}
-			return sum.Findings(e), nil
-		}})
+			return sum.Findings(e)
+		})})
 	}
 	return list
 }
