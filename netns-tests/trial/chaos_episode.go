@@ -32,7 +32,6 @@ func (in *injected) secondFamily(beside bool) time.Duration {
 
 // EpisodeResult is what an episode has shown.
 type EpisodeResult struct {
-	Seed     uint64
 	Index    int
 	What     string
 	Outages  map[string]time.Duration // the longest of each address
@@ -92,7 +91,7 @@ func (c *Chaos) Run(index int) (*EpisodeResult, error) {
 // product did wrong is in the result, and so is what took too long.
 func (c *Chaos) Replay(index int, plan []Injection) (_ *EpisodeResult, err error) {
 	defer try.Catch(&err)
-	res := &EpisodeResult{Seed: c.Seed, Index: index, What: describeEpisode(plan), Outages: map[string]time.Duration{}}
+	res := &EpisodeResult{Index: index, What: describeEpisode(plan), Outages: map[string]time.Duration{}}
 	m := try.Get(c.lab.Measure(lab.MeasureConfig{
 		Name: res.What, Targets: c.addresses(),
 		Interval: 2 * time.Millisecond, DirectEvery: 5 * time.Millisecond, AskEvery: 10 * time.Millisecond,

@@ -76,19 +76,21 @@ func WithConnections(g *Group, count int, every time.Duration, fault ConnectionF
 	return out, nil
 }
 
+// plainly is a fault that needs no servers.
+func plainly(f Fault) ConnectionFault {
+	return func(func(*lab.Node) []*lab.IdleServers) Fault { return f }
+}
+
 // ConnectionFaults are the ways in which a holder loses its connections.
 func ConnectionFaults() map[string]ConnectionFault {
-	plain := func(f Fault) ConnectionFault {
-		return func(func(*lab.Node) []*lab.IdleServers) Fault { return f }
-	}
 	return map[string]ConnectionFault{
-		"handover":                        plain(Verb("handover")),
-		"drain":                           plain(Verb("drain")),
-		"SIGTERM":                         plain(Terminated),
+		"handover":                        plainly(Verb("handover")),
+		"drain":                           plainly(Verb("drain")),
+		"SIGTERM":                         plainly(Terminated),
 		"the apiserver dies":              apiserverDies,
-		"kill -9, the address still here": plain(killedAndStarted(time.Second)),
-		"kill -9, the address gone":       plain(killedAndStarted(8 * time.Second)),
-		"SIGSTOP for longer than the address lives": plain(goesOn("daemon stopped and woken", 8*time.Second, (*lab.Process).Stop,
+		"kill -9, the address still here": plainly(killedAndStarted(time.Second)),
+		"kill -9, the address gone":       plainly(killedAndStarted(8 * time.Second)),
+		"SIGSTOP for longer than the address lives": plainly(goesOn("daemon stopped and woken", 8*time.Second, (*lab.Process).Stop,
 			func(g *Group, holder *lab.Node) error { return g.Daemon(holder).Cont() })),
 	}
 }

@@ -246,7 +246,6 @@ func doctorOn(n *lab.Node, name string, flags []string, powerless bool) (codes [
 	var doc struct {
 		Findings []struct {
 			Code string `json:"code"`
-			What string `json:"what"`
 		} `json:"findings"`
 	}
 	if err := json.Unmarshal([]byte(p.Stdout()), &doc); err != nil {

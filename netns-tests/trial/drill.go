@@ -22,7 +22,6 @@ type DrillDoc struct {
 	Outage       *float64 `json:"outageSeconds"`
 	Bound        float64  `json:"boundSeconds"`
 	Result       string   `json:"result"`
-	Code         string   `json:"code"`
 }
 
 // Missed is the outage that the document says, -1 for none.

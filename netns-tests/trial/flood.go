@@ -38,7 +38,6 @@ type Flooded struct {
 	Late        time.Duration // how late a daemon served a timer, at most
 	Asked       int           // by others meanwhile
 	Served      int           // of these
-	Logs        string        // of the daemons, their ends
 }
 
 // Limits of a flood: wide bounds, which a machine with two cores and other work keeps.

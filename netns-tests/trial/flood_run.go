@@ -59,15 +59,12 @@ func (f Flood) On(g *Group, length time.Duration) (found Flooded, err error) {
 	found.BySilence = res.Report.Silences(res.FaultAt)
 	for _, n := range g.running() {
 		found.Late = max(found.Late, time.Duration(try.Get(Keepvip{}.Status(n)).VIPs[0].Lateness*float64(time.Second)))
-	}
-	for _, n := range g.running() {
 		peak, err := g.Daemon(n).PeakRSS()
 		if err != nil {
 			return found, fmt.Errorf("trial: %s: the daemon on %s: %w\n%s", f.Name, n.Label, err, g.Logs())
 		}
 		found.RSS = max(found.RSS, peak)
 	}
-	found.Logs = g.Logs()
 	for i, after := range g.said() {
 		found.Lines = max(found.Lines, after.lines-before[i].lines)
 		found.Transitions += after.changes - before[i].changes

@@ -186,9 +186,6 @@ func (f *Follower) watchDeath(n *lab.Node, every time.Duration, hold int, die fu
 	return d, err
 }
 
-// ServeAgain starts the server of a member again.
-func (f *Follower) ServeAgain(n *lab.Node) error { return f.serve(n) }
-
 // SampleFrom has the worker connect so many times.
 func (f *Follower) SampleFrom(count int) (lab.Sampled, error) { return f.SampleOf(f.Target(), count) }
 

@@ -106,44 +106,34 @@ func trackedGrow(host *lab.Host, count int) (_ Grown, err error) {
 	return t.grown()
 }
 
-func openGrow(host *lab.Host, count int) (out Grown, err error) {
+func openGrow(host *lab.Host, count int) (_ Grown, err error) {
 	defer try.Catch(&err)
 	g := try.Get(Open(host, Config{}))
 	defer g.Close()
-	plain := func(f Fault) ConnectionFault {
-		return func(func(*lab.Node) []*lab.IdleServers) Fault { return f }
-	}
-	for _, step := range []struct {
-		fault Fault
-		take  func(*Connections)
-	}{
-		{Idle(growthIdle), func(c *Connections) { out.CPU, out.Memory = c.Result.CPU, float64(c.RSS)/(1<<20) }},
-		{handedOver, func(c *Connections) { out.Handover = c.After }},
-		{NodeDeath, func(c *Connections) { out.Failover = c.Outage }},
-	} {
-		step.take(try.Get(WithConnections(g, count, 0, plain(step.fault))))
-	}
-	return out, nil
+	return grownBy(func(f Fault) (*Result, time.Duration) {
+		c := try.Get(WithConnections(g, count, 0, plainly(f)))
+		return c.Result, c.After
+	})
 }
 
 // grown measures the group as it is: at last the holder's node dies.
-func (g *Group) grown() (out Grown, err error) {
-	defer try.Catch(&err)
-	for _, step := range []struct {
-		fault Fault
-		take  func(*Result)
-	}{
-		{Idle(growthIdle), func(r *Result) { out.CPU, out.Memory = r.CPU, float64(r.RSS)/(1<<20) }},
-		{handedOver, func(r *Result) { out.Handover = r.Answered }},
-		{NodeDeath, func(r *Result) { out.Failover = r.Outage }},
-	} {
-		res := try.Get(step.fault(g))
+func (g *Group) grown() (Grown, error) {
+	return grownBy(func(f Fault) (*Result, time.Duration) {
+		res := try.Get(f(g))
 		if res.Disturbed() {
-			return out, fmt.Errorf("trial: %s: the machine stood still for %v: its figures do not count", res.Fault, res.Stall)
+			try.Do(fmt.Errorf("trial: %s: the machine stood still for %v: its figures do not count", res.Fault, res.Stall))
 		}
-		step.take(res)
-	}
-	return out, nil
+		return res, res.Answered
+	})
+}
+
+// grownBy has each fault measured, which says what a handover took. Its steps are caught.
+func grownBy(measure func(Fault) (res *Result, handover time.Duration)) (_ Grown, err error) {
+	defer try.Catch(&err)
+	idle, _ := measure(Idle(growthIdle))
+	_, handover := measure(handedOver)
+	death, _ := measure(NodeDeath)
+	return Grown{CPU: idle.CPU, Memory: float64(idle.RSS) / (1 << 20), Failover: death.Outage, Handover: handover}, nil
 }
 
 // handedOver has the holder give the address away, and take part again.

@@ -111,31 +111,26 @@ func (k Keepvip) BeginCommand(n *lab.Node, args ...string) (_ *lab.Process, err 
 
 // Status is what the lab reads of the status of a keepvip, which `keepvip status -o json` prints.
 type Status struct {
-	Version string      `json:"version"`
-	Node    string      `json:"node"`
-	VIPs    []VIPStatus `json:"vips"`
+	VIPs []VIPStatus `json:"vips"`
 }
 
 // VIPStatus is the state of one virtual address on one node.
 type VIPStatus struct {
-	Name      string   `json:"name"`
-	Addresses []string `json:"addresses"`
-	Interface string   `json:"interface"`
-	State     string   `json:"state"`
-	Desired   string   `json:"desired"`
-	Observed  string   `json:"observed"`
-	Holder    string   `json:"holder"`
-	Reason    string   `json:"reason"`
-	Eligible  bool     `json:"eligible"`
-	Lacking   string   `json:"lacking"`
-	Silent    bool     `json:"silent"`
-	Priority  int      `json:"priority"`
-	VRID      int      `json:"vrid"`
-	Lateness  float64  `json:"latenessSeconds"`
-	Check     struct {
+	Name     string  `json:"name"`
+	State    string  `json:"state"`
+	Desired  string  `json:"desired"`
+	Observed string  `json:"observed"`
+	Holder   string  `json:"holder"`
+	Reason   string  `json:"reason"`
+	Eligible bool    `json:"eligible"`
+	Lacking  string  `json:"lacking"`
+	Silent   bool    `json:"silent"`
+	Priority int     `json:"priority"`
+	VRID     int     `json:"vrid"`
+	Lateness float64 `json:"latenessSeconds"`
+	Check    struct {
 		State  string `json:"state"`
 		Reason string `json:"reason"`
-		Hint   string `json:"hint"`
 	} `json:"check"`
 	Checks []struct {
 		Probes int    `json:"probes"`
@@ -146,13 +141,10 @@ type VIPStatus struct {
 		Received        int            `json:"advertsReceived"`
 		MembersRejected map[string]int `json:"membersRejected"`
 		Restored        int            `json:"addressesRestored"`
-		Granted         int            `json:"granted"`
-		PassedOn        int            `json:"passedOn"`
 	} `json:"counters"`
 	// Detector is how the node finds out that the holder is gone, where that is not by its advertisements alone.
 	Detector *struct {
-		Wait  float64 `json:"waitSeconds"`
-		Plain string  `json:"plain"`
+		Plain string `json:"plain"`
 	} `json:"detector"`
 	Unfit     string      `json:"unfit"`
 	Conflicts []Conflict  `json:"conflicts"`
@@ -165,7 +157,6 @@ type Member struct {
 	Address string `json:"address"`
 	Self    bool   `json:"self"`
 	State   string `json:"state"`
-	Node    string `json:"node"`
 	Unfit   string `json:"unfit"`
 	Version string `json:"version"` // of its software; empty while it has not said anything itself
 }

@@ -81,7 +81,6 @@ type RaftMember struct {
 	Self    bool       `json:"self"`
 	Voter   bool       `json:"voter"`
 	Leader  bool       `json:"leader"`
-	Witness bool       `json:"witness"`
 	Waiting bool       `json:"waiting"`
 	Note    string     `json:"note"`
 }

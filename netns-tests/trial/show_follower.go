@@ -25,15 +25,18 @@ func followed() []Case {
 	}
 }
 
-// follow opens a group with a worker, which follows or does not.
-func follow(host *lab.Host, follows bool, do func(*Follower) error) (err error) {
-	defer try.Catch(&err)
-	f := try.Get(OpenFollower(host, FollowerConfig{Signed: true}))
+// follow opens a group with a worker, which follows or does not. The steps of what is done there are caught.
+func follow(host *lab.Host, follows bool, do func(*Follower)) (err error) {
+	f, err := OpenFollower(host, FollowerConfig{Signed: true})
+	if err != nil {
+		return err
+	}
 	defer f.end(&err)
 	if follows {
 		try.Do(f.Begin(len(f.Members())))
 	}
-	return do(f)
+	do(f)
+	return nil
 }
 
 // followerShares divides 300 connections.
@@ -41,8 +44,7 @@ func followerShares(host *lab.Host, times int) (out Findings, err error) {
 	defer try.Catch(&err)
 	const count = 300
 	for _, follows := range []bool{true, false} {
-		try.Do(follow(host, follows, func(f *Follower) (err error) {
-			defer try.Catch(&err)
+		try.Do(follow(host, follows, func(f *Follower) {
 			var most, failed float64
 			for range times {
 				got := try.Get(f.SampleFrom(count))
@@ -61,7 +63,6 @@ func followerShares(host *lab.Host, times int) (out Findings, err error) {
 				}
 			}
 			out = append(out, found...)
-			return nil
 		}))
 	}
 	return out, nil
@@ -81,17 +82,9 @@ func (s *deaths) add(d Death) {
 	s.kept.add(d.Kept)
 }
 
-func (s *deaths) findings(limit time.Duration) Findings {
-	return Findings{took("new connections go to the others after", s.noticed, limit)}
-}
-
 // deathWithout is what a worker sees of a member's death that does not follow.
 func deathWithout(host *lab.Host, die func(*Follower, *lab.Node) (Death, error)) (seen deaths, err error) {
-	err = follow(host, false, func(f *Follower) error {
-		d, err := die(f, f.Members()[0])
-		seen.add(d)
-		return err
-	})
+	err = follow(host, false, func(f *Follower) { seen.add(try.Get(die(f, f.Members()[0]))) })
 	return seen, err
 }
 
@@ -100,18 +93,17 @@ func followerServerDeath(host *lab.Host, times int) (out Findings, err error) {
 	defer try.Catch(&err)
 	var with deaths
 	for with.count < times {
-		try.Do(follow(host, true, func(f *Follower) (err error) {
-			defer try.Catch(&err)
+		try.Do(follow(host, true, func(f *Follower) {
 			for _, n := range f.Members() {
 				with.add(try.Get(f.EndServer(n)))
-				try.Do(sequence(func() error { return f.ServeAgain(n) }, func() error { return f.Follows(len(f.Members())) }))
+				try.Do(f.serve(n))
+				try.Do(f.Follows(len(f.Members())))
 			}
-			return nil
 		}))
 	}
 	without, err := deathWithout(host, (*Follower).EndServer)
 	each := float64(with.refused) / float64(max(with.count, 1))
-	return append(with.findings(serverDeath),
+	return append(Findings{took("new connections go to the others after", with.noticed, serverDeath)},
 		Measured{What: "refused until then, on average", Got: each, Limit: -1, Unit: "connections"}, told("without: after", without.noticed)), err
 }
 
@@ -120,14 +112,10 @@ func followerNodeDeath(host *lab.Host, times int) (out Findings, err error) {
 	defer try.Catch(&err)
 	var with deaths
 	for range max(times/4, 1) {
-		try.Do(follow(host, true, func(f *Follower) error {
-			d, err := f.EndNode(f.Members()[0])
-			with.add(d)
-			return err
-		}))
+		try.Do(follow(host, true, func(f *Follower) { with.add(try.Get(f.EndNode(f.Members()[0]))) }))
 	}
 	without, err := deathWithout(host, (*Follower).EndNode)
-	return append(with.findings(nodeDeath), took("connections to it are ended after", with.kept.Told, nodeDeath),
+	return append(Findings{took("new connections go to the others after", with.noticed, nodeDeath)}, took("connections to it are ended after", with.kept.Told, nodeDeath),
 		none("of these never", with.kept.Silent), none("of the others lost", with.kept.Lost),
 		told("without: after", without.noticed)), err
 }
@@ -138,8 +126,7 @@ func followerKilled(host *lab.Host, times int) (out Findings, err error) {
 	var kept Kept
 	failed := 0
 	for range max(times/10, 1) {
-		try.Do(follow(host, true, func(f *Follower) (err error) {
-			defer try.Catch(&err)
+		try.Do(follow(host, true, func(f *Follower) {
 			h := try.Get(f.HoldFrom(30))
 			s := try.Get(f.Lab.StartSampling(f.Worker.Namespace, f.Target(), eachLost))
 			at := f.Lab.Now()
@@ -147,7 +134,6 @@ func followerKilled(host *lab.Host, times int) (out Findings, err error) {
 			time.Sleep(time.Second) // by the wire
 			failed += len(s.Stop().FailedAt)
 			kept.add(keptOf([]lab.HeldReport{h.Stop()}, nil, at))
-			return nil
 		}))
 	}
 	return Findings{

@@ -129,19 +129,11 @@ func (s *Spreading) serve(n *lab.Node) (err error) {
 func (s *Spreading) Turn(on, reversed bool) (err error) {
 	defer try.Catch(&err)
 	s.product.Off = !on
-	holders := s.Holders()
-	others := slices.DeleteFunc(slices.Clone(s.Lab.Nodes), func(n *lab.Node) bool { return slices.Contains(holders, n) })
-	nodes := slices.Concat(others, holders)
-	if on == reversed {
-		nodes = slices.Concat(holders, others)
+	pause := time.Duration(0)
+	if reversed { // each is a change of its own
+		pause = s.span()
 	}
-	for _, n := range nodes {
-		try.Get(s.product.configure(n, s.Settings[n.ID-1]))
-		try.Do(s.product.reload(n))
-		if reversed { // each is a change of its own
-			time.Sleep(s.span())
-		}
-	}
+	try.Do(s.reloadEach(on == reversed, pause))
 	if on {
 		return s.Ready()
 	}
@@ -149,16 +141,27 @@ func (s *Spreading) Turn(on, reversed bool) (err error) {
 }
 
 // Masquerade has the load spread by masquerade from now on, or directly: one node after the other is reloaded, the holder last.
-func (s *Spreading) Masquerade(on bool) (err error) {
-	defer try.Catch(&err)
+func (s *Spreading) Masquerade(on bool) error {
 	s.product.Masquerade = on
+	return sequence(func() error { return s.reloadEach(false, 0) }, s.Ready)
+}
+
+// reloadEach gives one node after the other the product as it is now, with a pause after each, the holder first or last.
+func (s *Spreading) reloadEach(holderFirst bool, pause time.Duration) (err error) {
+	defer try.Catch(&err)
 	holders := s.Holders()
-	others := slices.DeleteFunc(slices.Clone(s.Lab.Nodes), func(n *lab.Node) bool { return slices.Contains(holders, n) })
-	for _, n := range slices.Concat(others, holders) {
+	nodes := slices.DeleteFunc(slices.Clone(s.Lab.Nodes), func(n *lab.Node) bool { return slices.Contains(holders, n) })
+	if holderFirst {
+		nodes = slices.Concat(holders, nodes)
+	} else {
+		nodes = append(nodes, holders...)
+	}
+	for _, n := range nodes {
 		try.Get(s.product.configure(n, s.Settings[n.ID-1]))
 		try.Do(s.product.reload(n))
+		time.Sleep(pause)
 	}
-	return s.Ready()
+	return nil
 }
 
 // ServedByHolder waits until the holder alone serves new connections.

@@ -72,8 +72,7 @@ func (s *Spreading) balancers() []*lab.Node {
 type Shared struct {
 	lab.Sampled
 	Target netip.AddrPort
-	Count  int    // connections that were begun
-	Holder string // the node that held the address when the last one had ended; "": none, or several
+	Count  int // connections that were begun
 }
 
 // Share has a client begin so many connections when all that are to serve do so: these nodes, or, with none, all members that run.
@@ -86,9 +85,6 @@ func (s *Spreading) Share(from *lab.Namespace, target netip.AddrPort, count int,
 	err := ready()
 	if err == nil {
 		got.Sampled, err = s.Lab.Sample(from, target, count)
-	}
-	if holders := s.Holders(); len(holders) == 1 {
-		got.Holder = holders[0].Label
 	}
 	return got, err
 }
