@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -10,12 +11,12 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
-// apiFault breaks the apiserver on the holder, watches for a while, and mends it.
-func apiFault(name string, watch func(*Group) time.Duration, breaks func(*lab.APIServer) error, mends func(*lab.Node) error) Fault {
+// apiFault breaks the apiserver on the holder, watches for a while, or with 0 for as long as a takeover may take and some, and repairs it.
+func apiFault(name string, watch time.Duration, breaks func(*lab.APIServer) error, mends func(*lab.Node) error) Fault {
 	return func(g *Group) (*Result, error) {
 		begin := func(n *lab.Node) error { return breaks(n.API()) }
 		undo := func(n *lab.Node) error { return errors.Join(mends(n), g.healthy()) }
-		res, err := g.whileItLasts(nodeFault{"apiserver " + name, begin, undo}, lab.MeasureConfig{HTTPS: true}, watch(g))
+		res, err := g.whileItLasts(nodeFault{"apiserver " + name, begin, undo}, lab.MeasureConfig{HTTPS: true}, cmp.Or(watch, g.span()+2*time.Second))
 		if err == nil {
 			res.RSS = g.peakRSS()
 		}
@@ -36,25 +37,20 @@ func (g *Group) peakRSS() (most int64) {
 	return most
 }
 
-func fixed(d time.Duration) func(*Group) time.Duration {
-	return func(*Group) time.Duration { return d }
-}
-
 // APIKilled kills the apiserver on the holder, and starts it again.
 func APIKilled(g *Group) (*Result, error) {
-	watch := func(g *Group) time.Duration { return g.span() + 2*time.Second }
-	return apiFault("killed", watch, func(a *lab.APIServer) error { return a.Signal(unix.SIGKILL) }, startAPI)(g)
+	return apiFault("killed", 0, func(a *lab.APIServer) error { return a.Signal(unix.SIGKILL) }, startAPI)(g)
 }
 
 // APIFrozen stops the apiserver on the holder with SIGSTOP: the kernel goes on
 // accepting its connections.
 func APIFrozen(watch time.Duration) Fault {
-	return apiFault("frozen", fixed(watch), func(a *lab.APIServer) error { return a.Stop() }, func(n *lab.Node) error { return n.API().Cont() })
+	return apiFault("frozen", watch, func(a *lab.APIServer) error { return a.Stop() }, func(n *lab.Node) error { return n.API().Cont() })
 }
 
 // APIIll puts the apiserver on the holder into a mode, and back.
 func APIIll(mode lab.APIMode, arg string, watch time.Duration) Fault {
-	return apiFault(string(mode), fixed(watch), func(a *lab.APIServer) error { return a.Set(mode, arg) },
+	return apiFault(string(mode), watch, func(a *lab.APIServer) error { return a.Set(mode, arg) },
 		func(n *lab.Node) error { return n.API().Set(lab.APIHealthy, "") })
 }
 

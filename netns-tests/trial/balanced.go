@@ -67,14 +67,10 @@ func (b *Balanced) Balance(apiservers bool) (err error) {
 		fmt.Fprintf(&conf, "  server %s %s:6443\n", n.Label, n.Address)
 	}
 	b.Proxy = try.Get(b.Balancer.Start("haproxy", "haproxy", "-db", "-f", try.Get(b.Balancer.WriteFile("haproxy.cfg", conf.String(), 0o644))))
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if b.Lab.Answers(b.Lab.Client.Namespace, b.External()) {
-			return nil
-		}
-		if time.Now().After(end) || !b.Proxy.Alive() {
-			return fmt.Errorf("trial: HAProxy does not serve: %s", b.Proxy.Log())
-		}
+	if err = within(10*time.Second, "HAProxy serves", func() bool { return b.Lab.Answers(b.Lab.Client.Namespace, b.External()) }); err != nil {
+		err = fmt.Errorf("%w: %s", err, b.Proxy.Log())
 	}
+	return err
 }
 
 // Configure writes the configuration of a node; mode "" is for one that knows nothing of balancers, and of a health listener.

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -113,16 +114,7 @@ func (c *Chaos) reloadInvalid(n *chaosNode, i Injection) (err error) {
 	if failed != nil {
 		failed = fmt.Errorf("%w: with %q", failed, bad)
 	}
-	return firstOf(failed, os.WriteFile(n.Path("keepvip.yaml"), good, 0o600))
-}
-
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(failed, os.WriteFile(n.Path("keepvip.yaml"), good, 0o600))
 }
 
 // second starts another keepvip in the node's namespace, with files of its own: it must end by itself with an error.
@@ -132,7 +124,7 @@ func (c *Chaos) second(n *chaosNode, _ Injection) (err error) {
 	p := try.Get(n.Start("second", path, "run", "--config", n.Path("keepvip.yaml"), "--socket", n.Path("second/keepvip.sock"), "--state-dir", n.Path("second-state"), "--metrics", "off"))
 	code, err := p.Wait(10 * time.Second) // it gives the other some seconds to end
 	if err != nil {
-		return firstOf(fmt.Errorf("a second keepvip on %s runs", n.Label), p.Kill9())
+		return errors.Join(fmt.Errorf("a second keepvip on %s runs", n.Label), p.Kill9())
 	}
 	if code == 0 {
 		return fmt.Errorf("a second keepvip on %s ended with exit status 0: %s", n.Label, p.Log())

@@ -2,6 +2,7 @@ package trial
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -75,12 +76,12 @@ func chaosRows() []chaosKind {
 		{name: "handover", weight: 6, begin: verb("handover"), vrrp: planned, raft: raftPass, others: planned},
 		{name: "drain", weight: 4, begin: verb("drain"), end: verb("resume"), vrrp: planned, raft: raftPass, others: planned},
 		{name: "hold", weight: 4, begin: verb("hold"), end: verb("resume"), vrrp: planned, raft: raftPass, others: planned},
-		{name: "SIGTERM", weight: 5, begin: terminateDaemon, end: (*Chaos).startAgain, vrrp: planned, raft: raftPass, others: planned},
-		{name: "kill -9", weight: 8, begin: killDaemon, end: (*Chaos).startAgain, vrrp: takeover, raft: elected, others: planned},
-		{name: "SIGSTOP", weight: 8, begin: stopDaemon, end: continueDaemon, vrrp: takeover, raft: elected, others: planned},
+		{name: "SIGTERM", weight: 5, begin: ofDaemon(func(p *lab.Process) error { return p.Signal(unix.SIGTERM) }), end: (*Chaos).startAgain, vrrp: planned, raft: raftPass, others: planned},
+		{name: "kill -9", weight: 8, begin: ofDaemon((*lab.Process).Kill9), end: (*Chaos).startAgain, vrrp: takeover, raft: elected, others: planned},
+		{name: "SIGSTOP", weight: 8, begin: ofDaemon((*lab.Process).Stop), end: ofDaemon((*lab.Process).Cont), vrrp: takeover, raft: elected, others: planned},
 		{name: "second process", weight: 4, begin: (*Chaos).second, vrrp: planned, raft: planned, others: planned},
 		{name: "cleanup beside", weight: 2, begin: (*Chaos).cleanup, vrrp: planned, raft: planned, others: planned},
-		{name: "clock step", weight: 4, begin: stepClock, end: stepBack, vrrp: planned, raft: planned, others: planned},
+		{name: "clock step", weight: 4, begin: stepClock, end: ofDaemon(func(p *lab.Process) error { return p.StepClock(0) }), vrrp: planned, raft: planned, others: planned},
 		{name: "cable", weight: 6, vrrp: takeover, raft: elected, others: planned, away: true},
 		{name: "link down", weight: 4, vrrp: takeover, raft: elected, others: planned, away: true},
 		{name: "port cut", weight: 5, vrrp: takeover, raft: elected, others: planned, two: true, away: true},
@@ -110,10 +111,9 @@ func ofNode(f nodeFault) (begin, end func(*Chaos, *chaosNode, Injection) error) 
 }
 
 func chaosKindOf(name string) chaosKind {
-	for _, k := range chaosKinds() {
-		if k.name == name {
-			return k
-		}
+	kinds := chaosKinds()
+	if i := slices.IndexFunc(kinds, func(k chaosKind) bool { return k.name == name }); i >= 0 {
+		return kinds[i]
 	}
 	return chaosKind{name: name}
 }
@@ -129,13 +129,10 @@ func verb(args ...string) func(*Chaos, *chaosNode, Injection) error {
 	}
 }
 
-func killDaemon(_ *Chaos, n *chaosNode, _ Injection) error { return n.daemon.Kill9() }
-
-func terminateDaemon(_ *Chaos, n *chaosNode, _ Injection) error { return n.daemon.Signal(unix.SIGTERM) }
-
-func stopDaemon(_ *Chaos, n *chaosNode, _ Injection) error { return n.daemon.Stop() }
-
-func continueDaemon(_ *Chaos, n *chaosNode, _ Injection) error { return n.daemon.Cont() }
+// ofDaemon is what is done to the node's daemon.
+func ofDaemon(do func(*lab.Process) error) func(*Chaos, *chaosNode, Injection) error {
+	return func(_ *Chaos, n *chaosNode, _ Injection) error { return do(n.daemon) }
+}
 
 func (c *Chaos) startAgain(n *chaosNode, _ Injection) (err error) {
 	defer try.Catch(&err)
@@ -147,5 +144,3 @@ func stepClock(_ *Chaos, n *chaosNode, i Injection) error {
 	by := []time.Duration{time.Hour, -time.Hour, 20 * time.Second, -20 * time.Second}[i.Detail%4]
 	return n.daemon.StepClock(by)
 }
-
-func stepBack(_ *Chaos, n *chaosNode, _ Injection) error { return n.daemon.StepClock(0) }

@@ -178,8 +178,7 @@ func Heal(length time.Duration, from int) Fault {
 		if err := g.makeHolder(from); err != nil {
 			return nil, err
 		}
-		cfg := lab.MeasureConfig{OffLink: g.Lab.OffLink != nil}
-		return g.run("heal after a partition", cfg, func(m *lab.Measurement, holder *lab.Node) time.Duration {
+		return g.run("heal after a partition", g.everywhere(), func(m *lab.Measurement, holder *lab.Node) time.Duration {
 			at := try.Get(holder.CutPort())
 			m.MarkAt(at, "%s cut off", holder.Label)
 			time.Sleep(length)
@@ -198,17 +197,12 @@ func (g *Group) makeHolder(id int) (err error) {
 	if id == 0 || g.Lab.Nodes[id-1].Holds(g.Addresses[0]) {
 		return nil
 	}
-	for _, n := range g.Lab.Nodes {
-		if n.ID == id {
-			continue
-		}
+	others := g.Others(g.Lab.Nodes[id-1])
+	for _, n := range others {
 		try.Do(terminate(g.Daemon(n)))
 	}
 	try.Get(g.Settle())
-	for _, n := range g.Lab.Nodes {
-		if n.ID == id {
-			continue
-		}
+	for _, n := range others {
 		try.Do(g.Start(n))
 	}
 	return try.Err(g.Settle())

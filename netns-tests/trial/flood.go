@@ -17,9 +17,9 @@ type Flood struct {
 	Name   string
 	Config Config
 	open   func(host *lab.Host) (*Group, error) // nil: a group of Config
-	begin  func(g *Group, holder *lab.Node) (stop func() int, err error)
-	// beside has others ask so many times while it goes on, and returns how many were served; nil: nobody asks.
-	beside func(g *Group, holder *lab.Node, times int) (served int, err error)
+	// begin and beside take steps that are caught. beside has others ask so many times while it goes on, and returns how many were served; nil: nobody asks.
+	begin  func(g *Group, holder *lab.Node) (stop func() int)
+	beside func(g *Group, holder *lab.Node, times int) (served int)
 }
 
 // asksBeside is how often others ask while a flood goes on.
@@ -94,8 +94,8 @@ func ask(path string) string {
 }
 
 // callsTo calls the holder from itself: its control socket where no address is named.
-func callsTo(c lab.CallersConfig, busy, idle int) func(*Group, *lab.Node) (func() int, error) {
-	return func(_ *Group, holder *lab.Node) (func() int, error) {
+func callsTo(c lab.CallersConfig, busy, idle int) func(*Group, *lab.Node) func() int {
+	return func(_ *Group, holder *lab.Node) func() int {
 		c := c
 		if c.Address == "" {
 			c.Address = Socket(holder)
@@ -105,25 +105,24 @@ func callsTo(c lab.CallersConfig, busy, idle int) func(*Group, *lab.Node) (func(
 }
 
 // callsFrom calls the holder's port of the members from the client.
-func callsFrom(c lab.CallersConfig, busy, idle int) func(*Group, *lab.Node) (func() int, error) {
-	return func(g *Group, holder *lab.Node) (func() int, error) {
+func callsFrom(c lab.CallersConfig, busy, idle int) func(*Group, *lab.Node) func() int {
+	return func(g *Group, holder *lab.Node) func() int {
 		c := c
 		c.Address = netip.AddrPortFrom(holder.Address, membersPort).String()
 		return calls(g.Lab.Client.Namespace, c, busy, idle)
 	}
 }
 
-func calls(from *lab.Namespace, c lab.CallersConfig, busy, idle int) (_ func() int, err error) {
-	defer try.Catch(&err)
+// calls is a part of what begins a flood.
+func calls(from *lab.Namespace, c lab.CallersConfig, busy, idle int) (stop func() int) {
 	c.Busy, c.Idle = busy, idle
-	return try.Get(from.StartCallers(c)).Stop, nil
+	return try.Get(from.StartCallers(c)).Stop
 }
 
 // framesFrom sends frames to everybody from the client.
-func framesFrom(perSecond int, make func(g *Group) [][]byte) func(*Group, *lab.Node) (func() int, error) {
-	return func(g *Group, _ *lab.Node) (_ func() int, err error) {
-		defer try.Catch(&err)
-		return try.Get(g.Lab.Flood(g.Lab.Client, make(g), perSecond)).Stop, nil
+func framesFrom(perSecond int, make func(g *Group) [][]byte) func(*Group, *lab.Node) func() int {
+	return func(g *Group, _ *lab.Node) func() int {
+		return try.Get(g.Lab.Flood(g.Lab.Client, make(g), perSecond)).Stop
 	}
 }
 

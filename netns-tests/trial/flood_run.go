@@ -40,11 +40,10 @@ func (f Flood) On(g *Group, length time.Duration) (found Flooded, err error) {
 	res := try.Get(g.run(f.Name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) time.Duration {
 		at := m.Mark("%s: begins", f.Name)
 		used, began := g.cpu(), time.Now()
-		stop := try.Get(f.begin(g, holder))
+		stop := f.begin(g, holder)
 		time.Sleep(length)
 		if f.beside != nil {
-			found.Asked = asksBeside
-			found.Served = try.Get(f.beside(g, holder, asksBeside))
+			found.Asked, found.Served = asksBeside, f.beside(g, holder, asksBeside)
 		}
 		took := time.Since(began)
 		for i, after := range g.cpu() {

@@ -34,49 +34,44 @@ func floodsOfUsers() []Flood {
 }
 
 // probes are those of a balancer on another host.
-func probes(g *Group, holder *lab.Node, times int) (served int, err error) {
+func probes(g *Group, holder *lab.Node, times int) (served int) {
 	at := netip.AddrPortFrom(holder.Address, healthPort)
 	for range times {
 		line, err := g.other(holder).Ask(at, "/healthz", 2*time.Second)
 		served += count(err == nil && line == "200")
 		time.Sleep(10 * time.Millisecond)
 	}
-	return served, nil
+	return served
 }
 
 // kubelet asks as root, and takes a daemon for dead that does not answer twice.
-func kubelet(_ *Group, holder *lab.Node, times int) (served int, err error) {
+func kubelet(_ *Group, holder *lab.Node, times int) (served int) {
 	lives := func() bool {
 		line, err := holder.Ask(netip.MustParseAddrPort(metricsAddress), "/livez", 2*time.Second)
 		return err == nil && line == "200"
 	}
 	for range times {
-		ok := lives()
-		if !ok {
-			ok = lives()
-		}
-		served += count(ok)
+		served += count(lives() || lives())
 		time.Sleep(100 * time.Millisecond)
 	}
-	return served, nil
+	return served
 }
 
 // other is another node than that one.
 func (g *Group) other(than *lab.Node) *lab.Node { return g.Lab.Nodes[than.ID%len(g.Lab.Nodes)] }
 
 // takesPorts kills keepvip on a Backup, takes the ports of its listeners, and starts it again.
-func takesPorts(g *Group, holder *lab.Node) (stop func() int, err error) {
-	defer try.Catch(&err)
+func takesPorts(g *Group, holder *lab.Node) (stop func() int) {
 	n := g.other(holder)
 	try.Do(g.Daemon(n).Kill9())
 	try.Get(g.Daemon(n).Wait(2 * time.Second))
 	k := try.Get(n.StartCallers(lab.CallersConfig{User: unprivileged, Take: []string{metricsAddress, fmt.Sprintf("0.0.0.0:%d", healthPort)}}))
 	try.Do(g.Start(n))
-	_, err = until(SettleLimit, n.Label+" takes part", func() bool {
+	try.Get(until(SettleLimit, n.Label+" takes part", func() bool {
 		s, err := Keepvip{}.Status(n)
 		return err == nil && s.VIPs[0].State == "backup"
-	})
-	return k.Stop, err
+	}))
+	return k.Stop
 }
 
 // listenerFlood takes the places of follow.listen, while others connect to the service there, and hold connections that they had before.
@@ -90,31 +85,24 @@ func listenerFlood() Flood {
 			defer try.Catch(&err)
 			return try.Get(OpenSpread(host, SpreadConfig{V4: true, Product: WithSpread{Keepvip: Keepvip{Args: args}}})).Group, nil
 		},
-		begin: func(g *Group, holder *lab.Node) (func() int, error) {
-			sampled := func() bool {
+		begin: func(g *Group, holder *lab.Node) func() int {
+			try.Get(until(SettleLimit, "the listener serves", func() bool {
 				got, err := g.Lab.Sample(holder.Namespace, at, asksBeside)
 				return err == nil && got.Served() == asksBeside
-			}
-			_, err := until(SettleLimit, "the listener serves", sampled)
-			if err == nil {
-				held, err = g.Lab.Hold(holder.Namespace, lab.HeldConfig{Target: at, Count: asksBeside})
-			}
-			if err != nil {
-				return nil, err
-			}
+			}))
+			held = try.Get(g.Lab.Hold(holder.Namespace, lab.HeldConfig{Target: at, Count: asksBeside}))
 			return calls(holder.Namespace, lab.CallersConfig{Network: "tcp", Address: at.String(), User: unprivileged}, 0, 1000)
 		},
-		beside: func(g *Group, holder *lab.Node, times int) (_ int, err error) {
-			defer try.Catch(&err)
+		beside: func(g *Group, holder *lab.Node, times int) int {
 			try.Get(until(SettleLimit, "the log names who has all places", func() bool {
 				log := g.Daemon(holder).Log()
 				return strings.Contains(log, "KV384") && strings.Contains(log, fmt.Sprintf("owner=\"user %d\"", unprivileged))
 			}))
-			got, err := g.Lab.Sample(holder.Namespace, at, times)
+			got := try.Get(g.Lab.Sample(holder.Namespace, at, times))
 			if lost := held.Stop().Lost(); lost > 0 {
-				err = errors.Join(err, fmt.Errorf("%d of %d older connections lost", lost, asksBeside))
+				try.Do(fmt.Errorf("%d of %d older connections lost", lost, asksBeside))
 			}
-			return got.Served(), err
+			return got.Served()
 		},
 	}
 }
@@ -130,28 +118,18 @@ func crowdFlood() Flood {
 			}
 			return f.Group, f.Begin(len(f.Members()))
 		},
-		begin: func(g *Group, holder *lab.Node) (_ func() int, err error) {
-			defer try.Catch(&err)
-			k := try.Get(g.Lab.StartSubscribers(lab.SubscribersConfig{
+		begin: func(g *Group, holder *lab.Node) func() int {
+			return try.Get(g.Lab.StartSubscribers(lab.SubscribersConfig{
 				Member: netip.AddrPortFrom(holder.Address, membersPort), Group: g.Addresses[0], KeyFile: f.key, User: unprivileged, Ports: crowdPorts, Connections: 7,
-			}))
-			return k.Stop, nil
+			})).Stop
 		},
-		beside: func(*Group, *lab.Node, int) (served int, err error) {
-			got, err := f.SampleFrom(asksBeside)
-			if err == nil {
-				err = f.told() // the one that was there before
-			}
-			if err == nil {
-				err = f.Process.Kill9()
-			}
-			if err == nil {
-				_, err = f.Process.Wait(2 * time.Second)
-			}
-			if err == nil {
-				err = f.comes()
-			}
-			return got.Served(), err
+		beside: func(*Group, *lab.Node, int) int {
+			got := try.Get(f.SampleFrom(asksBeside))
+			try.Do(f.told()) // the one that was there before
+			try.Do(f.Process.Kill9())
+			try.Get(f.Process.Wait(2 * time.Second))
+			try.Do(f.comes())
+			return got.Served()
 		},
 	}
 }
@@ -160,10 +138,7 @@ func crowdFlood() Flood {
 func (f *Follower) comes() (err error) {
 	defer try.Catch(&err)
 	try.Do(f.Begin(len(f.Members())))
-	if _, err := until(SettleLimit, "all members tell a follower that has come now", func() bool { return f.told() == nil }); err != nil {
-		return errors.Join(err, f.told())
-	}
-	return nil
+	return insist(SettleLimit, 3*time.Millisecond, f.told)
 }
 
 // told fails where the members do not tell the worker who they are.
@@ -189,33 +164,33 @@ func placesFlood() Flood {
 			}
 			return f.Group, nil
 		},
-		begin: func(g *Group, holder *lab.Node) (_ func() int, err error) {
-			defer try.Catch(&err)
+		begin: func(g *Group, holder *lab.Node) func() int {
 			flooded = f.Members()[holder.ID%len(f.Members())]
 			room := try.Get(followersRoom(flooded))
 			k := try.Get(g.Lab.StartSubscribers(lab.SubscribersConfig{
 				Member: netip.AddrPortFrom(flooded.Address, membersPort), Group: g.Addresses[0], KeyFile: f.key, User: unprivileged,
 				Addresses: room.FollowerPlaces/portsOfEach + 1, Ports: portsOfEach, Connections: 7,
 			}))
-			_, err = until(SettleLimit, "all places are taken", func() bool {
+			err := within(SettleLimit, "all places are taken", func() bool {
 				time.Sleep(500 * time.Millisecond) // the answer lists all of them
-				room, err = followersRoom(flooded)
+				now, err := followersRoom(flooded)
+				room = now
 				return err == nil && room.FollowersFull
 			})
 			if err != nil {
 				k.Stop()
-				return nil, fmt.Errorf("%w: %+v", err, room)
+				try.Do(fmt.Errorf("%w: %+v", err, room))
 			}
-			return k.Stop, nil
+			return k.Stop
 		},
-		beside: func(*Group, *lab.Node, int) (served int, err error) {
-			defer try.Catch(&err)
+		beside: func(*Group, *lab.Node, int) int {
 			try.Do(f.comes())
 			got := try.Get(f.SampleFrom(asksBeside))
-			if err = f.product.order(flooded, "drain", "--wait", "--timeout", "10s"); err == nil && !strings.Contains(f.Daemon(flooded).Log(), "KV386") {
-				err = errors.New("trial: nobody says that connections are invented")
+			try.Do(f.product.order(flooded, "drain", "--wait", "--timeout", "10s"))
+			if !strings.Contains(f.Daemon(flooded).Log(), "KV386") {
+				try.Do(errors.New("trial: nobody says that connections are invented"))
 			}
-			return got.Served(), err
+			return got.Served()
 		},
 	}
 }

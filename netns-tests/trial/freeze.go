@@ -99,24 +99,22 @@ func KilledPassingOn() Fault {
 
 // killed is KilledForGood after something else has happened to the holder.
 func killed(name string, before func(holder *lab.Node) error) Fault {
-	return func(g *Group) (*Result, error) { return g.killed(name, before) }
-}
-
-func (g *Group) killed(name string, before func(holder *lab.Node) error) (_ *Result, err error) {
-	defer try.Catch(&err)
-	var victim *lab.Node
-	res := try.Get(g.silenced(name, func(m *lab.Measurement, holder *lab.Node) (f standstill) {
-		victim = holder
-		try.Do(before(holder))
-		f.began = m.Mark("kill -9 of the daemon on %s", holder.Label)
-		try.Do(g.Daemon(holder).Kill9())
-		try.Get(until(10*time.Second, "the daemon has ended", func() bool { return !g.Daemon(holder).Alive() }))
-		f.stood = g.Lab.Now()
-		try.Get(until(10*time.Second, "the addresses are off", func() bool { return !slices.ContainsFunc(g.Addresses, holder.Holds) }))
-		time.Sleep(g.span())
-		return f
-	}))
-	return res, g.Start(victim)
+	return func(g *Group) (_ *Result, err error) {
+		defer try.Catch(&err)
+		var victim *lab.Node
+		res := try.Get(g.silenced(name, func(m *lab.Measurement, holder *lab.Node) (f standstill) {
+			victim = holder
+			try.Do(before(holder))
+			f.began = m.Mark("kill -9 of the daemon on %s", holder.Label)
+			try.Do(g.Daemon(holder).Kill9())
+			try.Do(within(10*time.Second, "the daemon has ended", func() bool { return !g.Daemon(holder).Alive() }))
+			f.stood = g.Lab.Now()
+			try.Do(within(10*time.Second, "the addresses are off", func() bool { return !slices.ContainsFunc(g.Addresses, holder.Holds) }))
+			time.Sleep(g.span())
+			return f
+		}))
+		return res, g.Start(victim)
+	}
 }
 
 // standstill is when a daemon was told to stand still, from when on it did, which is later on a machine with much to do, and when it went on;

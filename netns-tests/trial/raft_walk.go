@@ -44,20 +44,12 @@ const (
 func openWalk(host *lab.Host, nodes, kills int, seed uint64) (_ *walk, err error) {
 	defer try.Catch(&err)
 	r := Raft{Peers: nodes, First: 1}
-	g := try.Get(Prepare(host, RaftConfig(r)))
+	g := try.Get(openBy(host, RaftConfig(r), func(g *Group) error { return g.Start(g.Lab.Nodes[0]) }))
 	w := &walk{g: g, raft: r, members: g.Lab.Nodes[:1:1], kills: kills, gone: map[*lab.Node]bool{}, random: rand.New(rand.NewPCG(seed, 5))}
-	err = g.Start(g.Lab.Nodes[0])
-	if err == nil {
-		_, err = g.Settle()
-	}
-	if err == nil {
-		w.m, err = g.watch("members come and go", lab.MeasureConfig{})
-	}
-	if err != nil {
+	if w.m, err = g.watch("members come and go", lab.MeasureConfig{}); err != nil {
 		g.Close()
-		return nil, err
 	}
-	return w, nil
+	return w, err
 }
 
 // run goes the whole way, and returns what was seen of it.
@@ -80,13 +72,8 @@ func (w *walk) run() (*lab.Report, error) {
 // step does one, with somebody killed in the middle of it, and waits until all is well.
 func (w *walk) step(name string, do func() error) error {
 	s := walkStep{name: name, from: w.m.Mark("%s", name)}
-	err := w.disturbed(do)
-	if err == nil {
-		err = w.g.Voters(agreeLimit, w.members...)
-	}
-	if err == nil {
-		_, err = w.g.Settle()
-	}
+	err := sequence(
+		func() error { return w.disturbed(do) }, func() error { return w.g.Voters(agreeLimit, w.members...) }, func() error { return try.Err(w.g.Settle()) })
 	s.to = w.g.Lab.Now()
 	w.steps = append(w.steps, s)
 	if err != nil {

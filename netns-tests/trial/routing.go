@@ -133,10 +133,14 @@ func NextHops(l *lab.Lab, address netip.Addr) (out []string, err error) {
 	return out, nil
 }
 
+func sessionWith(l *lab.Lab, n *lab.Node) (string, error) {
+	return l.Router.Run("birdc", "-s", l.Dir+"/router.ctl", "show", "protocols", "all", fmt.Sprintf("n%d", n.ID))
+}
+
 // Established tells whether the lab's router has a session with a node's daemon, in which it has heard all that the daemon has to say: a router keeps
 // the routes of a daemon that ends for a while (RFC 4724).
 func Established(l *lab.Lab, n *lab.Node) bool {
-	text, err := l.Router.Run("birdc", "-s", l.Dir+"/router.ctl", "show", "protocols", "all", fmt.Sprintf("n%d", n.ID))
+	text, err := sessionWith(l, n)
 	return err == nil && strings.Contains(text, "Established") && !strings.Contains(text, "graceful restart active")
 }
 
@@ -144,7 +148,7 @@ func Established(l *lab.Lab, n *lab.Node) bool {
 func UpdatesFrom(l *lab.Lab, nodes ...*lab.Node) string {
 	var out strings.Builder
 	for _, n := range nodes {
-		text, err := l.Router.Run("birdc", "-s", l.Dir+"/router.ctl", "show", "protocols", "all", fmt.Sprintf("n%d", n.ID))
+		text, err := sessionWith(l, n)
 		fmt.Fprintf(&out, "n%d: %v\n", n.ID, err)
 		for line := range strings.Lines(text) {
 			if strings.Contains(line, "Import updates:") || strings.Contains(line, "Import withdraws:") {

@@ -17,19 +17,34 @@ var routedAddress = netip.MustParseAddr("10.99.0.100")
 
 // routeShow measures what becomes of the route at the router, with one routing daemon on the nodes.
 type routeShow struct {
-	lab    *lab.Lab
-	daemon func(*lab.Node, *lab.Peer) (*lab.Process, error)
-	args   []string
-	run    map[*lab.Node]*lab.Process // keepvip
-	began  time.Time                  // when the newest fault began
+	lab *lab.Lab
+	routeDaemon
+	run   map[*lab.Node]*lab.Process // keepvip
+	stop  func()                     // of the router
+	began time.Time                  // when the newest fault began
+}
+
+// explain is that of [ofGroup]: the cases say themselves what has failed.
+func (s *routeShow) explain(recovered any, err *error) { try.Caught(recovered, err) }
+
+// Close ends the router, and removes the lab.
+func (s *routeShow) Close() {
+	s.stop()
+	s.lab.Close()
+}
+
+// routing is the daemon of so many nodes.
+type routing struct {
+	routeDaemon
+	nodes int
 }
 
 // routeDaemon is a routing daemon, with the promise for the median of what keepvip sees immediately.
 type routeDaemon struct {
-	name  string
-	run   func(*lab.Node, *lab.Peer) (*lab.Process, error)
-	args  []string
-	limit time.Duration
+	name   string
+	daemon func(*lab.Node, *lab.Peer) (*lab.Process, error)
+	args   []string
+	limit  time.Duration
 }
 
 // spreading is the same daemon where nodes send each packet to the one that has its connection.
@@ -44,78 +59,54 @@ const checkTakes = time.Second
 // routeCases are the faults of a node with a route: those with one node say when the router has the route no more, and those with two how many requests
 // from behind the router are lost.
 func routeCases() (out []Case) {
+	add := func(d routeDaemon, name string, brief bool, nodes int, run func(*routeShow, int) Findings) {
+		out = append(out, Case{Name: d.name + ": " + name, Brief: brief, Run: inside(openRoutes, routing{d, nodes}, run)})
+	}
+	killsAPI := func(_ *routeShow, n *lab.Node) error { return n.API().Kill9() }
+	killed := func(s *routeShow, n *lab.Node) error { return s.run[n].Kill9() }
+	answers500 := func(_ *routeShow, n *lab.Node) error { return n.API().Set(lab.API500, "") }
+	ended := func(s *routeShow, n *lab.Node) error { return try.Err(s.run[n].Terminate(10 * time.Second)) }
+	drained := func(_ *routeShow, n *lab.Node) error { return Keepvip{}.order(n, "drain") }
 	for _, d := range []routeDaemon{
 		{"BIRD", RunBIRD, nil, 20 * time.Millisecond},
 		{"FRR", RunFRRBGP, []string{"--announce-table", "254"}, 80 * time.Millisecond},
 	} {
-		for _, f := range []struct {
-			name  string
-			limit time.Duration
-			fault func(*routeShow, *lab.Node) error
-		}{
-			{"apiserver killed", d.limit, func(_ *routeShow, n *lab.Node) error { return n.API().Kill9() }},
-			{"kill -9 of keepvip", d.limit, func(s *routeShow, n *lab.Node) error { return s.run[n].Kill9() }},
-			{"apiserver answers 500", d.limit + checkTakes, func(_ *routeShow, n *lab.Node) error { return n.API().Set(lab.API500, "") }},
-		} {
-			out = append(out, Case{Name: d.name + ": " + f.name, Brief: f.name == "apiserver killed", Run: func(host *lab.Host, times int) (Findings, error) {
-				return withdrawals(host, d, times, f.limit, f.fault)
-			}})
-		}
-		for _, f := range []struct {
-			name  string
-			brief bool
-			fault func(*routeShow, *lab.Node) error
-		}{
-			{"SIGTERM", false, func(s *routeShow, n *lab.Node) error { _, err := s.run[n].Terminate(10 * time.Second); return err }},
-			{"drain", d.name == "BIRD", func(_ *routeShow, n *lab.Node) error { return Keepvip{}.order(n, "drain") }},
-		} {
-			out = append(out, Case{Name: d.name + ": " + f.name, Brief: f.brief, Run: func(host *lab.Host, times int) (Findings, error) {
-				return lostRequests(host, d, times, f.fault, resetOnes)
-			}}, Case{Name: d.name + ": " + f.name + ", spread direct", Run: func(host *lab.Host, times int) (Findings, error) {
-				return lostRequests(host, d.spreading(), times, f.fault, noneLost)
-			}})
-		}
-		for _, f := range []struct {
-			name string
-			args []string
-		}{
-			{"route deleted", []string{"ip", "route", "del", routedAddress.String(), "dev", "keepvip0", "table", "TABLE"}},
-			{"device deleted", []string{"ip", "link", "del", "keepvip0"}},
-		} {
-			out = append(out, Case{Name: d.name + ": " + f.name, Run: func(host *lab.Host, times int) (Findings, error) {
-				return comesBack(host, d, times, f.args)
-			}})
-		}
+		add(d, "apiserver killed", true, 1, withdrawals(d.limit, killsAPI))
+		add(d, "kill -9 of keepvip", false, 1, withdrawals(d.limit, killed))
+		add(d, "apiserver answers 500", false, 1, withdrawals(d.limit+checkTakes, answers500))
+		add(d, "SIGTERM", false, 2, lostRequests(ended, resetOnes))
+		add(d.spreading(), "SIGTERM, spread direct", false, 2, lostRequests(ended, noneLost))
+		add(d, "drain", d.name == "BIRD", 2, lostRequests(drained, resetOnes))
+		add(d.spreading(), "drain, spread direct", false, 2, lostRequests(drained, noneLost))
+		add(d, "route deleted", false, 1, comesBack("ip route del "+routedAddress.String()+" dev keepvip0 table TABLE"))
+		add(d, "device deleted", false, 1, comesBack("ip link del keepvip0"))
 	}
 	bird := routeDaemon{"BIRD", RunBIRDWithBFD, nil, 200 * time.Millisecond}
-	return append(out, Case{Name: "BIRD: node death, BFD 3 x 50 ms", Run: func(host *lab.Host, times int) (Findings, error) {
-		return withdrawals(host, bird, times, bird.limit, (*routeShow).powerOff)
-	}})
+	add(bird, "node death, BFD 3 x 50 ms", false, 1, withdrawals(bird.limit, (*routeShow).powerOff))
+	return out
 }
 
-// openRoutes makes a router and so many nodes, each with the daemon and without keepvip.
-func openRoutes(host *lab.Host, d routeDaemon, nodes int) (s *routeShow, done func(), err error) {
+// openRoutes makes a router and nodes, each with the daemon and without keepvip.
+func openRoutes(host *lab.Host, r routing) (s *routeShow, err error) {
 	defer try.Catch(&err)
-	l := try.Get(host.Open(lab.Config{Nodes: nodes, OffLink: true}))
+	l := try.Get(host.Open(lab.Config{Nodes: r.nodes, OffLink: true}))
 	stop, err := RunRouter(l)
 	if err != nil {
 		l.Close()
-		return nil, nil, err
+		return nil, err
 	}
-	done = func() { stop(); l.Close() }
-	s = &routeShow{lab: l, daemon: d.run, args: d.args, run: map[*lab.Node]*lab.Process{}}
+	s = &routeShow{lab: l, routeDaemon: r.routeDaemon, run: map[*lab.Node]*lab.Process{}, stop: stop}
 	// Connections are spread by their ports, too.
 	err = l.Router.Sysctl("net/ipv4/fib_multipath_hash_policy", "1")
 	for _, n := range l.Nodes {
 		if err == nil {
-			_, err = d.run(n, l.Router)
+			_, err = s.daemon(n, l.Router)
 		}
 	}
 	if err != nil {
-		done()
-		return nil, nil, err
+		s.Close()
 	}
-	return s, done, nil
+	return s, err
 }
 
 // ready has a node serve, after whatever has happened to it, and waits until the router knows.
@@ -140,25 +131,24 @@ func (s *routeShow) goesTo(n *lab.Node) bool {
 }
 
 // withdrawals measures how soon after a fault of the only node the router has no route. The limit is for the median.
-func withdrawals(host *lab.Host, d routeDaemon, times int, limit time.Duration, fault func(*routeShow, *lab.Node) error) (_ Findings, err error) {
-	defer try.Catch(&err)
-	s, done := try.Two(openRoutes(host, d, 1))
-	defer done()
-	n := s.lab.Nodes[0]
-	var all []time.Duration
-	for range times {
-		try.Do(s.ready(n))
-		all = append(all, try.Get(s.withdrawn(func() error { return fault(s, n) })))
-		if p := s.run[n]; p.Alive() { // a check that has failed is slow to believe in health again
-			try.Get(p.Terminate(10 * time.Second))
+func withdrawals(limit time.Duration, fault func(*routeShow, *lab.Node) error) func(*routeShow, int) Findings {
+	return func(s *routeShow, times int) Findings {
+		n := s.lab.Nodes[0]
+		var all []time.Duration
+		for range times {
+			try.Do(s.ready(n))
+			all = append(all, try.Get(s.withdrawn(func() error { return fault(s, n) })))
+			if p := s.run[n]; p.Alive() { // a check that has failed is slow to believe in health again
+				try.Get(p.Terminate(10 * time.Second))
+			}
+			const lives = "ip link show $0 up && ss -Htn state established dport = 179 or sport = 179 | grep -q ."
+			if _, err := n.Run("sh", "-c", lives, n.NICs[0].Name); err != nil {
+				try.Do(s.again(n))
+			}
 		}
-		const lives = "ip link show $0 up && ss -Htn state established dport = 179 or sport = 179 | grep -q ."
-		if _, err := n.Run("sh", "-c", lives, n.NICs[0].Name); err != nil {
-			try.Do(s.again(n))
-		}
+		slices.Sort(all)
+		return Findings{took("route gone at the router, median", all[len(all)/2], limit), told("worst", all[len(all)-1])}
 	}
-	slices.Sort(all)
-	return Findings{took("route gone at the router, median", all[len(all)/2], limit), told("worst", all[len(all)-1])}, nil
 }
 
 // powerOff lets a node die as soon as the router looks whether it lives.
@@ -199,52 +189,50 @@ func failures(made int, why ...[]string) string {
 }
 
 // lostRequests has one of two nodes leave while a client behind the router makes 100 requests a second, and come back.
-func lostRequests(host *lab.Host, d routeDaemon, times int, leave func(*routeShow, *lab.Node) error, promise func(lab.FollowedSum) Findings) (_ Findings, err error) {
-	defer try.Catch(&err)
-	s, done := try.Two(openRoutes(host, d, 2))
-	defer done()
-	for _, n := range s.lab.Nodes {
-		try.Do(s.ready(n))
-	}
-	at := netip.AddrPortFrom(routedAddress, 6443)
-	requests := s.lab.Request(s.lab.OffLink, 10*time.Millisecond, func() netip.AddrPort { return at })
-	for i := range times {
-		n := s.lab.Nodes[i%2]
-		try.Do(leave(s, n))
-		try.Do(within(20*time.Second, "no route by "+n.Name, func() bool { return !s.goesTo(n) }))
-		before := requests.Sum().Made // until what was under way is over
-		try.Do(within(20*time.Second, "requests go on", func() bool { return requests.Sum().Made >= before+100 }))
-		if p := s.run[n]; p.Alive() {
-			try.Do(Keepvip{}.order(n, "resume"))
+func lostRequests(leave func(*routeShow, *lab.Node) error, promise func(lab.FollowedSum) Findings) func(*routeShow, int) Findings {
+	return func(s *routeShow, times int) Findings {
+		for _, n := range s.lab.Nodes {
+			try.Do(s.ready(n))
 		}
-		try.Do(s.ready(n))
+		at := netip.AddrPortFrom(routedAddress, 6443)
+		requests := s.lab.Request(s.lab.OffLink, 10*time.Millisecond, func() netip.AddrPort { return at })
+		for i := range times {
+			n := s.lab.Nodes[i%2]
+			try.Do(leave(s, n))
+			try.Do(within(20*time.Second, "no route by "+n.Name, func() bool { return !s.goesTo(n) }))
+			before := requests.Sum().Made // until what was under way is over
+			try.Do(within(20*time.Second, "requests go on", func() bool { return requests.Sum().Made >= before+100 }))
+			if p := s.run[n]; p.Alive() {
+				try.Do(Keepvip{}.order(n, "resume"))
+			}
+			try.Do(s.ready(n))
+		}
+		return promise(requests.Stop())
 	}
-	return promise(requests.Stop()), nil
 }
 
 // comesBack takes a route away from the node's kernel, and measures how soon it is back there.
-func comesBack(host *lab.Host, d routeDaemon, times int, take []string) (_ Findings, err error) {
-	defer try.Catch(&err)
-	s, done := try.Two(openRoutes(host, d, 1))
-	defer done()
-	n := s.lab.Nodes[0]
-	table := "198"
-	if len(d.args) > 0 {
-		table = d.args[1]
+func comesBack(take string) func(*routeShow, int) Findings {
+	return func(s *routeShow, times int) Findings {
+		n := s.lab.Nodes[0]
+		table := "198"
+		if len(s.args) > 0 {
+			table = s.args[1]
+		}
+		var all []time.Duration
+		for range times {
+			try.Do(s.ready(n))
+			began := time.Now()
+			try.Get(n.Run("sh", "-c", strings.Replace(take, "TABLE", table, 1)))
+			try.Do(within(20*time.Second, "the route is back", func() bool {
+				out, err := n.Run("ip", "route", "show", "table", table, routedAddress.String())
+				return err == nil && strings.Contains(out, "keepvip0")
+			}))
+			all = append(all, time.Since(began))
+		}
+		slices.Sort(all)
+		return Findings{told("median", all[len(all)/2]), took("route back in the kernel, worst", all[len(all)-1], 1500*time.Millisecond)}
 	}
-	var all []time.Duration
-	for range times {
-		try.Do(s.ready(n))
-		began := time.Now()
-		try.Get(n.Run(take[0], slices.Concat(take[1:len(take)-1], []string{strings.Replace(take[len(take)-1], "TABLE", table, 1)})...))
-		try.Do(within(20*time.Second, "the route is back", func() bool {
-			out, err := n.Run("ip", "route", "show", "table", table, routedAddress.String())
-			return err == nil && strings.Contains(out, "keepvip0")
-		}))
-		all = append(all, time.Since(began))
-	}
-	slices.Sort(all)
-	return Findings{told("median", all[len(all)/2]), took("route back in the kernel, worst", all[len(all)-1], 1500*time.Millisecond)}, nil
 }
 
 // withdrawn does something, and tells how long after its beginning the router's kernel had the route no more.
