@@ -184,10 +184,8 @@ func namesCause(t *testing.T, g *trial.Group, c cause) {
 	before := settled(t, g)
 	// A node that has just started and has heard nobody yet cannot tell whom the address moves from.
 	eventually(t, trial.SettleLimit, c.name+": every node names the holder", func() bool {
-		return !slices.ContainsFunc(g.Lab.Nodes, func(n *lab.Node) bool {
-			s, err := trial.Keepvip{}.Status(n)
-			return err != nil || s.VIPs[0].Holder != before.Address.String()
-		})
+		names := func(v trial.VIPStatus) bool { return v.Holder == before.Address.String() }
+		return !slices.ContainsFunc(g.Lab.Nodes, func(n *lab.Node) bool { return !shows(n, names)() })
 	})
 	wire, since := must(g.Lab.Measure(lab.MeasureConfig{NoDirect: true}))(t), time.Now()
 	require.NoError(t, c.happen(g, before), c.name)

@@ -75,19 +75,10 @@ func TestDeafNodeNeitherTakesNorKeepsTheAddress(t *testing.T) {
 
 // namesDeaf tells whether the status of a node calls itself (self), or another one, deaf.
 func namesDeaf(on *lab.Node, self bool) bool {
-	s, err := trial.Keepvip{}.Status(on)
-	if err != nil || len(s.VIPs) == 0 {
-		return false
-	}
-	if self {
-		return strings.Contains(s.VIPs[0].Unfit, "DEAF")
-	}
-	for _, m := range s.VIPs[0].Members {
-		if !m.Self && strings.Contains(m.Unfit, "DEAF") {
-			return true
-		}
-	}
-	return false
+	return shows(on, func(v trial.VIPStatus) bool {
+		deafOther := func(m trial.Member) bool { return !m.Self && strings.Contains(m.Unfit, "DEAF") }
+		return self && strings.Contains(v.Unfit, "DEAF") || !self && slices.ContainsFunc(v.Members, deafOther)
+	})()
 }
 
 // A holder of several entries answers at each of their addresses, and a host answers at more than one by IPv6. With its death all of them are silent, and

@@ -37,12 +37,7 @@ func TestDrainKeepsAConnectionFromAPortThatTheNextNodeRemembers(t *testing.T) {
 		require.NotEqual(t, first.Label, second.Label)
 		c := dialFrom(t, g.Lab.Client.Namespace, netip.AddrPortFrom(vip, echoPort))
 		says(t, c, "one")
-		done := make(chan int, 1)
-		go func() {
-			_, code, err := trial.Keepvip{}.Command(second, "drain", "--wait", "--timeout", "60s", "--socket", trial.Socket(second))
-			assert.NoError(t, err)
-			done <- code
-		}()
+		done := drainBegins(t, second, "60s")
 		eventually(t, 3*time.Second, "new connections begin at the next node", func() bool { return first.Holds(vip) })
 		for range 5 {
 			settleFor(200 * time.Millisecond)

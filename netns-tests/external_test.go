@@ -79,10 +79,7 @@ func nowhere(t *testing.T, b *trial.Balanced) {
 	t.Helper()
 	eventually(t, grace+15*time.Second, "no node has the address", func() bool { return len(b.BoundAnywhere()) == 0 })
 	for _, n := range b.Members {
-		eventually(t, 10*time.Second, n.Label+" takes part in nothing", func() bool {
-			s, err := trial.Keepvip{}.Status(n)
-			return err == nil && len(s.VIPs) == 1 && s.VIPs[0].Observed == "external" && s.VIPs[0].Priority == 0
-		})
+		eventually(t, 10*time.Second, n.Label+" takes part in nothing", shows(n, func(v trial.VIPStatus) bool { return v.Observed == "external" && v.Priority == 0 }))
 	}
 }
 

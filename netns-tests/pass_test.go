@@ -150,6 +150,18 @@ func TestForgedMembersWorkWithoutAKey(t *testing.T) {
 	assert.NotZero(t, res.Takeovers, "the address went to nobody and came back")
 }
 
+// drainBegins has a node drained, and waited for its connections; what it returns gets the exit status.
+func drainBegins(t *testing.T, n *lab.Node, limit string) (done chan int) {
+	t.Helper()
+	done = make(chan int, 1)
+	go func() {
+		_, code, err := trial.Keepvip{}.Command(n, "drain", "--wait", "--timeout", limit, "--socket", trial.Socket(n))
+		assert.NoError(t, err)
+		done <- code
+	}()
+	return done
+}
+
 // A client's open connection stays at the node that is drained, new ones begin at the next. The command returns when the
 // connection has ended, and with too little time resets it.
 func TestDrainWaitsForConnections(t *testing.T) {
@@ -159,17 +171,8 @@ func TestDrainWaitsForConnections(t *testing.T) {
 			t.Cleanup(must(n.StartTicker())(t).Close)
 		}
 		holder := settled(t, g)
-		drain := func(n *lab.Node, limit string) (done chan int) {
-			done = make(chan int, 1)
-			go func() {
-				_, code, err := trial.Keepvip{}.Command(n, "drain", "--wait", "--timeout", limit, "--socket", trial.Socket(n))
-				assert.NoError(t, err)
-				done <- code
-			}()
-			return done
-		}
 		stop := must(g.Lab.Follow(g.Lab.Client.Namespace, vip))(t)
-		done := drain(holder, "60s")
+		done := drainBegins(t, holder, "60s")
 		eventually(t, 3*time.Second, "new connections begin at the next node", func() bool {
 			label, err := g.Lab.Greet(g.Lab.Client.Namespace, vip)
 			return err == nil && label != holder.Label
@@ -188,7 +191,7 @@ func TestDrainWaitsForConnections(t *testing.T) {
 
 		next := settled(t, g)
 		stop = must(g.Lab.Follow(g.Lab.Client.Namespace, vip))(t)
-		assert.Equal(t, 4, <-drain(next, "1s"))
+		assert.Equal(t, 4, <-drainBegins(t, next, "1s"))
 		session = stop(30 * time.Second)
 		assert.NotZero(t, session.Broken, "it was reset")
 		goneOnceTold(t, next, vip)

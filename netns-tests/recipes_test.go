@@ -57,12 +57,9 @@ func installed(t *testing.T, n *lab.Node, scripts map[string]string) (run func(a
 func TestRecipes(t *testing.T) {
 	t.Parallel()
 	g := open(t, trial.Config{})
-	for _, r := range []struct {
-		name string
-		run  func(*testing.T, *trial.Group)
-	}{{"shutdown unit", shutdownUnit}, {"release of a machine", releaseMachine}, {"keepvip-away", keepvipAway}} {
-		t.Run(r.name, func(t *testing.T) { r.run(t, g) })
-	}
+	t.Run("shutdown unit", func(t *testing.T) { shutdownUnit(t, g) })
+	t.Run("release of a machine", func(t *testing.T) { releaseMachine(t, g) })
+	t.Run("keepvip-away", func(t *testing.T) { keepvipAway(t, g) })
 }
 
 func shutdownUnit(t *testing.T, g *trial.Group) {

@@ -94,39 +94,27 @@ func (f *fabric) status(n *lab.Node) trial.VIPStatus {
 func (f *fabric) goTo(what string, nodes ...*lab.Node) {
 	f.t.Helper()
 	for _, a := range routedVIPs {
-		f.goToFor(a, what, nodes...)
-	}
-}
-
-// goToFor is the same for one address.
-func (f *fabric) goToFor(a netip.Addr, what string, nodes ...*lab.Node) {
-	f.t.Helper()
-	var want []string
-	for _, n := range nodes {
-		own := n.Address
-		if a.Is6() {
-			own = n.Addr6
+		var want, got []string
+		for _, n := range nodes {
+			own := n.Address
+			if a.Is6() {
+				own = n.Addr6
+			}
+			want = append(want, own.String())
 		}
-		want = append(want, own.String())
+		slices.Sort(want)
+		eventually(f.t, 15*time.Second, what, func() bool {
+			got, _ = trial.NextHops(f.Lab, a)
+			return slices.Equal(want, got)
+		})
+		require.Equal(f.t, want, got, "%s: %s", what, a)
 	}
-	slices.Sort(want)
-	var got []string
-	eventually(f.t, 15*time.Second, what, func() bool {
-		got, _ = trial.NextHops(f.Lab, a)
-		return slices.Equal(want, got)
-	})
-	require.Equal(f.t, want, got, "%s: %s", what, a)
 }
 
 // served makes connections from behind the router.
 func (f *fabric) served(what string) {
 	f.t.Helper()
-	f.servedAt(what, routedVIPs...)
-}
-
-func (f *fabric) servedAt(what string, addresses ...netip.Addr) {
-	f.t.Helper()
-	for _, a := range addresses {
+	for _, a := range routedVIPs {
 		for range 12 {
 			require.True(f.t, f.Answers(f.OffLink.Namespace, netip.AddrPortFrom(a, 6443)), "%s: %s", what, a)
 		}

@@ -33,10 +33,9 @@ func TestHolderWhoseAdvertisementsDoNotLeaveIsNotSaidToServe(t *testing.T) {
 		must(n.RunInput("table "+tt.table, "nft", "-f", "-"))(t)
 		answers := func() bool { return g.Lab.Reaches(g.Lab.Client.Namespace, lab.VIP4, 50*time.Millisecond) }
 		eventually(t, time.Second, "the fence silences the node", func() bool { return !answers() })
-		eventually(t, 4*time.Second, "status says so, and why", func() bool {
-			s, err := trial.Keepvip{}.Status(n)
-			return err == nil && s.VIPs[0].Observed == "fault" && s.VIPs[0].Silent && s.VIPs[0].Holder == "" && strings.Contains(s.VIPs[0].Reason, tt.reason)
-		})
+		eventually(t, 4*time.Second, "status says so, and why", shows(n, func(v trial.VIPStatus) bool {
+			return v.Observed == "fault" && v.Silent && v.Holder == "" && strings.Contains(v.Reason, tt.reason)
+		}))
 
 		must(n.Run("nft", "delete", "table", strings.Fields(tt.table)[0], "kvtest"))(t)
 		eventually(t, 4*time.Second, "it serves again", shows(n, func(v trial.VIPStatus) bool { return v.Observed == "active" && answers() }))

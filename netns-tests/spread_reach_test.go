@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
 	"github.com/keepvip/keepvip/netns-tests/try"
@@ -20,21 +21,8 @@ import (
 // unreached are the members that a node names as not reached.
 func unreached(t *testing.T, n *lab.Node) (out []netip.Addr) {
 	t.Helper()
-	var status struct {
-		VIPs []struct {
-			Spread struct {
-				Tables []struct {
-					Shares []struct {
-						Address netip.Addr `json:"address"`
-						Code    string     `json:"code"`
-					} `json:"shares"`
-				} `json:"tables"`
-			} `json:"spread"`
-		} `json:"vips"`
-	}
-	require.NoError(t, trial.AskStatus(n, &status))
-	for _, share := range status.VIPs[0].Spread.Tables[0].Shares {
-		if share.Code == "KV360" {
+	for _, share := range must(wholeStatus(n))(t).VIPs[0].Spread.Tables[0].Shares {
+		if share.Code == code.NotReached {
 			out = append(out, share.Address)
 		}
 	}

@@ -13,29 +13,22 @@ import (
 )
 
 // TestSpreadTurnedOnAndOffKeepsConnections: those of the holder from before, which no connection tracking has seen, those that were spread, and
-// those of the holder from after.
+// those of the holder from after. In reverse the holder is the first node to begin, and the last to end. A port that is added keeps those of the holder
+// from before. Each happens to 40 connections, and to those that it makes itself.
 func TestSpreadTurnedOnAndOffKeepsConnections(t *testing.T) {
-	t.Parallel()
-	keepsAll(t, trial.WithSpread{Off: true}, trial.TurnedOnAndOff(120, false), 200)
-}
-
-// TestSpreadTurnedOnAndOffInReverseKeepsConnections: the holder is the first node to begin, and the last to end.
-func TestSpreadTurnedOnAndOffInReverseKeepsConnections(t *testing.T) {
-	t.Parallel()
-	keepsAll(t, trial.WithSpread{Off: true}, trial.TurnedOnAndOff(120, true), 200)
-}
-
-// TestSpreadPortAddedKeepsConnections: those of the holder from before the port was spread.
-func TestSpreadPortAddedKeepsConnections(t *testing.T) {
-	t.Parallel()
-	keepsAll(t, trial.WithSpread{Off: true, Other: true}, trial.PortAdded(120), 160)
-}
-
-// keepsAll has an event happen to 40 connections, and to those that it makes itself.
-func keepsAll(t *testing.T, product trial.WithSpread, e trial.SpreadEvent, count int) {
-	t.Helper()
-	s := openSpread(t, trial.SpreadConfig{Product: product, Both: true})
-	assert.Equal(t, count, keeps(t, s, e, 40).Count)
+	type row struct {
+		event trial.SpreadEvent
+		other bool // another port is spread all the time
+		count int
+	}
+	each(t, map[string]row{
+		"in order":        {trial.TurnedOnAndOff(120, false), false, 200},
+		"in reverse":      {trial.TurnedOnAndOff(120, true), false, 200},
+		"a port is added": {trial.PortAdded(120), true, 160},
+	}, func(t *testing.T, c row) {
+		s := openSpread(t, trial.SpreadConfig{Product: trial.WithSpread{Off: true, Other: c.other}, Both: true})
+		assert.Equal(t, c.count, keeps(t, s, c.event, 40).Count)
+	})
 }
 
 // TestSpreadHolderServesWhileNobodyIsFit by itself, as without spreading.

@@ -60,10 +60,7 @@ func TestServiceThatDoesNotListenAtTheAddressIsNamed(t *testing.T) {
 	better := g.Lab.Nodes[holder.ID%3]
 	greeters[better].Close()
 	must(better.StartGreeter(lab.GreeterConfig{Port: 6443, Everywhere: true}))(t)
-	require.True(t, eventually(t, 20*time.Second, "the address is where the service listens", func() bool {
-		h := g.Holders()
-		return len(h) == 1 && h[0] == better
-	}), g.Logs())
+	require.True(t, eventually(t, 20*time.Second, "the address is where the service listens", func() bool { return holds(g, better) }), g.Logs())
 	got := must(g.Lab.Sample(g.Lab.Client.Namespace, target, 60))(t)
 	assert.Equal(t, map[string]int{better.Label: 60}, got.ByNode, got.String())
 	assert.NotContains(t, printed(t, better, "status"), "UNSERVED")

@@ -5,6 +5,7 @@ package netnstests
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,21 +16,12 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
-// known counts the members of an entry that a node knows by what they say themselves.
-func known(t *testing.T, n *lab.Node, name string) (count int) {
-	t.Helper()
-	s, err := trial.Keepvip{}.Status(n)
-	if err != nil {
-		return 0 // not up yet
-	}
-	for _, v := range s.VIPs {
-		for _, m := range v.Members {
-			if v.Name == name && !m.Self && m.Version != "" {
-				count++
-			}
-		}
-	}
-	return count
+// known tells whether a node knows so many members by what they say themselves.
+func known(n *lab.Node, count int) bool {
+	return shows(n, func(v trial.VIPStatus) bool {
+		silent := func(m trial.Member) bool { return m.Self || m.Version == "" }
+		return len(slices.DeleteFunc(v.Members, silent)) == count
+	})()
 }
 
 // Any user may take the port before keepvip starts. VRRP goes on without the members, and they find each other when it is free.
@@ -44,12 +36,10 @@ func TestMembersWaitForATakenPort(t *testing.T) {
 	}))
 	require.NoError(t, g.StartAll())
 	settled(t, g)
-	assert.Zero(t, known(t, n, "apiserver"))
+	assert.True(t, known(n, 0))
 	assert.Contains(t, g.Daemon(n).Log(), "ss -ulpn")
 	require.NoError(t, taken.Close())
-	eventually(t, 5*time.Second, "the members know each other", func() bool {
-		return known(t, n, "apiserver") == 1 && known(t, g.Lab.Nodes[1], "apiserver") == 1
-	})
+	eventually(t, 5*time.Second, "the members know each other", func() bool { return known(n, 1) && known(g.Lab.Nodes[1], 1) })
 	assert.Len(t, g.Holders(), 1)
 }
 
