@@ -18,19 +18,11 @@ func BootTogether(g *Group) (_ *Result, err error) {
 	}
 	m := try.Get(g.watch("all start together", lab.MeasureConfig{}))
 	at := m.Mark("all start")
-	if err := g.StartAll(); err != nil {
-		m.Stop()
-		return nil, err
-	}
-	_, err = g.Settle()
+	err = sequence(g.StartAll, func() error { return try.Err(g.Settle()) })
 	time.Sleep(settledSpan)
 	r := m.Stop()
-	if err == nil {
-		_, err = g.SettleAny() // that it has moved since is counted
-	}
-	if err != nil {
-		return nil, err
-	}
+	try.Do(err)
+	try.Get(g.SettleAny()) // that it has moved since is counted
 	res := g.result("all start together", at, nil, r)
 	res.Takeovers = max(res.Takeovers-1, 0)
 	// Nobody answered before the first bind.

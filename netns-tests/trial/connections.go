@@ -150,37 +150,39 @@ func openConnections(all connectionCases) func(*lab.Host, bool) (Findings, error
 		for _, vip := range all.addresses {
 			cfg := all.config
 			cfg.Addresses, cfg.API = []netip.Addr{vip}, true
-			g, err := Prepare(host, cfg)
-			if err == nil {
-				err = g.StartAll()
-			}
+			more, err := inside(Prepare, cfg, all.once)(host, true)
 			if err != nil {
 				return found, err
 			}
-			for _, count := range all.counts {
-				for name, fault := range ConnectionFaults() {
-					c, err := WithConnections(g, count, all.every, fault)
-					if err != nil {
-						g.Close()
-						return found, fmt.Errorf("trial: %s, %d connections to %s: %w", name, count, vip, err)
-					}
-					found = append(found, c.findings(fmt.Sprintf("%s, %d connections to %s", name, count, vip))...)
-				}
-			}
-			g.Close()
+			found = append(found, more...)
 		}
 		return found, nil
 	}
 }
 
+// once has all of them happen to a group of one address.
+func (all connectionCases) once(g *Group, _ bool) (found Findings) {
+	try.Do(g.StartAll())
+	for _, count := range all.counts {
+		for name, fault := range ConnectionFaults() {
+			what := fmt.Sprintf("%s, %d connections to %s", name, count, g.Addresses[0])
+			c, err := WithConnections(g, count, all.every, fault)
+			if err != nil {
+				try.Do(fmt.Errorf("trial: %s: %w", what, err))
+			}
+			found = append(found, c.findings(what)...)
+		}
+	}
+	return found
+}
+
 // connectionShows are of clients that only listen, in several numbers, of clients that speak, and of Raft.
 func connectionShows() []Show {
-	both := []netip.Addr{lab.VIP4, lab.VIP6}
 	return []Show{
-		measured("idle connections, some", openConnections(connectionCases{addresses: both, counts: []int{1000, 17000}})),
-		measured("idle connections, many", openConnections(connectionCases{addresses: both, counts: []int{60000}})),
-		measured("busy connections", openConnections(connectionCases{addresses: both, counts: []int{1000, 17000}, every: time.Second})),
-		measured("idle connections, raft", openConnections(connectionCases{config: RaftConfig(Raft{}), addresses: both[:1], counts: []int{1000, 17000}})),
+		measured("idle connections, some", openConnections(connectionCases{addresses: bothVIPs, counts: []int{1000, 17000}})),
+		measured("idle connections, many", openConnections(connectionCases{addresses: bothVIPs, counts: []int{60000}})),
+		measured("busy connections", openConnections(connectionCases{addresses: bothVIPs, counts: []int{1000, 17000}, every: time.Second})),
+		measured("idle connections, raft", openConnections(connectionCases{config: RaftConfig(Raft{}), addresses: bothVIPs[:1], counts: []int{1000, 17000}})),
 	}
 }
 

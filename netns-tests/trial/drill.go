@@ -52,7 +52,7 @@ func (g *Group) Drill(kind string) (_ *DrillRun, err error) {
 		watch := try.Get(g.watchDrill(k, holder, kind, name))
 		time.Sleep(500 * time.Millisecond) // they have begun
 		at := m.Mark("keepvip drill --%s on %s", kind, holder.Label)
-		doc, err := drillDoc(k, holder, "--"+kind, name)
+		doc, err := drillDoc(try.Get(StartDrill(k, holder, "--"+kind, name)))
 		run.Holder, run.NotTaken = doc, errors.Is(err, errNotTaken)
 		if !run.NotTaken {
 			try.Do(err)
@@ -140,15 +140,9 @@ func (g *Group) watchDrill(k Keepvip, holder *lab.Node, kind, name string) (_ fu
 		watchers = append(watchers, try.Get(StartDrill(k, n, "--watch", "10s", "--"+kind, name)))
 	}
 	return func() (out DrillDoc, err error) {
+		defer try.Catch(&err)
 		for _, p := range watchers {
-			var doc DrillDoc
-			if _, err := p.Wait(20 * time.Second); err != nil {
-				return out, err
-			}
-			if err := json.Unmarshal([]byte(p.Stdout()), &doc); err != nil {
-				return out, fmt.Errorf("trial: keepvip drill --watch: %w: %s", err, p.Log())
-			}
-			if doc.MeasuredFrom == "bystander" {
+			if doc := try.Get(drillDoc(p)); doc.MeasuredFrom == "bystander" {
 				out = doc
 			}
 		}
@@ -162,16 +156,15 @@ func StartDrill(k Keepvip, n *lab.Node, args ...string) (_ *lab.Process, err err
 	return n.Start("drill", append([]string{try.Get(k.binary()), "drill", "-o", "json", "--socket", Socket(n)}, args...)...)
 }
 
-// drillDoc runs one to its end, whatever its verdict.
-func drillDoc(k Keepvip, n *lab.Node, args ...string) (doc DrillDoc, err error) {
+// drillDoc is what one says at its end, whatever its verdict.
+func drillDoc(p *lab.Process) (doc DrillDoc, err error) {
 	defer try.Catch(&err)
-	p := try.Get(StartDrill(k, n, args...))
 	try.Get(p.Wait(20 * time.Second))
 	if p.Stdout() == "" && strings.Contains(p.Log(), "(KV705)") {
 		return doc, errNotTaken
 	}
 	if err := json.Unmarshal([]byte(p.Stdout()), &doc); err != nil {
-		return doc, fmt.Errorf("trial: keepvip drill on %s: %w: %s", n.Label, err, p.Log())
+		return doc, fmt.Errorf("trial: keepvip drill: %w: %s", err, p.Log())
 	}
 	return doc, nil
 }
@@ -213,7 +206,7 @@ func DrillBroken(kind string, after time.Duration, how DrillBreak) Fault {
 			at := m.Mark("keepvip drill --%s on %s", kind, holder.Label)
 			time.Sleep(after)
 			m.Mark("%s", how)
-			try.Do(g.breakDrill(p, holder, how))
+			g.breakDrill(p, holder, how)
 			try.Get(g.SettleAny())
 			return at
 		})
@@ -230,21 +223,17 @@ const (
 	BreakDaemon    DrillBreak = "kill -9 of the daemon"
 )
 
-func (g *Group) breakDrill(p *lab.Process, holder *lab.Node, how DrillBreak) error {
-	var err error
+// breakDrill is a part of the fault, which catches its steps.
+func (g *Group) breakDrill(p *lab.Process, holder *lab.Node, how DrillBreak) {
 	switch how {
 	case BreakInterrupt:
-		err = p.Signal(unix.SIGINT)
+		try.Do(p.Signal(unix.SIGINT))
 	case BreakCommand:
-		err = p.Kill9()
+		try.Do(p.Kill9())
 	case BreakDaemon:
-		if err = g.Daemon(holder).Kill9(); err == nil {
-			time.Sleep(RestartAfter)
-			err = g.Start(holder)
-		}
+		try.Do(g.Daemon(holder).Kill9())
+		time.Sleep(RestartAfter)
+		try.Do(g.Start(holder))
 	}
-	if err != nil {
-		return err
-	}
-	return try.Err(p.Wait(20 * time.Second))
+	try.Get(p.Wait(20 * time.Second))
 }

@@ -76,12 +76,7 @@ func (e Exchange) course(l *lab.Lab, m *lab.Measurement) (_ []Step, err error) {
 		return high.ID
 	}
 	boot := func(n *lab.Node, then func() error) func() error {
-		return func() error {
-			if err := n.PowerOn(); err != nil {
-				return err
-			}
-			return then()
-		}
+		return func() error { return sequence(n.PowerOn, then) }
 	}
 	down := func(priority int) func(Router) time.Duration {
 		return func(r Router) time.Duration { r.Priority = priority; return r.DownInterval() }

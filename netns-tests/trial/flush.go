@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -52,14 +53,8 @@ func FlushedAnd(immediately bool) Fault {
 func FlushedAndStopped(length time.Duration) Fault {
 	return func(g *Group) (*Result, error) {
 		return Silenced("ruleset flushed, SIGSTOP", func(p *lab.Process, length time.Duration, stands func()) error {
-			for _, n := range g.Lab.Nodes {
-				if g.Daemon(n) == p {
-					if err := flushed(n); err != nil {
-						return err
-					}
-				}
-			}
-			return p.Pause(length, stands)
+			n := g.Lab.Nodes[slices.Index(g.Daemons, p)]
+			return sequence(func() error { return flushed(n) }, func() error { return p.Pause(length, stands) })
 		}, length)(g)
 	}
 }

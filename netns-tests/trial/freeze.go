@@ -144,11 +144,11 @@ func (g *Group) silenced(name string, fault func(*lab.Measurement, *lab.Node) st
 	if err != nil {
 		return nil, err
 	}
-	return res, g.judge(res, holder, frames, f.began, f.stood, f.woken)
+	return res, g.judge(res, holder, frames, f)
 }
 
-func (g *Group) judge(res *Result, holder *lab.Node, frames []lab.Carried, began, stood, woken time.Duration) error {
-	last, ok := res.Report.LastAdvert(holder.ID, stood)
+func (g *Group) judge(res *Result, holder *lab.Node, frames []lab.Carried, s standstill) error {
+	last, ok := res.Report.LastAdvert(holder.ID, s.stood)
 	if !ok {
 		return fmt.Errorf("trial: %s has not advertised", holder.Label)
 	}
@@ -162,7 +162,7 @@ func (g *Group) judge(res *Result, holder *lab.Node, frames []lab.Carried, began
 		}
 	}
 	for _, f := range frames {
-		if f.Kind == lab.KindReset && woken > 0 && f.At >= woken {
+		if f.Kind == lab.KindReset && s.woken > 0 && f.At >= s.woken {
 			continue // the woken holder tells its clients that their connections are gone
 		}
 		if f.Node == holder.ID && f.At > end && f.At < again {
@@ -173,13 +173,13 @@ func (g *Group) judge(res *Result, holder *lab.Node, frames []lab.Carried, began
 		}
 	}
 	for _, a := range res.Report.Announcements {
-		if woken > 0 && a.Node == holder.ID && a.At >= woken && a.At < again {
+		if s.woken > 0 && a.Node == holder.ID && a.At >= s.woken && a.At < again {
 			res.Silence.Woken++
 		}
 	}
 	for _, a := range g.Addresses {
-		if at, off := res.Report.Unbound(holder.ID, a, began); off {
-			res.Silence.Gone = max(res.Silence.Gone, at-began)
+		if at, off := res.Report.Unbound(holder.ID, a, s.began); off {
+			res.Silence.Gone = max(res.Silence.Gone, at-s.began)
 		} else if _, off = res.Report.Unbound(holder.ID, a, 0); off {
 			res.Silence.Gone = max(res.Silence.Gone, 0) // it was gone before
 		}
@@ -189,13 +189,11 @@ func (g *Group) judge(res *Result, holder *lab.Node, frames []lab.Carried, began
 
 // OpenWithTwins is [Open] with a second NIC on the segment at each node.
 func OpenWithTwins(host *lab.Host, cfg Config) (*Group, error) {
-	return openBy(host, cfg, func(g *Group) error {
+	return openBy(host, cfg, func(g *Group) {
 		for _, n := range g.Lab.Nodes {
-			if err := n.AddTwin("eth9"); err != nil {
-				return err
-			}
+			try.Do(n.AddTwin("eth9"))
 		}
-		return g.StartAll()
+		try.Do(g.StartAll())
 	})
 }
 

@@ -65,21 +65,21 @@ func Prepare(host *lab.Host, cfg Config) (_ *Group, err error) {
 
 // Open prepares a group, starts all daemons and waits for the holder.
 func Open(host *lab.Host, cfg Config) (*Group, error) {
-	return openBy(host, cfg, (*Group).StartAll)
+	return openBy(host, cfg, func(g *Group) { try.Do(g.StartAll()) })
 }
 
-// openBy prepares a group, has start start its daemons and waits for the holder.
-func openBy(host *lab.Host, cfg Config, start func(*Group) error) (_ *Group, err error) {
+// openBy prepares a group, has start start its daemons, whose steps are caught, and waits for the holder.
+func openBy(host *lab.Host, cfg Config, start func(*Group)) (_ *Group, err error) {
 	defer try.Catch(&err)
 	g := try.Get(Prepare(host, cfg))
-	if err = start(g); err == nil {
-		_, err = g.Settle()
-	}
+	_, err = try.Of(func() *lab.Node {
+		start(g)
+		return try.Get(g.Settle())
+	})
 	if err != nil {
 		g.Close()
-		return nil, err
 	}
-	return g, nil
+	return g, err
 }
 
 // Close removes the lab.

@@ -76,14 +76,12 @@ func grow(host *lab.Host, cfg Config, addresses int) (_ Grown, err error) {
 // OpenAddresses opens a group with so many IPv4 addresses in one election. Of many the first, the middle and the last one are asked.
 func OpenAddresses(host *lab.Host, cfg Config, count int) (*Group, error) {
 	cfg.Addresses = manyAddresses(count, false)
-	return openBy(host, cfg, func(g *Group) error {
+	return openBy(host, cfg, func(g *Group) {
 		if all := g.Addresses; len(all) > 1 {
 			g.Addresses = []netip.Addr{all[0], all[len(all)/2], all[len(all)-1]}
-			if _, err := g.Lab.Client.Run("ip", "route", "add", "10.99.0.0/16", "dev", "eth0"); err != nil {
-				return err
-			}
+			try.Get(g.Lab.Client.Run("ip", "route", "add", "10.99.0.0/16", "dev", "eth0"))
 		}
-		return g.StartAll()
+		try.Do(g.StartAll())
 	})
 }
 

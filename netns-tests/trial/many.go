@@ -37,11 +37,9 @@ func OpenMany(host *lab.Host, run Runner, count int, interval time.Duration) (*G
 		p.addresses = append(p.addresses, netip.AddrFrom4([4]byte{10, 88, 0, byte(i + 1)}))
 	}
 	some := []netip.Addr{p.addresses[0], p.addresses[count/2], p.addresses[count-1]}
-	return openBy(host, Config{Product: p, Addresses: some, Priorities: []int{200, 150, 100}, Interval: interval}, func(g *Group) error {
-		if _, err := g.Lab.Client.Run("ip", "route", "add", "10.88.0.0/24", "dev", "eth0"); err != nil {
-			return err
-		}
-		return g.StartAll()
+	return openBy(host, Config{Product: p, Addresses: some, Priorities: []int{200, 150, 100}, Interval: interval}, func(g *Group) {
+		try.Get(g.Lab.Client.Run("ip", "route", "add", "10.88.0.0/24", "dev", "eth0"))
+		try.Do(g.StartAll())
 	})
 }
 

@@ -44,7 +44,7 @@ const (
 func openWalk(host *lab.Host, nodes, kills int, seed uint64) (_ *walk, err error) {
 	defer try.Catch(&err)
 	r := Raft{Peers: nodes, First: 1}
-	g := try.Get(openBy(host, RaftConfig(r), func(g *Group) error { return g.Start(g.Lab.Nodes[0]) }))
+	g := try.Get(openBy(host, RaftConfig(r), func(g *Group) { try.Do(g.Start(g.Lab.Nodes[0])) }))
 	w := &walk{g: g, raft: r, members: g.Lab.Nodes[:1:1], kills: kills, gone: map[*lab.Node]bool{}, random: rand.New(rand.NewPCG(seed, 5))}
 	if w.m, err = g.watch("members come and go", lab.MeasureConfig{}); err != nil {
 		g.Close()

@@ -54,11 +54,11 @@ func KubeadmGuide(run Runner) Config {
 
 // OpenMixed opens a group whose daemons share VRID 51.
 func OpenMixed(host *lab.Host, cfg Config) (*Group, error) {
-	return openBy(host, cfg, func(g *Group) error {
+	return openBy(host, cfg, func(g *Group) {
 		for i := range g.Settings {
 			g.Settings[i].VRID = 51
 		}
-		return g.StartAll()
+		try.Do(g.StartAll())
 	})
 }
 

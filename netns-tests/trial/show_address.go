@@ -89,10 +89,9 @@ type thousandCost struct {
 func thousandOf(host *lab.Host, p Product, v6 bool, watch time.Duration) (cost thousandCost, err error) {
 	defer try.Catch(&err)
 	addrs := manyAddresses(1000, v6)
-	g := try.Get(openBy(host, Config{Lab: lab.Config{Nodes: 2}, Product: p, Addresses: addrs, Priorities: []int{200, 100}, Interval: time.Second}, func(g *Group) error {
-		err := g.StartAll()
+	g := try.Get(openBy(host, Config{Lab: lab.Config{Nodes: 2}, Product: p, Addresses: addrs, Priorities: []int{200, 100}, Interval: time.Second}, func(g *Group) {
+		try.Do(g.StartAll())
 		g.Addresses = g.Addresses[:1]
-		return err
 	}))
 	defer g.end(&err)
 	holder := try.Get(g.Settle())

@@ -50,25 +50,11 @@ func (t *Tracking) Asked(n *lab.Node) (connections int, took time.Duration, err 
 	if err != nil {
 		return 0, took, err
 	}
-	var doc struct {
-		VIPs []struct {
-			Spread struct {
-				Members []struct {
-					Self        bool `json:"self"`
-					Connections int  `json:"connections"`
-				} `json:"members"`
-			} `json:"spread"`
-		} `json:"vips"`
-	}
+	var doc spreadDoc
 	if err := json.Unmarshal([]byte(text), &doc); err != nil || len(doc.VIPs) == 0 {
 		return 0, took, fmt.Errorf("trial: keepvip spread on %s: %w: %s", n.Label, err, text)
 	}
-	for _, m := range doc.VIPs[0].Spread.Members {
-		if m.Self {
-			connections = m.Connections
-		}
-	}
-	return connections, took, nil
+	return doc.connections(true), took, nil
 }
 
 // Counted waits until each node has counted its connections, and tells after how long, and how long the slowest answer took.

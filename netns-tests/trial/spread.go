@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
@@ -292,16 +293,11 @@ func (s *Spreading) alive(nodes ...*lab.Node) (count int) {
 // Release ends the connections and says what became of them.
 func (s *Spreading) Release() []lab.HeldReport {
 	reports := make([]lab.HeldReport, len(s.held))
-	done := make(chan int)
+	var wait sync.WaitGroup
 	for i, h := range s.held {
-		go func() {
-			reports[i] = h.Stop()
-			done <- i
-		}()
+		wait.Go(func() { reports[i] = h.Stop() })
 	}
-	for range s.held {
-		<-done
-	}
+	wait.Wait()
 	s.held = nil
 	return reports
 }

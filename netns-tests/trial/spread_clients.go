@@ -28,8 +28,9 @@ func (s *Spreading) clientsAreKnown(count int) (err error) {
 		counting := nodes()
 		known := len(counting) > 0
 		for _, n := range counting {
-			got := try.Get(s.connections(n))
-			known = known && got >= min(count, s.alive(s.Lab.Nodes...))
+			var doc spreadDoc
+			try.Do(AskStatus(n, &doc))
+			known = known && doc.connections(false) >= min(count, s.alive(s.Lab.Nodes...))
 		}
 		if known {
 			time.Sleep(saidWithin)
@@ -41,26 +42,28 @@ func (s *Spreading) clientsAreKnown(count int) (err error) {
 	}
 }
 
-// connections is how many there are, as a node knows them.
-func (s *Spreading) connections(n *lab.Node) (sum int, err error) {
-	var doc struct {
-		VIPs []struct {
-			Spread struct {
-				Members []struct {
-					Connections int `json:"connections"`
-				} `json:"members"`
-			} `json:"spread"`
-		} `json:"vips"`
-	}
-	if err := askStatus(n, answerLimit, &doc); err != nil {
-		return 0, err
-	}
-	for _, v := range doc.VIPs {
+// spreadDoc is what the lab reads of the connections of each member, in the status and in `keepvip spread -o json`.
+type spreadDoc struct {
+	VIPs []struct {
+		Spread struct {
+			Members []struct {
+				Self        bool `json:"self"`
+				Connections int  `json:"connections"`
+			} `json:"members"`
+		} `json:"spread"`
+	} `json:"vips"`
+}
+
+// connections are those of all members, or of the node itself alone.
+func (d spreadDoc) connections(own bool) (sum int) {
+	for _, v := range d.VIPs {
 		for _, m := range v.Spread.Members {
-			sum += m.Connections
+			if m.Self || !own {
+				sum += m.Connections
+			}
 		}
 	}
-	return sum, nil
+	return sum
 }
 
 // balancers are the nodes of a tier before all clusters whose daemon runs.
