@@ -102,44 +102,28 @@ func (w *statusWatch) stop() {
 // near is how far from a claim the answers may be that speak for it.
 const near = 500 * time.Millisecond
 
-// refutedClaim is what a daemon says while its node does something else.
-type refutedClaim struct {
-	since time.Duration
-	wrong bool
-	told  bool // it was noted
-}
-
 // judgeClaims: what a daemon says and what its node does do not differ for long.
 func (c *Chaos) judgeClaims(res *EpisodeResult, claims []claim) {
 	type key struct {
 		node  int
 		entry string
 	}
-	refutations := map[key]*refutedClaim{}
+	wrongSince, told := map[key]time.Duration{}, map[key]bool{}
 	for _, cl := range claims {
-		k := key{cl.node, cl.entry}
-		if refutations[k] == nil {
-			refutations[k] = &refutedClaim{}
-		}
-		why := ""
+		k, why := key{cl.node, cl.entry}, ""
 		if !c.unreachable(res, cl) {
 			why = c.refutes(res, cl)
 		}
-		c.judgeClaim(res, cl, refutations[k], why)
+		switch since, wrong := wrongSince[k]; {
+		case why == "":
+			delete(wrongSince, k)
+		case !wrong:
+			wrongSince[k] = cl.at
+		case cl.at-since > refuted && !told[k]:
+			told[k] = true
+			res.slow("n%d says of %s for more than %v: %s", cl.node, cl.entry, refuted, why)
+		}
 	}
-}
-
-// judgeClaim takes in the next claim of a node, and why it is wrong, "" if it is not.
-func (c *Chaos) judgeClaim(res *EpisodeResult, cl claim, r *refutedClaim, why string) {
-	if !r.wrong {
-		r.since = cl.at
-	}
-	r.wrong = why != ""
-	if !r.wrong || r.told || cl.at-r.since <= refuted {
-		return
-	}
-	r.told = true
-	res.slow("n%d says of %s for more than %v: %s", cl.node, cl.entry, refuted, why)
 }
 
 // unreachable tells that the node was, or had just been, where nobody can ask it.

@@ -185,7 +185,7 @@ func Episode(seed uint64, index int) []Injection {
 	return all
 }
 
-// String names the injections of an episode.
+// describeEpisode names the injections of an episode.
 func describeEpisode(all []Injection) string {
 	parts := make([]string, len(all))
 	for i, in := range all {

@@ -10,37 +10,6 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/lab"
 )
 
-func TestFaultOfTheHostCostsWhatItsKindSays(t *testing.T) {
-	c := &Chaos{entries: []chaosEntry{{name: "group"}, {name: "peers"}, {name: "raft", raft: true}}}
-	outage := lab.Outage{At: 1100 * ms, End: 1300 * ms, Length: 200 * ms}
-	holder := [3]bool{true, true, true}
-	for _, tt := range []struct {
-		kind          string
-		held          [3]bool
-		entry, family int
-		want          time.Duration
-	}{
-		{"deaf", holder, chaosGroup, 0, unheard},
-		{"deaf", holder, chaosGroup, 1, unheard},
-		{"deaf", holder, chaosRaft, 0, elected},
-		{"deaf", [3]bool{}, chaosGroup, 0, planned},
-		{"ruleset flushed", holder, chaosPeers, 0, planned},
-		{"ruleset flushed", holder, chaosRaft, 0, renewed},
-		{"MAC changed", holder, chaosGroup, 0, planned},
-		{"own address applied again", holder, chaosPeers, 0, planned},
-		{"own address away", holder, chaosPeers, 0, takeover},
-		{"IPv6 off", holder, chaosGroup, 0, planned},
-		{"IPv6 off", holder, chaosGroup, 1, unbound},
-		{"IPv6 off", [3]bool{}, chaosGroup, 1, planned},
-		{"port blocked late", holder, chaosGroup, 0, planned},
-	} {
-		t.Run(tt.kind, func(t *testing.T) {
-			done := &injected{Injection: Injection{Kind: tt.kind}, kind: chaosKindOf(tt.kind), from: 1000 * ms, to: 2000 * ms, held: tt.held}
-			assert.Equal(t, 20*ms+tt.want, c.limit(&EpisodeResult{injected: []*injected{done}}, tt.entry, tt.family, outage))
-		})
-	}
-}
-
 // A node that has lost a family may be given the address by another fault.
 func TestLostFamilyCostsMoreBesideAnotherFault(t *testing.T) {
 	off, deaf := &injected{kind: chaosKindOf("IPv6 off")}, &injected{kind: chaosKindOf("deaf")}

@@ -60,30 +60,45 @@ func TestOutageIsExplainedByWhatWasDone(t *testing.T) {
 	killed := func(from, to time.Duration, held [3]bool) *injected { return done("kill -9", from, to, held) }
 	c := &Chaos{entries: []chaosEntry{{name: "group"}, {name: "peers"}, {name: "raft", raft: true}}}
 	outage := lab.Outage{At: 1100 * ms, End: 1300 * ms, Length: 200 * ms}
+	all := [3]bool{true, true, true}
 	for _, tt := range []struct {
-		name  string
-		done  []*injected
-		entry int
-		want  time.Duration
+		name          string
+		done          []*injected
+		entry, family int
+		want          time.Duration
 	}{
-		{"nothing was done", nil, chaosGroup, 20 * ms},
-		{"the holder was killed", []*injected{killed(1000*ms, 2000*ms, [3]bool{true})}, chaosGroup, 20*ms + takeover},
-		{"another one was", []*injected{killed(1000*ms, 2000*ms, [3]bool{})}, chaosGroup, 20*ms + planned},
-		{"it was later", []*injected{killed(1400*ms, 2000*ms, [3]bool{true})}, chaosGroup, 20 * ms},
-		{"the leader was killed", []*injected{killed(1000*ms, 2000*ms, [3]bool{false, false, true})}, chaosRaft, 20*ms + elected},
+		{"nothing was done", nil, chaosGroup, 0, 20 * ms},
+		{"the holder was killed", []*injected{killed(1000*ms, 2000*ms, [3]bool{true})}, chaosGroup, 0, 20*ms + takeover},
+		{"another one was", []*injected{killed(1000*ms, 2000*ms, [3]bool{})}, chaosGroup, 0, 20*ms + planned},
+		{"it was later", []*injected{killed(1400*ms, 2000*ms, [3]bool{true})}, chaosGroup, 0, 20 * ms},
+		{"the leader was killed", []*injected{killed(1000*ms, 2000*ms, [3]bool{false, false, true})}, chaosRaft, 0, 20*ms + elected},
 		{
 			"two of three were",
 			[]*injected{killed(1000*ms, 2000*ms, [3]bool{}), killed(1200*ms, 1800*ms, [3]bool{})},
-			chaosRaft, 20*ms + 3*elected + 600*ms,
+			chaosRaft, 0, 20*ms + 3*elected + 600*ms,
 		},
 		{
 			"one was, and another one was stopped",
 			[]*injected{killed(1000*ms, 2000*ms, [3]bool{}), done("SIGTERM", 1200*ms, 1800*ms, [3]bool{})},
-			chaosRaft, 20*ms + 2*elected + raftPass + 600*ms,
+			chaosRaft, 0, 20*ms + 2*elected + raftPass + 600*ms,
 		},
+		// Faults of the host.
+		{"deaf", []*injected{done("deaf", 1000*ms, 2000*ms, all)}, chaosGroup, 0, 20*ms + unheard},
+		{"deaf", []*injected{done("deaf", 1000*ms, 2000*ms, all)}, chaosGroup, 1, 20*ms + unheard},
+		{"deaf", []*injected{done("deaf", 1000*ms, 2000*ms, all)}, chaosRaft, 0, 20*ms + elected},
+		{"deaf", []*injected{done("deaf", 1000*ms, 2000*ms, [3]bool{})}, chaosGroup, 0, 20*ms + planned},
+		{"ruleset flushed", []*injected{done("ruleset flushed", 1000*ms, 2000*ms, all)}, chaosPeers, 0, 20*ms + planned},
+		{"ruleset flushed", []*injected{done("ruleset flushed", 1000*ms, 2000*ms, all)}, chaosRaft, 0, 20*ms + renewed},
+		{"MAC changed", []*injected{done("MAC changed", 1000*ms, 2000*ms, all)}, chaosGroup, 0, 20*ms + planned},
+		{"own address applied again", []*injected{done("own address applied again", 1000*ms, 2000*ms, all)}, chaosPeers, 0, 20*ms + planned},
+		{"own address away", []*injected{done("own address away", 1000*ms, 2000*ms, all)}, chaosPeers, 0, 20*ms + takeover},
+		{"IPv6 off", []*injected{done("IPv6 off", 1000*ms, 2000*ms, all)}, chaosGroup, 0, 20*ms + planned},
+		{"IPv6 off", []*injected{done("IPv6 off", 1000*ms, 2000*ms, all)}, chaosGroup, 1, 20*ms + unbound},
+		{"IPv6 off", []*injected{done("IPv6 off", 1000*ms, 2000*ms, [3]bool{})}, chaosGroup, 1, 20*ms + planned},
+		{"port blocked late", []*injected{done("port blocked late", 1000*ms, 2000*ms, all)}, chaosGroup, 0, 20*ms + planned},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, tt.want, c.limit(&EpisodeResult{injected: tt.done}, tt.entry, 0, outage))
+			assert.Equal(t, tt.want, c.limit(&EpisodeResult{injected: tt.done}, tt.entry, tt.family, outage))
 		})
 	}
 }

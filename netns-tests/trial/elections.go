@@ -2,6 +2,8 @@ package trial
 
 import (
 	"fmt"
+	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
@@ -75,22 +77,14 @@ func (g *Group) changed(e Elections, nodes []*lab.Node) (err error) {
 
 // leads tells whether all of the nodes know the same leader, one of them.
 func leads(nodes []*lab.Node) bool {
-	leaders := map[string]int{}
-	for _, n := range nodes {
+	var leader netip.Addr
+	for i, n := range nodes {
 		list, err := Raft{}.Members(n)
-		if err != nil {
+		at := slices.IndexFunc(list, func(m RaftMember) bool { return m.Leader })
+		if err != nil || at < 0 || i > 0 && list[at].Address != leader {
 			return false
 		}
-		for _, m := range list {
-			if m.Leader {
-				leaders[m.Address.String()]++
-			}
-		}
+		leader = list[at].Address
 	}
-	for _, n := range nodes {
-		if leaders[n.Address.String()] == len(nodes) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(nodes, func(n *lab.Node) bool { return n.Address == leader })
 }
