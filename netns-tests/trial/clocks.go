@@ -26,7 +26,7 @@ func BootTogether(g *Group) (_ *Result, err error) {
 	res := g.result("all start together", at, nil, r)
 	res.Takeovers = max(res.Takeovers-1, 0)
 	// Nobody answered before the first bind.
-	if first := firstBind(r, g, at); first > 0 {
+	if first := firstBind(r, g.Addresses[0], at, anyNode); first > 0 {
 		res.Outage = r.LongestAfter(first)
 		res.addNote("first answer after %s ms", lab.Milliseconds(first-at))
 	}
@@ -35,15 +35,6 @@ func BootTogether(g *Group) (_ *Result, err error) {
 
 // settledSpan is how long a group that has settled is watched.
 const settledSpan = 2 * time.Second
-
-func firstBind(r *lab.Report, g *Group, after time.Duration) time.Duration {
-	for _, b := range r.Binds {
-		if b.Added && b.Address == g.Addresses[0] && b.At >= after {
-			return b.At
-		}
-	}
-	return 0
-}
 
 // StepClocks steps the wall clock of the holder, and then that of a backup, forward and back and back again, and watches
 // for a while after each step. The daemons must have clocks of their own.

@@ -73,15 +73,9 @@ func ManyDie(idle time.Duration) Fault {
 		res.CPU, res.RSS = cpu, rss
 		last, bound := time.Duration(0), 0
 		for i, a := range p.addresses {
-			before := bound
-			for _, b := range res.Report.Binds {
-				if b.Added && b.Address == a && b.At >= res.FaultAt {
-					bound++
-					last = max(last, b.At-res.FaultAt)
-					break
-				}
-			}
-			if bound == before {
+			if at := firstBind(res.Report, a, res.FaultAt, anyNode); at > 0 {
+				bound, last = bound+1, max(last, at-res.FaultAt)
+			} else {
 				res.addNote("%s was not bound: now on %v, advertised before by %v", a, g.whereIs(a), advertisers(res.Report, i+1, res.FaultAt))
 			}
 		}

@@ -32,13 +32,8 @@ func APIRestored(watch time.Duration) Fault {
 		if err != nil {
 			return nil, fmt.Errorf("trial: apiserver restored: %w", err)
 		}
-		res.Answered = 0
-		for _, b := range res.Report.Binds {
-			if b.Added && b.Node == victim.ID && b.Address == g.Addresses[0] && b.At >= back {
-				res.Answered = b.At - back
-				break
-			}
-		}
+		again := firstBind(res.Report, g.Addresses[0], back, func(node int) bool { return node == victim.ID })
+		res.Answered = max(again-back, 0)
 		return res, nil
 	}
 }

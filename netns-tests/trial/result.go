@@ -139,13 +139,28 @@ func (g *Group) seen(res *Result, victim *lab.Node) time.Duration {
 			}
 		}
 	}
-	for _, b := range res.Report.Binds {
-		if b.Added && b.Address == g.Addresses[0] && b.At >= res.FaultAt && b.Node != res.Victim {
-			return b.At - res.FaultAt
-		}
+	if at := res.takenAt(g.Addresses[0]); at > 0 {
+		return at - res.FaultAt
 	}
 	return -1
 }
+
+// takenAt is when another node than the victim has bound an address after the fault, 0 for never.
+func (r *Result) takenAt(a netip.Addr) time.Duration {
+	return firstBind(r.Report, a, r.FaultAt, func(node int) bool { return node != r.Victim })
+}
+
+// firstBind is when an address was bound first, from an instant on and on such a node; 0 for never.
+func firstBind(r *lab.Report, a netip.Addr, from time.Duration, on func(node int) bool) time.Duration {
+	for _, b := range r.Binds {
+		if b.Added && b.Address == a && b.At >= from && on(b.Node) {
+			return b.At
+		}
+	}
+	return 0
+}
+
+func anyNode(int) bool { return true }
 
 // fell reads a line of keepvip's log that says that a check has fallen.
 func (g *Group) fell(line string) (at time.Duration, ok bool) {

@@ -57,22 +57,13 @@ func longest(host *lab.Host, a netip.Addr, fault Fault, times int) (reset, back 
 		if err != nil {
 			return 0, 0, err
 		}
-		taken := takenAt(res, a)
+		taken := res.takenAt(a)
 		if s.Connected == 0 || taken == 0 {
 			return 0, 0, fmt.Errorf("trial: the connection to %s was told %q at %v and came back at %v; taken over at %v\n%s", a, s.How, s.Broken, s.Connected, taken, g.Logs())
 		}
 		reset, back = max(reset, s.Broken-taken), max(back, s.Connected-taken)
 	}
 	return reset, back, nil
-}
-
-func takenAt(r *Result, a netip.Addr) time.Duration {
-	for _, b := range r.Report.Binds {
-		if b.Added && b.Address == a && b.At >= r.FaultAt && b.Node != r.Victim {
-			return b.At
-		}
-	}
-	return 0
 }
 
 // noTrace compares the host before keepvip and after, for three ends.
