@@ -4,6 +4,7 @@ package netnstests
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,4 +92,74 @@ func TestDetectorSaysWhyItIsPlain(t *testing.T) {
 		must(n.RunInput("table inet mute { chain in { type filter hook input priority 0; icmp type echo-request drop; }; }", "nft", "-f", "-"))(t)
 	}
 	says("the host of the holder answers no echo request: let ICMP in there")
+}
+
+// lined waits until each node hears of the end of each other one.
+func lined(t *testing.T, g *trial.Group) {
+	t.Helper()
+	for _, n := range g.Lab.Nodes {
+		eventually(t, 30*time.Second, n.Label+" has the lines of all others", func() bool {
+			s, err := wholeStatus(n)
+			if err != nil || len(s.VIPs) == 0 {
+				return false
+			}
+			held := 0
+			for _, m := range s.VIPs[0].Members {
+				if m.Lifeline {
+					held++
+				}
+			}
+			return held == len(g.Lab.Nodes)-1
+		})
+	}
+}
+
+// nodeOf is the node of that number.
+func nodeOf(g *trial.Group, id int) *lab.Node { return g.Lab.Nodes[id-1] }
+
+// TestKilledHolderIsSilentBeforeAnotherAnswers: its kernel takes the lease away with the packet that tells the others. Where nobody hears that, the lease
+// decides, as without lifelines.
+func TestKilledHolderIsSilentBeforeAnotherAnswers(t *testing.T) {
+	type row struct {
+		vip   netip.Addr
+		fault trial.Fault
+		why   code.Code
+	}
+	each(t, map[string]row{
+		"IPv4":                 {lab.VIP4, trial.KilledForGood, code.ProcessEnded},
+		"IPv6":                 {lab.VIP6, trial.KilledForGood, code.ProcessEnded},
+		"its end is not heard": {lab.VIP4, trial.KilledUnheard, code.HolderSilent},
+	}, func(t *testing.T, c row) {
+		g := open(t, trial.Config{Addresses: []netip.Addr{c.vip}})
+		lined(t, g)
+		res := measure(t, g, c.fault)
+		assert.Zero(t, res.Report.Beside(res.Victim, res.FaultAt, res.Report.Ended), "the killed node answers beside another")
+		moved(t, 1, res)
+		if _, newest := historyOf(t, nodeOf(g, res.Taker)); res.BySilence == 0 || c.why == code.HolderSilent {
+			assert.Equal(t, c.why, newest.Code)
+		}
+	})
+}
+
+// TestResetOnTheWayMovesNothing: a filter on the way ends a line for a holder that lives.
+func TestResetOnTheWayMovesNothing(t *testing.T) {
+	t.Parallel()
+	g := open(t, trial.Config{})
+	lined(t, g)
+	stays(t, g, func() *lab.Node {
+		holder := settled(t, g)
+		for _, n := range g.Others(holder) {
+			// The next sign of life on a line arrives as a reset, with TTL 255 and the right numbers.
+			must(n.RunInput("table inet resets { chain in { type filter hook prerouting priority -300; tcp dport 9646 tcp flags & (syn|fin|rst) == 0 tcp flags set 0x14; }; }", "nft", "-f", "-"))(t)
+		}
+		for _, n := range g.Others(holder) {
+			eventually(t, 40*time.Second, n.Label+" finds that the holder answers", func() bool {
+				return strings.Contains(g.Daemon(n).Log(), "the lifeline of the Active has ended, and the address is answered for")
+			})
+		}
+		return holder
+	})
+	for _, n := range g.Lab.Nodes {
+		assert.NotContains(t, g.Daemon(n).Log(), string(code.ProcessEnded))
+	}
 }
