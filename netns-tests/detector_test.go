@@ -4,37 +4,18 @@ package netnstests
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
-	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
-
-// detectorOf is how a node would find out that the holder is gone; nil: by its advertisements.
-func detectorOf(n *lab.Node) *election.Detector {
-	s, err := wholeStatus(n)
-	if err != nil || len(s.VIPs) == 0 {
-		return nil
-	}
-	return s.VIPs[0].Detector
-}
-
-// watched waits until each Backup would find out that the holder is gone.
-func watched(t *testing.T, g *trial.Group) {
-	t.Helper()
-	for _, n := range g.Lab.Nodes {
-		eventually(t, 30*time.Second, n.Label+" watches the holder", func() bool {
-			d := detectorOf(n)
-			return d != nil && d.Plain == ""
-		})
-	}
-}
 
 // TestDeadNodeIsFoundByItsSilenceEverywhere: its beats stop, its kernel answers no echo, and the others agree. One takes over, once.
 func TestDeadNodeIsFoundByItsSilenceEverywhere(t *testing.T) {
@@ -45,7 +26,7 @@ func TestDeadNodeIsFoundByItsSilenceEverywhere(t *testing.T) {
 		"two, witness": {Product: trial.Fast("--detector-witness", "10.77.0.201"), Lab: lab.Config{Nodes: 2}},
 	}, func(t *testing.T, cfg trial.Config) {
 		g := open(t, cfg)
-		watched(t, g)
+		require.NoError(t, g.Watched())
 		res := measure(t, g, trial.NodeDeath)
 		assert.Zero(t, res.Report.Beside(res.Victim, res.FaultAt, res.Report.Ended), "the dead node answers beside another")
 		moved(t, 1, res)
@@ -63,9 +44,9 @@ func TestDeadNodeIsFoundByItsSilenceEverywhere(t *testing.T) {
 func TestHolderWhoseHostAnswersIsNotGone(t *testing.T) {
 	t.Parallel()
 	g := open(t, trial.Config{Product: trial.Fast()})
-	watched(t, g)
+	require.NoError(t, g.Watched())
 	measure(t, g, trial.Lost("one other does not hear the holder").For(2*time.Second))
-	watched(t, g)
+	require.NoError(t, g.Watched())
 	moved(t, 1, measure(t, g, trial.Frozen(3*time.Second)))
 	for _, n := range g.Lab.Nodes {
 		assert.NotContains(t, g.Daemon(n).Log(), string(code.NodeGone), n.Label)
@@ -78,13 +59,11 @@ func TestDetectorSaysWhyItIsPlain(t *testing.T) {
 	g := open(t, trial.Config{Product: trial.Fast(), Lab: lab.Config{Nodes: 2}})
 	says := func(why string) {
 		t.Helper()
-		eventually(t, 10*time.Second, why, func() bool {
-			for _, n := range g.Lab.Nodes { // that of the two which is no holder says it
-				if d := detectorOf(n); d != nil && d.Plain == why && d.Code == code.DetectorPlain {
-					return true
-				}
-			}
-			return false
+		plain := func(v trial.VIPStatus) bool {
+			return v.Detector != nil && v.Detector.Plain == why && v.Detector.Code == string(code.DetectorPlain)
+		}
+		eventually(t, 10*time.Second, why, func() bool { // that of the two which is no holder says it
+			return slices.ContainsFunc(g.Lab.Nodes, func(n *lab.Node) bool { return shows(n, plain)() })
 		})
 	}
 	says("no third member is heard, and no vrrp.detectorWitness is set")
@@ -98,19 +77,10 @@ func TestDetectorSaysWhyItIsPlain(t *testing.T) {
 func lined(t *testing.T, g *trial.Group) {
 	t.Helper()
 	for _, n := range g.Lab.Nodes {
-		eventually(t, 30*time.Second, n.Label+" has the lines of all others", func() bool {
-			s, err := wholeStatus(n)
-			if err != nil || len(s.VIPs) == 0 {
-				return false
-			}
-			held := 0
-			for _, m := range s.VIPs[0].Members {
-				if m.Lifeline {
-					held++
-				}
-			}
-			return held == len(g.Lab.Nodes)-1
-		})
+		eventually(t, 30*time.Second, n.Label+" has the lines of all others", shows(n, func(v trial.VIPStatus) bool {
+			unlined := func(m trial.Member) bool { return !m.Lifeline }
+			return len(slices.DeleteFunc(v.Members, unlined)) == len(g.Lab.Nodes)-1
+		}))
 	}
 }
 

@@ -128,35 +128,19 @@ func TestFollowerOfBothFamilies(t *testing.T) {
 		"IPv6 alone, behind a router": {Signed: true, V6: true, Behind: true},
 	}, func(t *testing.T, cfg trial.FollowerConfig) {
 		f := openFollower(t, cfg)
-		// each has the members share new connections after something has happened.
-		each := func(count int, happens func() error, members ...*lab.Node) {
-			t.Helper()
-			require.NoError(t, happens())
-			evenly(t, f, count, members...)
-		}
-		nothing := func() error { return nil }
 		members := f.Members()
-		each(300, nothing, members...)
-		each(60, func() error {
-			died, err := f.EndServer(members[0])
-			if err != nil {
-				return err
-			}
-			t.Logf("the others have its connections after %v", died.Noticed)
-			return f.Follows(2)
-		}, members[1:]...)
-		each(30, func() error {
-			if _, err := members[1].PowerOff(); err != nil {
-				return err
-			}
-			return f.Follows(1)
-		}, members[2])
-		each(30, func() error {
-			if err := f.Process.Kill9(); err != nil {
-				return err
-			}
-			return f.FallenThrough()
-		}, members[2])
+		evenly(t, f, 300, members...)
+		died := must(f.EndServer(members[0]))(t)
+		t.Logf("the others have its connections after %v", died.Noticed)
+		assert.NotZero(t, died.ByNode[members[0].Label], "it served before")
+		require.NoError(t, f.Follows(2))
+		evenly(t, f, 60, members[1:]...)
+		must(members[1].PowerOff())(t)
+		require.NoError(t, f.Follows(1))
+		evenly(t, f, 30, members[2])
+		require.NoError(t, f.Process.Kill9())
+		require.NoError(t, f.FallenThrough())
+		evenly(t, f, 30, members[2])
 	})
 }
 

@@ -26,6 +26,18 @@ type program = func(n *lab.Node, conf string) (*lab.Process, error)
 
 var programs = map[string]program{"keepalived": trial.RunKeepalivedFile, "keepvip": trial.KeepvipWith}
 
+// writesDown makes the script notify.sh of a node, which writes down what it is called with.
+func writesDown(t *testing.T, n *lab.Node) {
+	t.Helper()
+	must(n.WriteFile("notify.sh", fmt.Sprintf("#!/bin/sh\necho \"$1\" >> %s\n", n.Path("told")), 0o755))(t)
+}
+
+// calledWith is what that script was called with so far.
+func calledWith(n *lab.Node) string {
+	text, _ := os.ReadFile(n.Path("told"))
+	return strings.Join(strings.Fields(string(text)), " ")
+}
+
 // A keepalived.conf as it is, with a password that no file of keepvip's holds, beside a keepalived with the same.
 func TestKeepalivedConfBesideKeepalived(t *testing.T) {
 	t.Parallel() // seconds of waiting for timers
@@ -171,7 +183,7 @@ func TestInstanceWithoutAddressBesideKeepalived(t *testing.T) {
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}})
 	other, own := g.Lab.Nodes[0], g.Lab.Nodes[1]
 	for _, n := range g.Lab.Nodes {
-		must(n.WriteFile("notify.sh", fmt.Sprintf("#!/bin/sh\necho \"$1\" >> %s\n", n.Path("told")), 0o755))(t)
+		writesDown(t, n)
 	}
 	conf := func(n *lab.Node, priority int) string {
 		text := fmt.Sprintf("global_defs {\n script_user root\n}\nvrrp_instance VI_1 {\n interface eth0\n virtual_router_id 51\n priority %d\n", priority)
@@ -180,22 +192,18 @@ func TestInstanceWithoutAddressBesideKeepalived(t *testing.T) {
 		}
 		return must(n.WriteFile("keepalived.conf", text+"}\n", 0o644))(t)
 	}
-	calls := func(n *lab.Node) string {
-		text, _ := os.ReadFile(n.Path("told"))
-		return strings.Join(strings.Fields(string(text)), " ")
-	}
 	// told waits until what keepvip has told last is this. A holder that was late may have told of a move more.
 	told := func(last string) {
 		t.Helper()
-		eventually(t, 20*time.Second, own.Label+" is told "+last, func() bool { return strings.HasSuffix(calls(own), last) })
-		assert.Regexp(t, `^(BACKUP( MASTER BACKUP)*( MASTER)?( STOP ?)?)+$`, calls(own), "it is told of each change once")
+		eventually(t, 20*time.Second, own.Label+" is told "+last, func() bool { return strings.HasSuffix(calledWith(own), last) })
+		assert.Regexp(t, `^(BACKUP( MASTER BACKUP)*( MASTER)?( STOP ?)?)+$`, calledWith(own), "it is told of each change once")
 	}
 	before := addressesOn(t, own)
 
 	keepalived := must(trial.RunKeepalivedFile(other, conf(other, 100)))(t)
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("keepalived has said:\n%s\nits scripts: %s\nthose of keepvip: %s", keepalived.Log(), calls(other), calls(own))
+			t.Logf("keepalived has said:\n%s\nits scripts: %s\nthose of keepvip: %s", keepalived.Log(), calledWith(other), calledWith(own))
 		}
 	})
 	// enters waits until keepalived, by its own word, has gone from one state into the other last. Its scripts run beside each other, so on a late
@@ -211,7 +219,7 @@ func TestInstanceWithoutAddressBesideKeepalived(t *testing.T) {
 			for _, s := range entered.FindAllStringSubmatch(keepalived.Log(), -1) {
 				states = append(states, s[1])
 			}
-			said := strings.Fields(calls(other))
+			said := strings.Fields(calledWith(other))
 			slices.Sort(states)
 			slices.Sort(said)
 			return slices.Equal(said, states)

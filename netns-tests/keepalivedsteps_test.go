@@ -93,7 +93,7 @@ func TestKeepalivedConfTakesKeepalivedsSteps(t *testing.T) {
 					Settings: trial.Settings{VRID: 51, Priority: 100, Interval: time.Second, Addresses: []netip.Addr{lab.VIP4}},
 				}))(t)
 				eventually(t, 10*time.Second, "the rival holds the address", func() bool { return rival.Holds(lab.VIP4) })
-				must(own.WriteFile("notify.sh", fmt.Sprintf("#!/bin/sh\necho \"$1\" >> %s\n", own.Path("told")), 0o755))(t)
+				writesDown(t, own)
 				good := func(is bool) {
 					if _, err := own.WriteFile("good", "", 0o644); err != nil || is {
 						require.NoError(t, err)
@@ -105,8 +105,7 @@ func TestKeepalivedConfTakesKeepalivedsSteps(t *testing.T) {
 					t.Helper()
 					holds := strings.HasSuffix(want, "MASTER")
 					eventually(t, 20*time.Second, when+": "+want, func() bool {
-						text, _ := os.ReadFile(own.Path("told"))
-						return strings.Join(strings.Fields(string(text)), " ") == want && own.Holds(lab.VIP4) == holds && rival.Holds(lab.VIP4) == !holds
+						return calledWith(own) == want && own.Holds(lab.VIP4) == holds && rival.Holds(lab.VIP4) == !holds
 					})
 				}
 				good(true)
@@ -118,10 +117,7 @@ func TestKeepalivedConfTakesKeepalivedsSteps(t *testing.T) {
 				good(true)
 				told(tt.told[2], "the check is good again")
 				require.NoError(t, p.Signal(unix.SIGHUP))
-				changed := func() bool {
-					text, _ := os.ReadFile(own.Path("told"))
-					return strings.Join(strings.Fields(string(text)), " ") != tt.told[2]
-				}
+				changed := func() bool { return calledWith(own) != tt.told[2] }
 				assert.Never(t, changed, 2*time.Second, 50*time.Millisecond, "a reload of the same file changes nothing")
 				assert.Zero(t, must(p.Terminate(10*time.Second))(t), p.Log())
 				told(tt.told[3], "stop")

@@ -119,15 +119,15 @@ func TestRepliesThatARuleForTheOwnAddressAloneLosesAreNamed(t *testing.T) {
 	type row struct {
 		ip, far, dead string
 		vip           netip.Addr
-		own           func(*lab.Node) netip.Addr
 		strict        string
 	}
 	each(t, map[string]row{
-		"IPv4, strict rp_filter": {"-4", "10.97.0.0/24", "10.78.0.254", lab.VIP4, func(n *lab.Node) netip.Addr { return n.Address }, "1"},
-		"IPv6":                   {"-6", "fd97::/64", "fd78::fe", lab.VIP6, func(n *lab.Node) netip.Addr { return n.Addr6 }, "0"},
+		"IPv4, strict rp_filter": {"-4", "10.97.0.0/24", "10.78.0.254", lab.VIP4, "1"},
+		"IPv6":                   {"-6", "fd97::/64", "fd78::fe", lab.VIP6, "0"},
 	}, func(t *testing.T, c row) {
 		g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1, NICs: [][]string{{"eth0", "eth1"}}, OffLink: true}, Addresses: []netip.Addr{c.vip}})
 		n := g.Lab.Nodes[0]
+		own := trial.OwnAddress(n, c.vip)
 		router, dead := g.Lab.Router.Address, c.dead
 		if c.vip.Is6() {
 			router = g.Lab.Router.Addr6
@@ -136,7 +136,7 @@ func TestRepliesThatARuleForTheOwnAddressAloneLosesAreNamed(t *testing.T) {
 			c.ip + " route flush " + c.far,
 			c.ip + " route replace default via " + dead + " dev eth1",
 			c.ip + " route replace default via " + router.String() + " dev eth0 table 101",
-			c.ip + " rule add from " + c.own(n).String() + " lookup 101 priority 1000",
+			c.ip + " rule add from " + own.String() + " lookup 101 priority 1000",
 		} {
 			_, err := n.Run("ip", strings.Fields(args)...)
 			require.NoError(t, err, args)
@@ -151,7 +151,7 @@ func TestRepliesThatARuleForTheOwnAddressAloneLosesAreNamed(t *testing.T) {
 		runFile(t, g, n, file)
 		settled(t, g)
 		reaches := func(a netip.Addr) bool { return g.Lab.Reaches(g.Lab.OffLink.Namespace, a, 2*time.Second) }
-		require.True(t, reaches(c.own(n)), "the own address is reached")
+		require.True(t, reaches(own), "the own address is reached")
 		require.False(t, reaches(c.vip), "the virtual one is not")
 
 		var status string
@@ -159,7 +159,7 @@ func TestRepliesThatARuleForTheOwnAddressAloneLosesAreNamed(t *testing.T) {
 			status = printed(t, n, "status")
 			return strings.Contains(status, "[KV342]")
 		}), g.Logs())
-		want := fmt.Sprintf("replies from %s to hosts of other subnets leave by eth1, and those from this node's own address %s by eth0", c.vip, c.own(n))
+		want := fmt.Sprintf("replies from %s to hosts of other subnets leave by eth1, and those from this node's own address %s by eth0", c.vip, own)
 		assert.Contains(t, status, want)
 		said := ""
 		eventually(t, 20*time.Second, "doctor names it", func() bool { // also where the address is away for a moment

@@ -96,11 +96,7 @@ func (f *fabric) goTo(what string, nodes ...*lab.Node) {
 	for _, a := range routedVIPs {
 		var want, got []string
 		for _, n := range nodes {
-			own := n.Address
-			if a.Is6() {
-				own = n.Addr6
-			}
-			want = append(want, own.String())
+			want = append(want, trial.OwnAddress(n, a).String())
 		}
 		slices.Sort(want)
 		eventually(f.t, 15*time.Second, what, func() bool {

@@ -145,6 +145,7 @@ type VIPStatus struct {
 	// Detector is how the node finds out that the holder is gone, where that is not by its advertisements alone.
 	Detector *struct {
 		Plain string `json:"plain"`
+		Code  string `json:"code"`
 	} `json:"detector"`
 	Unfit     string      `json:"unfit"`
 	Conflicts []Conflict  `json:"conflicts"`
@@ -154,11 +155,12 @@ type VIPStatus struct {
 
 // Member is another node, or this one, as a node sees it.
 type Member struct {
-	Address string `json:"address"`
-	Self    bool   `json:"self"`
-	State   string `json:"state"`
-	Unfit   string `json:"unfit"`
-	Version string `json:"version"` // of its software; empty while it has not said anything itself
+	Address  string `json:"address"`
+	Self     bool   `json:"self"`
+	State    string `json:"state"`
+	Unfit    string `json:"unfit"`
+	Lifeline bool   `json:"lifeline"`
+	Version  string `json:"version"` // of its software; empty while it has not said anything itself
 }
 
 // FenceStatus is what the node's keepvip says of its fence.

@@ -46,12 +46,8 @@ func (p Filed) write(n *lab.Node, s Settings) (_ string, err error) {
 	if p.NoLines {
 		election += "lifeline: false\n"
 	}
-	var addresses []string
-	for _, a := range s.Addresses {
-		addresses = append(addresses, "'"+a.String()+"'")
-	}
 	return n.WriteFile("keepvip.yaml", fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips:\n- addresses: [%s]\n  interface: %s\n  priority: %d\n  check: none\n  vrrp: {advertisementInterval: %s}\n%s",
-		strings.Join(addresses, ", "), n.NICs[0].Name, s.Priority, s.Interval, election), 0o600)
+		quoted(s.Addresses), n.NICs[0].Name, s.Priority, s.Interval, election), 0o600)
 }
 
 // another is an address that only some reloads name.

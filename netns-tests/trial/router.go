@@ -196,13 +196,17 @@ func lines(indent string, addrs []netip.Addr) string {
 func NodeAddresses(l *lab.Lab, like netip.Addr) []netip.Addr {
 	var addrs []netip.Addr
 	for _, n := range l.Nodes {
-		own := n.Address
-		if like.Is6() {
-			own = n.Addr6
-		}
-		addrs = append(addrs, own)
+		addrs = append(addrs, OwnAddress(n, like))
 	}
 	return slices.Clip(addrs)
+}
+
+// OwnAddress is the node's own address in the family of like.
+func OwnAddress(n *lab.Node, like netip.Addr) netip.Addr {
+	if like.Is6() {
+		return n.Addr6
+	}
+	return n.Address
 }
 
 // Keepalived runs Debian's keepalived with VRRPv3, for comparison.

@@ -51,7 +51,7 @@ func quiet(name string, length time.Duration, product Keepvip, disturb func(*Gro
 		defer try.Catch(&err)
 		g := try.Get(Open(host, Config{Product: product}))
 		defer g.Close()
-		try.Do(g.watched())
+		try.Do(g.Watched())
 		holder := try.Get(g.Settle())
 		m := try.Get(g.watch(name, lab.MeasureConfig{}))
 		at := m.Mark("%s is the holder: %s for %v", holder.Label, name, length)
@@ -75,8 +75,8 @@ func quiet(name string, length time.Duration, product Keepvip, disturb func(*Gro
 	}}
 }
 
-// watched waits until each Backup would find out that the node of the holder is gone: before that nothing could be found wrongly.
-func (g *Group) watched() error {
+// Watched waits until each Backup would find out that the node of the holder is gone: before that nothing could be found wrongly.
+func (g *Group) Watched() error {
 	return insist(SettleLimit, 50*time.Millisecond, func() (err error) {
 		defer try.Catch(&err)
 		for _, n := range g.Lab.Nodes {

@@ -23,9 +23,6 @@ const (
 	clusterNodes = 3
 )
 
-// TierNodes is how many nodes a lab with so many clusters has.
-func TierNodes(clusters int) int { return balancers + clusters*clusterNodes }
-
 // cluster is one of those behind the balancers.
 type cluster struct {
 	index    int // from 0
@@ -106,7 +103,7 @@ func tierConnections() []Case {
 
 // TierOf is a lab of two balancers before so many clusters.
 func TierOf(clusters int) SpreadConfig {
-	return SpreadConfig{Nodes: TierNodes(clusters), Product: WithSpread{Checked: true, Tier: &Tier{Clusters: clusters}}}
+	return SpreadConfig{Nodes: balancers + clusters*clusterNodes, Product: WithSpread{Checked: true, Tier: &Tier{Clusters: clusters}}}
 }
 
 // TierEvents are what connections through balancers have to outlive.
