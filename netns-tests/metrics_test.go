@@ -37,6 +37,13 @@ func certificateOf(t *testing.T, n *lab.Node, name string) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})) + string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}))
 }
 
+// runTelling runs a keepvip that tells its metrics there.
+func runTelling(t *testing.T, n *lab.Node, metrics string, args ...string) *lab.Process {
+	t.Helper()
+	k := trial.Keepvip{Metrics: metrics, Args: args}
+	return must(k.Run(n, "--vip", lab.VIP4.String(), "--interface", n.NICs[0].Name, "--check", "none"))(t)
+}
+
 // Other hosts are told the metrics and nothing else, by TLS and with the token where these are given, and nobody at the virtual address.
 func TestMetricsForOtherHosts(t *testing.T) {
 	t.Parallel() // waits for an election
@@ -45,13 +52,8 @@ func TestMetricsForOtherHosts(t *testing.T) {
 	const first = "correct-horse-battery-staple"
 	pair := must(n1.WriteFile("pair.pem", certificateOf(t, n1, "first"), 0o600))(t)
 	token := must(n1.WriteFile("token", first+"\n", 0o600))(t)
-	run := func(n *lab.Node, metrics string, args ...string) *lab.Process {
-		t.Helper()
-		k := trial.Keepvip{Metrics: metrics, Args: args}
-		return must(k.Run(n, "--vip", lab.VIP4.String(), "--interface", n.NICs[0].Name, "--check", "none"))(t)
-	}
-	p1 := run(n1, "0.0.0.0:9645", "--priority", "200", "--metrics-certificate", pair, "--metrics-token-file", token)
-	p2 := run(n2, n2.Address.String()+":9645", "--metrics-keepalived-names")
+	p1 := runTelling(t, n1, "0.0.0.0:9645", "--priority", "200", "--metrics-certificate", pair, "--metrics-token-file", token)
+	p2 := runTelling(t, n2, n2.Address.String()+":9645", "--metrics-keepalived-names")
 	eventually(t, 10*time.Second, "n1 holds", func() bool { return n1.Holds(lab.VIP4) })
 
 	// ask is the status of an answer and its text; "000": none.
@@ -107,14 +109,9 @@ func TestMetricsListenerWithstandsAnotherHost(t *testing.T) {
 	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}})
 	n1, n2 := g.Lab.Nodes[0], g.Lab.Nodes[1]
 	pair := must(n1.WriteFile("pair.pem", certificateOf(t, n1, "n1"), 0o600))(t)
-	start := func(n *lab.Node, metrics string, args ...string) *lab.Process {
-		t.Helper()
-		p := must(trial.Keepvip{Metrics: metrics, Args: args}.Run(n, "--vip", lab.VIP4.String(), "--interface", n.NICs[0].Name, "--check", "none",
-			"--advertisement-interval", interval.String(), "--realtime"))(t)
-		return p
-	}
-	p := start(n1, "0.0.0.0:9645", "--priority", "200", "--metrics-certificate", pair)
-	start(n2, "")
+	fast := []string{"--advertisement-interval", interval.String(), "--realtime"}
+	p := runTelling(t, n1, "0.0.0.0:9645", append(fast, "--priority", "200", "--metrics-certificate", pair)...)
+	runTelling(t, n2, "", fast...)
 	eventually(t, 10*time.Second, "n1 holds", func() bool { return n1.Holds(lab.VIP4) })
 	m := must(g.Lab.Measure(lab.MeasureConfig{}))(t)
 	at := m.Mark("flood")

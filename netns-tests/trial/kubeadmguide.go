@@ -9,12 +9,19 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
-// RunGuideKeepalived runs Debian's keepalived with the file of kubeadm's
-// high-availability guide, its check script included.
-func RunGuideKeepalived(n *lab.Node, routers ...Router) (_ *lab.Process, err error) {
-	defer try.Catch(&err)
-	return RunKeepalivedFile(n, try.Get(WriteGuideFile(n, routers[0])))
-}
+// The scripts of kubeadm's high-availability guide, and of [CrossingWeights].
+const (
+	guideScript    = "  interval 3\n  weight -2\n  fall 10\n  rise 2\n"
+	crossingScript = "  interval 1\n  weight -70\n  fall 2\n  rise 2\n"
+)
+
+// Debian's keepalived with the file of kubeadm's guide, its check script included; and in the group of [CrossingWeights] keepalived, and keepvip with the
+// same file as it is.
+var (
+	RunGuideKeepalived    = withConf(scripted(guideScript), RunKeepalivedFile)
+	RunCrossingKeepalived = withConf(scripted(crossingScript), RunKeepalivedFile)
+	RunCrossingKeepvip    = withConf(scripted(crossingScript), KeepvipWith)
+)
 
 // RunConverted runs keepvip with the file that was made of the node's
 // keepalived.conf: see [ConvertedFile].
@@ -25,21 +32,18 @@ func RunConverted(n *lab.Node, _ ...Router) (*lab.Process, error) {
 // ConvertedFile is where the node's converted configuration is.
 func ConvertedFile(n *lab.Node) string { return n.Path("keepvip.yaml") }
 
-// WriteGuideFile writes the guide's keepalived.conf for a node, and the check
-// script that it names, and returns its path. The first node says MASTER there.
-func WriteGuideFile(n *lab.Node, r Router) (string, error) {
-	return WriteScriptFile(n, r, "  interval 3\n  weight -2\n  fall 10\n  rise 2\n")
-}
-
-// WriteScriptFile is [WriteGuideFile] with other values of the script.
-func WriteScriptFile(n *lab.Node, r Router, values string) (_ string, err error) {
-	defer try.Catch(&err)
-	script := try.Get(n.WriteFile("check_apiserver.sh", fmt.Sprintf("#!/bin/sh\n[ ! -e %q ]\n", n.Path("unhealthy")), 0o755))
-	state := "BACKUP"
-	if n.ID == 1 {
-		state = "MASTER"
-	}
-	return n.WriteFile("keepalived.conf", fmt.Sprintf(`! /etc/keepalived/keepalived.conf
+// scripted writes the guide's keepalived.conf for a node, with these values of the check script that it names, and that script. The first node says
+// MASTER there.
+func scripted(values string) func(n *lab.Node, routers ...Router) (string, error) {
+	return func(n *lab.Node, routers ...Router) (_ string, err error) {
+		defer try.Catch(&err)
+		r := routers[0]
+		script := try.Get(n.WriteFile("check_apiserver.sh", fmt.Sprintf("#!/bin/sh\n[ ! -e %q ]\n", n.Path("unhealthy")), 0o755))
+		state := "BACKUP"
+		if n.ID == 1 {
+			state = "MASTER"
+		}
+		return n.WriteFile("keepalived.conf", fmt.Sprintf(`! /etc/keepalived/keepalived.conf
 ! Configuration File for keepalived
 global_defs {
     router_id LVS_DEVEL
@@ -65,9 +69,10 @@ vrrp_instance VI_1 {
     }
 }
 `, script, values, state, n.NICs[0].Name, r.VRID, r.Priority, r.Password, r.Addresses[0]), 0o644)
+	}
 }
 
-// SetHealth makes the check script of [WriteGuideFile] pass or fail on the node.
+// SetHealth makes the check script of the guide pass or fail on the node.
 func SetHealth(n *lab.Node, healthy bool) error {
 	if !healthy {
 		return try.Err(n.WriteFile("unhealthy", "", 0o644))
@@ -85,18 +90,4 @@ func CrossingWeights(runs ...Runner) Config {
 		Priorities: []int{150, 120, 90},
 		Interval:   time.Second,
 	}
-}
-
-const crossing = "  interval 1\n  weight -70\n  fall 2\n  rise 2\n"
-
-// RunCrossingKeepalived runs Debian's keepalived in the group of [CrossingWeights].
-func RunCrossingKeepalived(n *lab.Node, routers ...Router) (_ *lab.Process, err error) {
-	defer try.Catch(&err)
-	return RunKeepalivedFile(n, try.Get(WriteScriptFile(n, routers[0], crossing)))
-}
-
-// RunCrossingKeepvip runs keepvip with the same file as it is.
-func RunCrossingKeepvip(n *lab.Node, routers ...Router) (_ *lab.Process, err error) {
-	defer try.Catch(&err)
-	return KeepvipWith(n, try.Get(WriteScriptFile(n, routers[0], crossing)))
 }

@@ -104,12 +104,6 @@ func quoted(addrs []netip.Addr) string {
 	return strings.Join(parts, ", ")
 }
 
-// RunKeepalivedConf runs the built keepvip from the keepalived.conf that RunKeepalived writes.
-func RunKeepalivedConf(n *lab.Node, routers ...Router) (_ *lab.Process, err error) {
-	defer try.Catch(&err)
-	return Keepvip{}.Run(n, "--keepalived-conf", try.Get(WriteKeepalivedConf(n, routers...)))
-}
-
 // WriteKeepalivedConf writes a node's keepalived.conf, and returns its path.
 func WriteKeepalivedConf(n *lab.Node, routers ...Router) (string, error) {
 	var b strings.Builder
@@ -120,10 +114,23 @@ func WriteKeepalivedConf(n *lab.Node, routers ...Router) (string, error) {
 	return n.WriteFile("keepalived.conf", b.String(), 0o644)
 }
 
-// RunKeepalived runs Debian's keepalived.
-func RunKeepalived(n *lab.Node, routers ...Router) (_ *lab.Process, err error) {
-	defer try.Catch(&err)
-	return RunKeepalivedFile(n, try.Get(WriteKeepalivedConf(n, routers...)))
+// Debian's keepalived, and the built keepvip from the same keepalived.conf.
+var (
+	RunKeepalived     = withConf(WriteKeepalivedConf, RunKeepalivedFile)
+	RunKeepalivedConf = withConf(WriteKeepalivedConf, KeepvipWith)
+)
+
+// withConf runs a program with a keepalived.conf that is written before.
+func withConf(write func(n *lab.Node, routers ...Router) (string, error), run func(n *lab.Node, conf string) (*lab.Process, error)) Runner {
+	return func(n *lab.Node, routers ...Router) (_ *lab.Process, err error) {
+		defer try.Catch(&err)
+		return run(n, try.Get(write(n, routers...)))
+	}
+}
+
+// KeepvipWith runs the built keepvip with a keepalived.conf as it is.
+func KeepvipWith(n *lab.Node, conf string) (*lab.Process, error) {
+	return Keepvip{}.Run(n, "--keepalived-conf", conf)
 }
 
 // RunKeepalivedFile runs Debian's keepalived with a file.

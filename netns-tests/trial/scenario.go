@@ -87,8 +87,3 @@ func WriteScenarios(n *lab.Node, all []Scenario) (_ string, err error) {
 	}
 	return n.WriteFile("keepalived.conf", b.String(), 0o644)
 }
-
-// KeepvipWith runs keepvip with the same file as it is.
-func KeepvipWith(n *lab.Node, conf string) (*lab.Process, error) {
-	return Keepvip{}.Run(n, "--keepalived-conf", conf)
-}
