@@ -83,26 +83,6 @@ func nowhere(t *testing.T, b *trial.Balanced) {
 	}
 }
 
-func TestDefaultInternalInstall(t *testing.T) {
-	t.Parallel()
-	b := openBalanced(t)
-	require.NoError(t, b.Install("", 0))
-	n := held(t, b)
-	at := must(b.Endpoint(n))(t)
-	assert.Equal(t, b.Internal(), at)
-	for _, n := range b.Members {
-		code, _ := b.Healthz(n)
-		assert.Zero(t, code, "nothing listens for balancers by default")
-	}
-	c := connecting(t, b, at)
-	must(b.Say(n, "drain"))(t)
-	eventually(t, 10*time.Second, "another node has it", func() bool {
-		return len(b.Holders()) == 1 && b.Holders()[0] != n
-	})
-	c.answered(t, at, 20)
-	unharmed(t, c.Stop(), 2)
-}
-
 func TestExternalInstall(t *testing.T) {
 	t.Parallel()
 	b := openBalanced(t)
@@ -177,9 +157,14 @@ func thereAndBack(t *testing.T, raft bool) {
 	b := openBalanced(t)
 	b.Raft = raft
 	require.NoError(t, b.Install(map[bool]string{true: "internal", false: ""}[raft], grace))
-	held(t, b)
+	n := held(t, b)
+	assert.Equal(t, b.Internal(), must(b.Endpoint(n))(t))
 	c := connecting(t, b, b.Internal())
 	if !raft {
+		for _, n := range b.Members {
+			code, _ := b.Healthz(n)
+			assert.Zero(t, code, "nothing listens for balancers by default")
+		}
 		require.NoError(t, b.Change("internal", grace), "with the listener that the balancer asks")
 	}
 	require.NoError(t, b.Balance(false))
