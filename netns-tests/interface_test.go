@@ -54,26 +54,6 @@ func TestInterfaceIsFoundByItsAltname(t *testing.T) {
 	assert.True(t, n.Holds(lab.VIP4))
 }
 
-func TestDeletedAndRecreatedInterfaceIsFollowed(t *testing.T) {
-	t.Parallel()
-	g := fromFile(t)
-	holder := settled(t, g)
-	require.NoError(t, holder.DeleteNIC(0))
-	eventually(t, 5*time.Second, "another node takes over", func() bool {
-		h := g.Holders()
-		return len(h) == 1 && h[0] != holder
-	})
-	require.NoError(t, holder.CreateNIC(0))
-	next := settled(t, g)
-	// The node must be of use again: it takes over when the others are gone.
-	for _, n := range g.Others(holder) {
-		must(g.Daemon(n).Terminate(5 * time.Second))(t)
-	}
-	assert.NotEqual(t, holder, next, "a node that comes back takes nothing away from an equal")
-	eventually(t, 5*time.Second, "the recreated interface holds the address", func() bool { return holder.Holds(lab.VIP4) })
-	assert.True(t, g.Daemon(holder).Alive())
-}
-
 // An address on another interface than the one of the election has a lease there, moves with the others, and goes with that interface.
 func TestAddressOnAnotherInterface(t *testing.T) {
 	t.Parallel() // seconds of waiting for timers
