@@ -118,19 +118,6 @@ func TestFlushesKeepSpreadConnections(t *testing.T) {
 	})
 }
 
-// TestFlushesKeepConnectionsOfAFollower, which its own kernel translates.
-func TestFlushesKeepConnectionsOfAFollower(t *testing.T) {
-	t.Parallel()
-	f := openFollower(t, trial.FollowerConfig{})
-	held := must(f.HoldFrom(60))(t)
-	for range 30 {
-		require.NoError(t, trial.Flush(f.Worker))
-		settleFor(100 * time.Millisecond)
-	}
-	noneLost(t, held.Stop())
-	served(t, f, 60)
-}
-
 // A firewall that does not let protocol 112 out: nothing renews the lease of the fence, so the kernel silences the holder. An output hook tells
 // the sender. The egress hook of another table drops what the kernel has taken from the socket: nobody is told, also of the frame by
 // which a unicast lease is renewed, and the lease runs out.

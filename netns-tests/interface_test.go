@@ -20,20 +20,12 @@ import (
 
 func containsAddress(out, prefix string) bool { return strings.Contains(out, " "+prefix+" ") }
 
-// fromFile runs all nodes from one file that names no interface.
-func fromFile(t *testing.T) *trial.Group {
-	t.Helper()
-	g := prepare(t, trial.Config{})
-	for _, n := range g.Lab.Nodes {
-		runFile(t, g, n, startConfig)
-	}
-	settled(t, g)
-	return g
-}
-
 func TestRenamedInterfaceIsFollowed(t *testing.T) {
 	t.Parallel()
-	g := fromFile(t)
+	g := prepare(t, trial.Config{})
+	for _, n := range g.Lab.Nodes { // from one file that names no interface
+		runFile(t, g, n, startConfig)
+	}
 	holder := settled(t, g)
 	require.NoError(t, holder.RenameNIC(0, "uplink0"))
 	settleFor(2 * time.Second)

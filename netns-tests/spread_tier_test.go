@@ -3,7 +3,6 @@
 package netnstests
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -20,7 +19,6 @@ func TestTierOfBalancersKeepsConnections(t *testing.T) {
 	t.Parallel()
 	s := openSpread(t, trial.TierOf(1))
 	members := s.Lab.Nodes[2:]
-	servesItsPods(t, s, members[0])
 	for _, e := range trial.TierEvents()[:3] { // the others are the bench's
 		k := keeps(t, s, e, 120)
 		assert.Zero(t, k.Disguised, "servers see the client's own address")
@@ -34,26 +32,6 @@ func TestTierOfBalancersKeepsConnections(t *testing.T) {
 	none := func() bool { return len(s.Holders()) == 0 }
 	require.True(t, eventually(t, trial.SettleLimit, "no balancer is left", none))
 	assert.Never(t, func() bool { return !none() }, time.Second, 20*time.Millisecond, "no member takes the address")
-}
-
-// servesItsPods asserts that what comes in at another link of a member, as of a pod, is the member's own: by way of a balancer it would be refused.
-func servesItsPods(t *testing.T, s *trial.Spreading, n *lab.Node) {
-	t.Helper()
-	require.NoError(t, s.Ready())
-	pod := s.Lab.OffLink.Namespace
-	run := func(of *lab.Namespace, command string) {
-		must(of.Run("sh", "-ec", command))(t)
-	}
-	run(n.Namespace, "ip link add pods type veth peer name pod netns "+pod.Name+" && ip link set pods up && ip addr add 10.96.9.1/24 dev pods && ip addr add fd96:9::1/64 dev pods nodad")
-	run(pod, "ip link set pod up && ip addr add 10.96.9.2/24 dev pod && ip addr add fd96:9::2/64 dev pod nodad")
-	for _, target := range s.Targets() {
-		via := map[bool]string{true: "10.96.9.1", false: "fd96:9::1"}[target.Addr().Is4()]
-		run(pod, fmt.Sprintf("ip route add %s via %s", target.Addr(), via))
-		got := must(s.Share(pod, target, 20))(t)
-		assert.Equal(t, map[string]int{n.Label: 20}, got.ByNode, "%s", got.Sampled)
-		assert.Zero(t, got.Disguised)
-	}
-	run(n.Namespace, "ip link del pods")
 }
 
 // TestSpreadOverBackends: two load balancers share one address before two servers that run no keepvip. One whose service ends gets no
