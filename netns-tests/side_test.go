@@ -3,7 +3,6 @@
 package netnstests
 
 import (
-	"fmt"
 	"net/netip"
 	"os"
 	"slices"
@@ -15,63 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/keepvip/keepvip/internal/base/code"
-	"github.com/keepvip/keepvip/internal/node/daemon"
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
 )
 
 // nobody is a user without a privilege.
 const nobody = 65534
-
-// wholeStatus is all that a node says of itself, as `keepvip status -o json` prints it.
-func wholeStatus(n *lab.Node) (s daemon.Status, err error) {
-	err = trial.AskStatus(n, &s)
-	return s, err
-}
-
-// listenersOf are the codes of the listeners beside the election, by their options.
-func listenersOf(t *testing.T, n *lab.Node) map[string]code.Code {
-	t.Helper()
-	s := must(wholeStatus(n))(t)
-	out := map[string]code.Code{}
-	for _, l := range s.Listeners {
-		out[l.Option] = l.Code
-	}
-	return out
-}
-
-// A user without a privilege who has the ports of the listeners beside the election keeps no node from serving the address, and loses them to it when it
-// lets go. What such a user does to listeners that are open is in TestFloods.
-func TestListenersBesideTheElectionDoNotDecideIt(t *testing.T) {
-	t.Parallel()
-	metrics, health := netip.MustParseAddrPort("127.0.0.1:19645"), netip.MustParseAddrPort("0.0.0.0:19647")
-	g, holder := openHeld(t, trial.Config{Product: trial.Keepvip{Metrics: metrics.String(), Args: []string{"--health", health.String()}}})
-	require.NoError(t, g.Daemon(holder).Kill9())
-	must(g.Daemon(holder).Wait(2 * time.Second))(t)
-	taker := must(holder.StartCallers(lab.CallersConfig{User: nobody, Take: []string{metrics.String(), fmt.Sprintf("0.0.0.0:%d", health.Port())}}))(t)
-	require.NoError(t, g.Start(holder))
-	now := must(g.SettleAny())(t)
-	p, exit := mustTwo(trial.Keepvip{}.Command(now, "handover", "--to", holder.Address.String(), "--socket", trial.Socket(now)))(t)
-	require.Zero(t, exit, p.Stderr())
-	eventually(t, 10*time.Second, "it serves the address", func() bool { return slices.Equal(g.Holders(), []*lab.Node{holder}) })
-	eventually(t, 10*time.Second, "it says what it goes without", func() bool {
-		is := listenersOf(t, holder)
-		return is["metrics.address"] == code.MetricsUnheard && is["health.address"] == code.HealthUnheard && is["socket"] == ""
-	})
-	taker.Stop()
-	at := netip.AddrPortFrom(holder.Address, health.Port())
-	eventually(t, 15*time.Second, "both are open where the ports are free again", func() bool {
-		live, err := holder.Ask(metrics, "/livez", 2*time.Second)
-		fit, also := g.Lab.Nodes[holder.ID%len(g.Lab.Nodes)].Ask(at, "/healthz", 2*time.Second)
-		return err == nil && also == nil && live == "200" && fit == "200"
-	})
-	assert.Equal(t, map[string]code.Code{"metrics.address": "", "health.address": "", "socket": ""}, listenersOf(t, holder))
-	log := g.Daemon(holder).Log()
-	assert.Equal(t, 1, strings.Count(log, "KV380"), "%s", log)
-	assert.Equal(t, 1, strings.Count(log, "KV381"), "%s", log)
-	assert.True(t, slices.Equal(g.Holders(), []*lab.Node{holder}), "the address stays where it was")
-}
 
 // What cannot be written down is refused before an address moves.
 func TestHoldOnAFullDiskMovesNothing(t *testing.T) {
@@ -132,7 +80,7 @@ func TestHolderWithoutDescriptorsKeepsTheAddress(t *testing.T) {
 }
 
 // TestMemberListensForItsOwnPrograms: what a program of a member connects to at follow.listen is served by all members. The program is told of a
-// member's death, and of the end of keepvip here. A port that somebody else has keeps no node from serving.
+// member's death, and of the end of keepvip here.
 func TestMemberListensForItsOwnPrograms(t *testing.T) {
 	t.Parallel()
 	listener := netip.MustParseAddrPort("127.0.0.1:19443")
@@ -149,7 +97,7 @@ func TestMemberListensForItsOwnPrograms(t *testing.T) {
 	}
 	other := must(s.SettleAny())(t)
 	i := slices.Index(s.Lab.Nodes, other)
-	dead, third := s.Lab.Nodes[(i+1)%3], s.Lab.Nodes[(i+2)%3]
+	dead := s.Lab.Nodes[(i+1)%3]
 
 	held := must(s.Lab.Hold(other.Namespace, lab.HeldConfig{Target: listener, Count: 60}))(t)
 	assert.LessOrEqual(t, weighs(t, s.Group, (*lab.Process).Own), int64(8_000_000))
@@ -168,17 +116,4 @@ func TestMemberListensForItsOwnPrograms(t *testing.T) {
 		assert.NotEqual(t, lab.NoAnswer, c.How, "the program is told at once")
 	}
 	assert.Zero(t, sample(other).Served(), "nobody listens any more")
-
-	taker := must(other.StartGreeter(lab.GreeterConfig{Port: listener.Port(), Everywhere: true}))(t)
-	require.NoError(t, s.Start(other))
-	require.NoError(t, s.ServedBy(other, third))
-	log := s.Daemon(other).Log()
-	assert.Equal(t, 1, strings.Count(log, "KV489"), "%s", log)
-	assert.Contains(t, log, "address already in use")
-	p, code := mustTwo(trial.Keepvip{}.Command(other, "status", "--socket", trial.Socket(other)))(t)
-	assert.Zero(t, code)
-	assert.Contains(t, p.Stdout(), "NO LISTENER")
-	taker.Close()
-	eventually(t, 10*time.Second, "it listens where the port is free again", servedBy(other, 2))
-	assert.Equal(t, 1, strings.Count(s.Daemon(other).Log(), "KV489"))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/node/daemon"
 	"github.com/keepvip/keepvip/netns-tests/lab"
 	"github.com/keepvip/keepvip/netns-tests/trial"
 	"github.com/keepvip/keepvip/netns-tests/try"
@@ -21,7 +22,9 @@ import (
 // unreached are the members that a node names as not reached.
 func unreached(t *testing.T, n *lab.Node) (out []netip.Addr) {
 	t.Helper()
-	for _, share := range must(wholeStatus(n))(t).VIPs[0].Spread.Tables[0].Shares {
+	var s daemon.Status
+	require.NoError(t, trial.AskStatus(n, &s))
+	for _, share := range s.VIPs[0].Spread.Tables[0].Shares {
 		if share.Code == code.NotReached {
 			out = append(out, share.Address)
 		}
