@@ -53,26 +53,6 @@ func TestHolderWhoseHostAnswersIsNotGone(t *testing.T) {
 	}
 }
 
-// TestDetectorSaysWhyItIsPlain: what is missing for it, and where.
-func TestDetectorSaysWhyItIsPlain(t *testing.T) {
-	t.Parallel()
-	g := open(t, trial.Config{Product: trial.Fast(), Lab: lab.Config{Nodes: 2}})
-	says := func(why string) {
-		t.Helper()
-		plain := func(v trial.VIPStatus) bool {
-			return v.Detector != nil && v.Detector.Plain == why && v.Detector.Code == string(code.DetectorPlain)
-		}
-		eventually(t, 10*time.Second, why, func() bool { // that of the two which is no holder says it
-			return slices.ContainsFunc(g.Lab.Nodes, func(n *lab.Node) bool { return shows(n, plain)() })
-		})
-	}
-	says("no third member is heard, and no vrrp.detectorWitness is set")
-	for _, n := range g.Lab.Nodes {
-		must(n.RunInput("table inet mute { chain in { type filter hook input priority 0; icmp type echo-request drop; }; }", "nft", "-f", "-"))(t)
-	}
-	says("the host of the holder answers no echo request: let ICMP in there")
-}
-
 // lined waits until each node hears of the end of each other one.
 func lined(t *testing.T, g *trial.Group) {
 	t.Helper()

@@ -4,7 +4,6 @@ package netnstests
 
 import (
 	"net/netip"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -71,55 +70,6 @@ func TestPlannedMoveWhileOthersChangeRuleSets(t *testing.T) {
 		}
 	}
 	moved(t, 1, res)
-}
-
-// Two of three are held, and all nodes are switched off and on again, of which only the state directory is left: at no moment does a
-// held one bind the address, also while the only other one is down.
-func TestHoldLastsOverAReboot(t *testing.T) {
-	t.Parallel()
-	g, first := openHeld(t, trial.Config{Addresses: dualStack()})
-	free := g.Lab.Nodes[first.ID%3]
-	held := g.Others(free)
-	require.Equal(t, 0, command(t, held[0], "hold", "--reason", "new kernel"))
-	require.Equal(t, 0, command(t, held[1], "hold", "--reason", "new kernel"))
-	require.Equal(t, free, settled(t, g))
-	m := must(g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses}))(t)
-	reboot := func(nodes ...*lab.Node) {
-		for _, n := range nodes {
-			must(n.PowerOff())(t)
-			require.NoError(t, os.RemoveAll(n.Path("run")))
-		}
-		for _, n := range nodes {
-			require.NoError(t, n.PowerOn())
-			require.NoError(t, g.Start(n))
-		}
-	}
-	reboot(held...)
-	why := func() {
-		for _, n := range held {
-			eventually(t, 5*time.Second, "status says why", shows(n, func(v trial.VIPStatus) bool {
-				return v.Desired == "held" && v.Observed == "held" && v.Unfit == "held by an operator: new kernel"
-			}))
-		}
-	}
-	why()
-	must(free.PowerOff())(t)
-	settleFor(time.Second)
-	require.NoError(t, free.PowerOn())
-	require.NoError(t, g.Start(free))
-	settled(t, g)
-	reboot(g.Lab.Nodes...)
-	assert.Equal(t, free, settled(t, g))
-	why()
-	for _, a := range g.Addresses {
-		for _, b := range m.Stop().Binds {
-			assert.False(t, b.Added && b.Address == a && b.Node != free.ID, "n%d has bound %s", b.Node, a)
-		}
-		assert.NotZero(t, m.Stop().BindsOn(free.ID, a))
-	}
-	require.Equal(t, 0, command(t, held[1], "resume"))
-	must(free.PowerOff())(t)
-	assert.Equal(t, held[1], settled(t, g), "it takes part again")
 }
 
 // Whoever has not the key moves nothing, and is counted.

@@ -145,7 +145,6 @@ type VIPStatus struct {
 	// Detector is how the node finds out that the holder is gone, where that is not by its advertisements alone.
 	Detector *struct {
 		Plain string `json:"plain"`
-		Code  string `json:"code"`
 	} `json:"detector"`
 	Unfit     string      `json:"unfit"`
 	Conflicts []Conflict  `json:"conflicts"`
