@@ -148,43 +148,38 @@ func TestUpgradeOfARunningClusterToInternal(t *testing.T) {
 // With VRRP the cluster has an earlier configuration, which knows nothing of balancers.
 func TestInternalToExternalToInternalUnderLoad(t *testing.T) {
 	each(t, map[string]bool{"VRRP": false, "Raft": true}, func(t *testing.T, raft bool) {
-		thereAndBack(t, raft)
-	})
-}
-
-func thereAndBack(t *testing.T, raft bool) {
-	t.Helper()
-	b := openBalanced(t)
-	b.Raft = raft
-	require.NoError(t, b.Install(map[bool]string{true: "internal", false: ""}[raft], grace))
-	n := held(t, b)
-	assert.Equal(t, b.Internal(), must(b.Endpoint(n))(t))
-	c := connecting(t, b, b.Internal())
-	if !raft {
-		for _, n := range b.Members {
-			code, _ := b.Healthz(n)
-			assert.Zero(t, code, "nothing listens for balancers by default")
+		b := openBalanced(t)
+		b.Raft = raft
+		require.NoError(t, b.Install(map[bool]string{true: "internal", false: ""}[raft], grace))
+		n := held(t, b)
+		assert.Equal(t, b.Internal(), must(b.Endpoint(n))(t))
+		c := connecting(t, b, b.Internal())
+		if !raft {
+			for _, n := range b.Members {
+				code, _ := b.Healthz(n)
+				assert.Zero(t, code, "nothing listens for balancers by default")
+			}
+			require.NoError(t, b.Change("internal", grace), "with the listener that the balancer asks")
 		}
-		require.NoError(t, b.Change("internal", grace), "with the listener that the balancer asks")
-	}
-	require.NoError(t, b.Balance(false))
-	last := b.Members[2] // whose view clients have is the last to change
-	c.answered(t, b.Internal(), 20)
+		require.NoError(t, b.Balance(false))
+		last := b.Members[2] // whose view clients have is the last to change
+		c.answered(t, b.Internal(), 20)
 
-	require.NoError(t, b.Change("external", grace))
-	c.follow(t, b, last, b.External())
-	nowhere(t, b)
-	require.NoError(t, b.Change("internal", grace))
-	c.follow(t, b, last, b.Internal())
-	held(t, b)
+		require.NoError(t, b.Change("external", grace))
+		c.follow(t, b, last, b.External())
+		nowhere(t, b)
+		require.NoError(t, b.Change("internal", grace))
+		c.follow(t, b, last, b.Internal())
+		held(t, b)
 
-	// Somebody who thinks better of it within the time changes nothing but who comes last.
-	require.NoError(t, b.Change("external", time.Hour))
-	c.follow(t, b, last, b.External())
-	require.NoError(t, b.Change("internal", grace))
-	c.follow(t, b, last, b.Internal())
-	held(t, b)
-	unharmed(t, c.Stop(), 9)
+		// Somebody who thinks better of it within the time changes nothing but who comes last.
+		require.NoError(t, b.Change("external", time.Hour))
+		c.follow(t, b, last, b.External())
+		require.NoError(t, b.Change("internal", grace))
+		c.follow(t, b, last, b.Internal())
+		held(t, b)
+		unharmed(t, c.Stop(), 9)
+	})
 }
 
 // What a killed process has left of an address that is external by now goes at the next start.

@@ -73,24 +73,19 @@ func holds(g *trial.Group, n *lab.Node) bool {
 // come. They say that they do not reach the address, and a node that they do reach takes over.
 func TestHolderWhoseFirewallDropsTheAddressIsNamedAndGivesItAway(t *testing.T) {
 	type row struct {
-		vip  netip.Addr
-		raft bool
+		cfg   trial.Config
+		match string // of nftables
+		moves bool   // else those that look say so, and nobody moves it
 	}
 	each(t, map[string]row{
-		"IPv6": {vip: lab.VIP6},
-		"Raft": {vip: lab.VIP4, raft: true},
+		"IPv6": {trial.Config{Addresses: []netip.Addr{lab.VIP6}}, "ip6", true},
+		"Raft": {trial.RaftConfig(trial.Raft{Heartbeat: 5 * time.Second}), "ip", false}, // a busy machine moves nothing
 	}, func(t *testing.T, c row) {
-		cfg := trial.Config{Addresses: []netip.Addr{c.vip}, API: true}
-		if c.raft {
-			cfg = trial.RaftConfig(trial.Raft{Heartbeat: 5 * time.Second}) // a busy machine moves nothing
-			cfg.API = true
-		}
-		cfg.Interval = time.Second
-		g := open(t, cfg)
-		moves := !c.raft // else those that look say so, and nobody moves it
-		match := fmt.Sprintf("%s daddr %s tcp dport 6443", map[bool]string{true: "ip", false: "ip6"}[c.vip.Is4()], c.vip)
-		holder := blockHolder(t, g, match, func(holder *lab.Node) bool {
-			if moves {
+		c.cfg.API, c.cfg.Interval = true, time.Second
+		g := open(t, c.cfg)
+		vip := g.Addresses[0]
+		holder := blockHolder(t, g, fmt.Sprintf("%s daddr %s tcp dport 6443", c.match, vip), func(holder *lab.Node) bool {
+			if c.moves {
 				return strings.Contains(g.Daemon(holder).Log(), "members cannot connect to the address here")
 			}
 			return !slices.ContainsFunc(g.Lab.Nodes, func(n *lab.Node) bool {
@@ -100,15 +95,13 @@ func TestHolderWhoseFirewallDropsTheAddressIsNamedAndGivesItAway(t *testing.T) {
 		for _, n := range g.Others(holder) {
 			eventually(t, 20*time.Second, "the log says it on "+n.Label, func() bool { return strings.Contains(g.Daemon(n).Log(), "KV344") })
 		}
-		if c.raft {
+		if !c.moves {
 			eventually(t, 20*time.Second, "the holder hears of it", func() bool { return strings.Contains(g.Daemon(holder).Log(), "KV344") })
-		}
-		if !moves {
 			return
 		}
 		eventually(t, 20*time.Second, "a node that is reached has the address", func() bool {
 			h := g.Holders()
-			return len(h) == 1 && h[0] != holder && unreachedAt(t, h[0]) == "" && g.Lab.Answers(g.Lab.Client.Namespace, netip.AddrPortFrom(c.vip, 6443))
+			return len(h) == 1 && h[0] != holder && unreachedAt(t, h[0]) == "" && g.Lab.Answers(g.Lab.Client.Namespace, netip.AddrPortFrom(vip, 6443))
 		})
 	})
 }
@@ -144,7 +137,7 @@ func TestRepliesThatARuleForTheOwnAddressAloneLosesAreNamed(t *testing.T) {
 		for _, nic := range []string{"all", "eth0", "eth1"} {
 			require.NoError(t, n.Sysctl("net/ipv4/conf/"+nic+"/rp_filter", c.strict))
 		}
-		file := fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips: [{name: api, addresses: [%s], interface: eth0, check: none}]\n", c.vip)
+		file := fmt.Sprintf("%svips: [{name: api, addresses: [%s], interface: eth0, check: none}]\n", fileHead, c.vip)
 		path := must(n.WriteFile("doctor.yaml", file, 0o644))(t)
 		doctor := func() string { return printed(t, n, "doctor", "--config", path, "--listen", "1500ms") }
 		assert.Contains(t, doctor(), "KV342", "before keepvip runs")

@@ -55,31 +55,41 @@ func TestOwnAddressDoesNotDependOnTheVirtualOne(t *testing.T) {
 		"own first, SIGTERM": {linkBounces, ends}, "own first, SIGKILL": {isKilled},
 		"virtual first, SIGTERM": {appliedAgain, linkBounces, ends}, "virtual first, SIGKILL": {appliedAgain, isKilled},
 	}, func(t *testing.T, events []ownAddressEvent) {
-		ownAddressSurvives(t, events)
+		g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
+		n := g.Lab.Nodes[0]
+		own := ownPrefix(t, n)
+		for _, conf := range []string{"all", n.NICs[0].Name} { // where the kernel takes away what is secondary with what is not
+			require.NoError(t, n.Sysctl("net/ipv4/conf/"+conf+"/promote_secondaries", "0"))
+		}
+		must(n.Run("ip", "route", "replace", "default", "via", routerOf(own).String()))(t)
+		runFile(t, g, n, fmt.Sprintf("%svips: [{addresses: [%s/24], interface: %s, check: none}]\n", fileHead, lab.VIP4, n.NICs[0].Name))
+		settled(t, g)
+		for _, e := range events {
+			e.do(t, g, n, own)
+			eventually(t, 20*time.Second, "the own address is there, with its routes: "+e.name, func() bool { return keepsOwn(t, n, own) })
+			speaksAs(t, n, own, e.name)
+		}
 	})
 }
 
-func ownAddressSurvives(t *testing.T, events []ownAddressEvent) {
-	g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}})
-	n := g.Lab.Nodes[0]
-	own := ownPrefix(t, n)
-	for _, conf := range []string{"all", n.NICs[0].Name} { // where the kernel takes away what is secondary with what is not
-		require.NoError(t, n.Sysctl("net/ipv4/conf/"+conf+"/promote_secondaries", "0"))
-	}
-	must(n.Run("ip", "route", "replace", "default", "via", routerOf(own).String()))(t)
-	runFile(t, g, n, fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips: [{addresses: [%s/24], interface: %s, check: none}]\n", lab.VIP4, n.NICs[0].Name))
-	settled(t, g)
-	for _, e := range events {
-		e.do(t, g, n, own)
-		eventually(t, 20*time.Second, "the own address is there, with its routes: "+e.name, func() bool {
-			addresses := must(n.Run("ip", "-4", "-o", "address", "show", "dev", n.NICs[0].Name))(t)
-			routes := must(n.Run("ip", "-4", "route", "show", "dev", n.NICs[0].Name))(t)
-			return containsAddress(addresses, own.String()) && !strings.Contains(lineWith(addresses, own.String()), "secondary") &&
-				strings.Contains(routes, own.Masked().String())
-		})
-		out := must(n.Run("ip", "-4", "route", "get", own.Masked().Addr().Next().Next().String()))(t)
-		assert.Contains(t, out, "src "+own.Addr().String(), "the node never speaks as the virtual address: %s", e.name)
-	}
+// listed4 are the IPv4 addresses or routes of a node's first interface.
+func listed4(t *testing.T, n *lab.Node, what string) string {
+	t.Helper()
+	return must(n.Run("ip", "-4", "-o", what, "show", "dev", n.NICs[0].Name))(t)
+}
+
+// keepsOwn tells whether a node has its own address as the first one of the subnet, and the route to that.
+func keepsOwn(t *testing.T, n *lab.Node, own netip.Prefix) bool {
+	t.Helper()
+	line := lineWith(listed4(t, n, "address"), own.String())
+	return line != "" && !strings.Contains(line, "secondary") && strings.Contains(listed4(t, n, "route"), own.Masked().String())
+}
+
+// speaksAs asserts that a node speaks to its subnet as its own address, and never as the virtual one.
+func speaksAs(t *testing.T, n *lab.Node, own netip.Prefix, after string) {
+	t.Helper()
+	out := must(n.Run("ip", "-4", "route", "get", own.Masked().Addr().Next().Next().String()))(t)
+	assert.Contains(t, out, "src "+own.Addr().String(), after)
 }
 
 func lineWith(text, part string) string {
@@ -93,7 +103,7 @@ func lineWith(text, part string) string {
 
 func ownPrefix(t *testing.T, n *lab.Node) netip.Prefix {
 	t.Helper()
-	out := must(n.Run("ip", "-4", "-o", "address", "show", "dev", n.NICs[0].Name))(t)
+	out := listed4(t, n, "address")
 	for _, word := range strings.Fields(out) {
 		if p, err := netip.ParsePrefix(word); err == nil && p.Addr() != lab.VIP4 {
 			return p
@@ -114,7 +124,7 @@ func TestAddressThatBringsItsSubnetIsAnswered(t *testing.T) {
 		g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 1}, Addresses: []netip.Addr{vip.Addr()}})
 		n := g.Lab.Nodes[0]
 		must(g.Lab.Client.Run("ip", "address", "add", c.client, "dev", "eth0"))(t)
-		runFile(t, g, n, fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips: [{addresses: [%s], interface: %s, check: none}]\n", vip, n.NICs[0].Name))
+		runFile(t, g, n, fmt.Sprintf("%svips: [{addresses: [%s], interface: %s, check: none}]\n", fileHead, vip, n.NICs[0].Name))
 		assert.True(t, g.Lab.Reaches(g.Lab.Client.Namespace, vip.Addr(), 20*time.Second), "hosts of the subnet get answers")
 		settleFor(10 * time.Second) // longer than the address lives that is not renewed
 		assert.True(t, g.Lab.Reaches(g.Lab.Client.Namespace, vip.Addr(), 5*time.Second), "they still do")
@@ -141,7 +151,7 @@ func TestLeftoverOfTheWholeSubnetGoesWithoutTheOwnAddress(t *testing.T) {
 		n, other := g.Lab.Nodes[0], g.Lab.Nodes[1]
 		own, nic := ownPrefix(t, n), n.NICs[0].Name
 		start := func(n *lab.Node) {
-			runFile(t, g, n, fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nvips: [{name: api, addresses: [%s/24], interface: %s, check: none}]\n", lab.VIP4, nic))
+			runFile(t, g, n, fmt.Sprintf("%svips: [{name: api, addresses: [%s/24], interface: %s, check: none}]\n", fileHead, lab.VIP4, nic))
 		}
 		if held {
 			start(other)
@@ -158,21 +168,14 @@ func TestLeftoverOfTheWholeSubnetGoesWithoutTheOwnAddress(t *testing.T) {
 		must(n.Run("ip", "route", "replace", "default", "via", routerOf(own).String(), "src", own.Addr().String()))(t)
 		start(n)
 		whole := netip.PrefixFrom(lab.VIP4, own.Bits()).String()
-		addresses := func() string {
-			return must(n.Run("ip", "-4", "-o", "address", "show", "dev", nic))(t)
-		}
+		addresses := func() string { return listed4(t, n, "address") }
 		require.True(t, eventually(t, 20*time.Second, "the leftover is gone", func() bool { return !containsAddress(addresses(), whole) }), g.Logs())
 		intact := func() {
 			t.Helper()
-			line := lineWith(addresses(), own.String())
-			require.NotEmpty(t, line, "the own address is there: %s", addresses())
-			assert.NotContains(t, line, "secondary")
+			assert.True(t, keepsOwn(t, n, own), "%s\n%s", addresses(), listed4(t, n, "route"))
 			assert.NotContains(t, addresses(), own.Addr().String()+"/32")
-			routes := must(n.Run("ip", "-4", "route", "show", "dev", nic))(t)
-			assert.Contains(t, routes, own.Masked().String())
-			assert.Contains(t, routes, "default via "+routerOf(own).String())
-			out := must(n.Run("ip", "-4", "route", "get", own.Masked().Addr().Next().Next().String()))(t)
-			assert.Contains(t, out, "src "+own.Addr().String())
+			assert.Contains(t, listed4(t, n, "route"), "default via "+routerOf(own).String())
+			speaksAs(t, n, own, "")
 		}
 		intact()
 		if held {

@@ -207,12 +207,7 @@ func TestVirtualMACPlannedMoveLosesNothing(t *testing.T) {
 
 // pulledBack is how many frames with the virtual MAC as their source the former holder has sent after the next one has announced the address, before a time.
 func pulledBack(res *trial.Result, frames []lab.RecordedFrame, until time.Duration) (n int) {
-	var from time.Duration
-	for _, a := range res.Report.Announcements {
-		if a.Node == res.Taker && a.At >= res.FaultAt && from == 0 {
-			from = a.At
-		}
-	}
+	from := announced(res)
 	for _, f := range frames {
 		if f.Node == res.Victim && f.At > from && f.At < until && strings.HasPrefix(net.HardwareAddr(f.Data[6:12]).String(), "00:00:5e:00:") {
 			n++
@@ -310,8 +305,7 @@ func TestVirtualMACByReload(t *testing.T) {
 	n := g.Lab.Nodes[0]
 	before := must(n.State())(t)
 	write := func(vmac string) string {
-		path := must(n.WriteFile("keepvip.yaml", fmt.Sprintf("%svips: [{name: a, addresses: [%s], interface: eth0, check: none, vrrp: {id: 51%s}}]\n", fileHead, lab.VIP4, vmac), 0o644))(t)
-		return path
+		return must(n.WriteFile("keepvip.yaml", fmt.Sprintf("%svips: [{name: a, addresses: [%s], interface: eth0, check: none, vrrp: {id: 51%s}}]\n", fileHead, lab.VIP4, vmac), 0o644))(t)
 	}
 	p := must(trial.Keepvip{}.Run(n, "--config", write("")))(t)
 	t.Cleanup(func() {

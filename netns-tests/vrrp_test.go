@@ -93,7 +93,7 @@ func TestSplitByConfigurationIsNamedInPlainVRRP(t *testing.T) {
 		g := prepare(t, trial.Config{Lab: lab.Config{Nodes: 2}})
 		first, second := g.Lab.Nodes[0], g.Lab.Nodes[1]
 		start := func(n *lab.Node, peers string) {
-			runFile(t, g, n, fmt.Sprintf("apiVersion: keepvip/v1\nkind: Config\nport: 0\nvips: [{name: api, addresses: [%s], interface: %s, check: none, vrrp: {id: 51, peers: [%s]}}]\n",
+			runFile(t, g, n, fmt.Sprintf(fileHead+"port: 0\nvips: [{name: api, addresses: [%s], interface: %s, check: none, vrrp: {id: 51, peers: [%s]}}]\n",
 				lab.VIP4, n.NICs[0].Name, peers))
 		}
 		if tt.rules != "" {
