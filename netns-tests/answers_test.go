@@ -72,12 +72,7 @@ func TestHolderThatAnswersClientsIsNotBlamed(t *testing.T) {
 		holder := settled(t, g)
 		settleFor(4 * time.Second) // the first questions to a new holder
 		if c.after != nil {
-			for _, n := range g.Lab.Nodes {
-				if n != holder {
-					c.after(t, n)
-					break
-				}
-			}
+			c.after(t, g.Others(holder)[0])
 		}
 		for end := time.Now().Add(25 * time.Second); time.Now().Before(end); settleFor(200 * time.Millisecond) {
 			require.True(t, isActive(holder))

@@ -56,9 +56,7 @@ func TestServiceThatDoesNotListenAtTheAddressIsNamed(t *testing.T) {
 	for _, n := range g.Lab.Nodes {
 		greeters[n] = must(n.StartGreeter(lab.GreeterConfig{Port: 6443}))(t)
 	}
-	for _, n := range g.Lab.Nodes {
-		require.NoError(t, g.Start(n))
-	}
+	require.NoError(t, g.StartAll())
 	settled(t, g)
 	target := netip.AddrPortFrom(lab.VIP4, 6443)
 	for _, n := range g.Lab.Nodes {

@@ -20,25 +20,17 @@ import (
 // Nothing arrives at a node, and what it sends does. It neither takes nor keeps the address for clients, and the others name it.
 func TestDeafNodeNeitherTakesNorKeepsTheAddress(t *testing.T) {
 	type row struct {
+		vip    netip.Addr
 		holder bool // it is the holder that becomes deaf, else the backup of the highest address
-		v6     bool
 	}
 	each(t, map[string]row{
-		"backup with the highest address": {},
-		"holder, by IPv6":                 {holder: true, v6: true},
-	}, func(t *testing.T, tt row) {
-		vip := lab.VIP4
-		if tt.v6 {
-			vip = lab.VIP6
-		}
-		g, holder := openHeld(t, trial.Config{Addresses: []netip.Addr{vip}})
+		"backup with the highest address": {lab.VIP4, false},
+		"holder, by IPv6":                 {lab.VIP6, true},
+	}, func(t *testing.T, c row) {
+		g, holder := openHeld(t, trial.Config{Addresses: []netip.Addr{c.vip}})
 		deaf := holder
-		if !tt.holder {
-			for _, n := range g.Lab.Nodes {
-				if n != holder {
-					deaf = n // the last one has the highest address
-				}
-			}
+		if !c.holder {
+			deaf = slices.MaxFunc(g.Others(holder), func(a, b *lab.Node) int { return a.ID - b.ID })
 		}
 		settleFor(15 * time.Second) // the nodes get to know each other by ARP or neighbour discovery
 		m := must(g.Lab.Measure(lab.MeasureConfig{NoDirect: true, Targets: g.Addresses}))(t)
@@ -46,25 +38,23 @@ func TestDeafNodeNeitherTakesNorKeepsTheAddress(t *testing.T) {
 		require.NoError(t, deaf.LoseAll(lab.In, ""))
 		eventually(t, 10*time.Second, "it finds out", func() bool { return namesDeaf(deaf, true) })
 		reached(t, g)
-		for _, n := range g.Lab.Nodes {
-			if n != deaf {
-				eventually(t, 5*time.Second, "it is named on the others", func() bool { return namesDeaf(n, false) })
-			}
+		for _, n := range g.Others(deaf) {
+			eventually(t, 5*time.Second, "it is named on the others", func() bool { return namesDeaf(n, false) })
 		}
 
 		require.NoError(t, deaf.LoseNothing())
 		eventually(t, 15*time.Second, "one node holds the address, and all are fit", func() bool {
-			bound := 0
+			active := 0
 			for _, n := range g.Lab.Nodes {
 				s, err := trial.Keepvip{}.Status(n)
 				if err != nil || !s.VIPs[0].Eligible {
 					return false
 				}
 				if s.VIPs[0].State == "active" {
-					bound++
+					active++
 				}
 			}
-			return bound == 1
+			return active == 1
 		})
 		reached(t, g)
 		if r := m.Stop(); deaf != holder && r.BySilence(0) == 0 {

@@ -105,10 +105,10 @@ func TestTerminationLeavesNoTrace(t *testing.T) {
 	assert.LessOrEqual(t, r.Takeovers(lab.VIP4, at), 1+2*r.BySilence(at)+r.Rivalry(at, r.Ended), "takeovers")
 	assert.Zero(t, r.Beside(holder.ID, at, r.Ended), "the node that has ended answers beside another")
 
+	for _, n := range g.Others(holder) {
+		must(g.Daemon(n).Terminate(5 * time.Second))(t)
+	}
 	for _, n := range g.Lab.Nodes {
-		if n != holder {
-			must(g.Daemon(n).Terminate(5 * time.Second))(t)
-		}
 		assert.Equal(t, before[n.ID], must(n.State())(t), "%s before start and after SIGTERM", n.Label)
 		assert.NoFileExists(t, trial.Socket(n))
 	}

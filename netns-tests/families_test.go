@@ -88,9 +88,7 @@ func TestNodeWithoutAFamilyComesLast(t *testing.T) {
 	g := prepare(t, bothFamilies)
 	lame := g.Lab.Nodes[2] // the highest address wins among equals
 	require.NoError(t, lame.SwitchIPv6Off())
-	for _, n := range g.Lab.Nodes {
-		require.NoError(t, g.Start(n))
-	}
+	require.NoError(t, g.StartAll())
 	holder := settled(t, g)
 	assert.NotEqual(t, lame, holder)
 	for _, n := range g.Lab.Nodes[:2] {

@@ -3,7 +3,6 @@
 package netnstests
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -161,7 +160,7 @@ func (s spreadStops) leaves() {
 	require.NoError(s.t, s.Ready())
 	require.NoError(s.t, s.Hold(30))
 	holder := s.Holders()[0]
-	leaving := s.Lab.Nodes[slices.IndexFunc(s.Lab.Nodes, func(n *lab.Node) bool { return n != holder })]
+	leaving := s.Others(holder)[0]
 	stays(s.t, s.Group, func() *lab.Node {
 		assert.Equal(s.t, 4, s.verb(leaving, "drain", "--wait", "--timeout", "4s"), "it has connections")
 		return holder
