@@ -120,15 +120,3 @@ func TestKilledDaemonRestarts(t *testing.T) {
 	measure(t, g, trial.DaemonRestarted)
 	settled(t, g)
 }
-
-func TestLeftoverAddressIsHandledAtStart(t *testing.T) {
-	t.Parallel()
-	g := prepare(t, trial.Config{})
-	// What a daemon that was killed leaves, on two nodes at once.
-	for _, n := range g.Lab.Nodes[:2] {
-		require.NoError(t, n.AddAddress(hostPrefix(lab.VIP4)))
-	}
-	require.NoError(t, g.StartAll())
-	settled(t, g)
-	assert.Len(t, g.Holders(), 1)
-}

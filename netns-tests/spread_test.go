@@ -3,7 +3,6 @@
 package netnstests
 
 import (
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -190,18 +189,4 @@ func TestSpreadTurnedOnAndOffKeepsConnections(t *testing.T) {
 		s := openSpread(t, trial.SpreadConfig{Product: trial.WithSpread{Off: true, Other: c.other}, Both: true})
 		assert.Equal(t, c.count, keeps(t, s, c.event, 40).Count)
 	})
-}
-
-// TestSpreadHolderServesWhileNobodyIsFit by itself, as without spreading.
-func TestSpreadHolderServesWhileNobodyIsFit(t *testing.T) {
-	t.Parallel()
-	s := openSpread(t, trial.SpreadConfig{V4: true, Product: trial.WithSpread{Checked: true}})
-	for _, n := range s.Lab.Nodes {
-		must(n.WriteFile("unhealthy", "", 0o644))(t)
-	}
-	require.NoError(t, s.ServedByHolder())
-	for _, n := range s.Lab.Nodes {
-		require.NoError(t, os.Remove(trial.Unhealthy(n)))
-	}
-	require.NoError(t, s.Ready())
 }

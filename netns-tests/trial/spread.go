@@ -138,7 +138,8 @@ func (s *Spreading) Turn(on, reversed bool) (err error) {
 	if on {
 		return s.Ready()
 	}
-	return s.ServedByHolder()
+	try.Get(s.SettleAny())
+	return s.served(s.Targets(), s.Holders)
 }
 
 // Masquerade has the load spread by masquerade from now on, or directly: one node after the other is reloaded, the holder last.
@@ -163,13 +164,6 @@ func (s *Spreading) reloadEach(holderFirst bool, pause time.Duration) (err error
 		time.Sleep(pause)
 	}
 	return nil
-}
-
-// ServedByHolder waits until the holder alone serves new connections.
-func (s *Spreading) ServedByHolder() (err error) {
-	defer try.Catch(&err)
-	try.Get(s.SettleAny())
-	return s.served(s.Targets(), s.Holders)
 }
 
 // unserve ends them.
