@@ -62,15 +62,15 @@ func TestServiceThatDoesNotListenAtTheAddressIsNamed(t *testing.T) {
 	for _, n := range g.Lab.Nodes {
 		require.True(t, eventually(t, 20*time.Second, "KV361 on "+n.Label, func() bool { return strings.Contains(printed(t, n, "explain"), "KV361") }))
 	}
-	holder := settled(t, g)
-	want := fmt.Sprintf("nothing listens at %s: the service listens at %s:6443 and [%s]:6443 alone", target, holder.Address, holder.Addr6)
-	assert.Contains(t, printed(t, holder, "status"), "UNSERVED  "+want+" [KV361]")
-	assert.Contains(t, printed(t, holder, "doctor", "--vip", lab.VIP4.String(), "--check", "tcp://"+netip.AddrPortFrom(holder.Address, 6443).String()), "KV361")
 	stays(t, g, func() *lab.Node {
+		holder := settled(t, g)
+		want := fmt.Sprintf("nothing listens at %s: the service listens at %s:6443 and [%s]:6443 alone", target, holder.Address, holder.Addr6)
+		assert.Contains(t, printed(t, holder, "status"), "UNSERVED  "+want+" [KV361]")
+		assert.Contains(t, printed(t, holder, "doctor", "--vip", lab.VIP4.String(), "--check", "tcp://"+netip.AddrPortFrom(holder.Address, 6443).String()), "KV361")
 		settleFor(6 * time.Second) // longer than a node takes to look again, and no node is better
 		return holder
 	})
-	holder = settled(t, g)
+	holder := settled(t, g)
 	p, status := mustTwo(trial.Keepvip{}.Command(holder, "drill", "apiserver", "-o", "json", "--socket", trial.Socket(holder)))(t)
 	assert.Equal(t, 1, status, p.Log())
 	assert.Contains(t, p.Stdout(), `"result": "unserved"`)

@@ -187,7 +187,7 @@ func announced(res *trial.Result) time.Duration {
 }
 
 // stays does something after which the node that it returns is still the holder. On any machine the address leaves a node that lives only
-// where that node has ceased to advertise.
+// where that node has ceased to advertise. So do looks for the holder itself: a silence from before is not seen.
 func stays(t *testing.T, g *trial.Group, do func() (holder *lab.Node)) {
 	t.Helper()
 	m := must(g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses, NoDirect: true}))(t)

@@ -65,13 +65,14 @@ func TestRaftNodeJoinsWhenItsPortIsFreeAgain(t *testing.T) {
 // A holder that has no descriptor left cannot ask its service, which says nothing about the service: the address stays.
 func TestHolderWithoutDescriptorsKeepsTheAddress(t *testing.T) {
 	t.Parallel()
-	g, holder := openHeld(t, trial.Config{API: true})
-	pid := g.Daemon(holder).PID()
-	var was unix.Rlimit
-	require.NoError(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &was))
-	require.NoError(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: was.Max}, nil))
-	eventually(t, 10*time.Second, "it says so", func() bool { return strings.Contains(g.Daemon(holder).Log(), "code=KV390") })
+	g := open(t, trial.Config{API: true})
 	stays(t, g, func() *lab.Node {
+		holder := settled(t, g)
+		pid := g.Daemon(holder).PID()
+		var was unix.Rlimit
+		require.NoError(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &was))
+		require.NoError(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: was.Max}, nil))
+		eventually(t, 10*time.Second, "it says so", func() bool { return strings.Contains(g.Daemon(holder).Log(), "code=KV390") })
 		settleFor(3 * time.Second) // ten probes, of which three that fail would move the address
 		require.NoError(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, &was, nil))
 		eventually(t, 10*time.Second, "it asks again", func() bool { return strings.Contains(g.Daemon(holder).Log(), "this host has again") })

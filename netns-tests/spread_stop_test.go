@@ -159,9 +159,10 @@ func (s spreadStops) leaves() {
 	s.t.Helper()
 	require.NoError(s.t, s.Ready())
 	require.NoError(s.t, s.Hold(30))
-	holder := s.Holders()[0]
-	leaving := s.Others(holder)[0]
+	var leaving *lab.Node
 	stays(s.t, s.Group, func() *lab.Node {
+		holder := s.Holders()[0]
+		leaving = s.Others(holder)[0]
 		assert.Equal(s.t, 4, s.verb(leaving, "drain", "--wait", "--timeout", "4s"), "it has connections")
 		return holder
 	})
