@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"net/netip"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,14 +15,13 @@ import (
 // solicitation, and notes when each was answered for the first time. It asks for
 // the first few that were not answered yet: more would keep the node from binding.
 type Asker struct {
+	measuring
 	lab    *Lab
 	node   *Node
 	frames [][]byte
 	index  map[netip.Addr]int
 	fd     int
-	stop   atomic.Bool
-	done   chan struct{}
-	first  []time.Duration // owned by run until done
+	first  []time.Duration // owned by run until it has ended
 	left   int
 }
 
@@ -35,7 +33,7 @@ const (
 // StartAsker begins to ask.
 func (l *Lab) StartAsker(n *Node, addrs []netip.Addr) (_ *Asker, err error) {
 	defer try.Catch(&err)
-	a := &Asker{lab: l, node: n, index: map[netip.Addr]int{}, done: make(chan struct{}), first: make([]time.Duration, len(addrs)), left: len(addrs)}
+	a := &Asker{lab: l, node: n, index: map[netip.Addr]int{}, first: make([]time.Duration, len(addrs)), left: len(addrs)}
 	m := l.monitor
 	for i, addr := range addrs {
 		e := ends{fromMAC: m.MAC, toMAC: n.NICs[0].MAC, to: netip.AddrPortFrom(addr, 0)}
@@ -49,13 +47,11 @@ func (l *Lab) StartAsker(n *Node, addrs []netip.Addr) (_ *Asker, err error) {
 		}
 	}
 	a.fd = try.Get(packetSocket(m.Namespace, unix.ETH_P_ALL, try.Get(m.linkIndex("eth0")), incomingAlone))
-	go a.run()
+	a.start(a.run)
 	return a, nil
 }
 
 func (a *Asker) run() {
-	defer close(a.done)
-	lockMeasuringThread()
 	defer unix.Close(a.fd)
 	poll := []unix.PollFd{{Fd: int32(a.fd), Events: unix.POLLIN}}
 	var r receiver
@@ -101,12 +97,8 @@ func (a *Asker) Finish(limit time.Duration) (time.Duration, error) {
 	case <-a.done:
 	case <-time.After(limit):
 	}
-	a.stop.Store(true)
-	<-a.done
-	var last time.Duration
-	for _, at := range a.first {
-		last = max(last, at)
-	}
+	a.halt()
+	last := longest(a.first, func(at time.Duration) time.Duration { return at })
 	if a.left > 0 {
 		return last, fmt.Errorf("lab: %s does not answer for %d of %d addresses", a.node.Label, a.left, len(a.first))
 	}

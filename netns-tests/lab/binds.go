@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,24 +22,23 @@ type Bind struct {
 
 // bindWatcher follows the addresses of all nodes by netlink, in one thread.
 type bindWatcher struct {
-	lab  *Lab
-	fds  []unix.PollFd // by node
-	stop atomic.Bool
-	done chan struct{}
+	measuring
+	lab *Lab
+	fds []unix.PollFd // by node
 
-	has   []map[netip.Addr]bool // by node; owned by run until done, as are the binds
+	has   []map[netip.Addr]bool // by node; owned by run until it has ended, as are the binds
 	binds []Bind
 }
 
 func (l *Lab) startBindWatcher() (*bindWatcher, error) {
-	w := &bindWatcher{lab: l, done: make(chan struct{})}
+	w := &bindWatcher{lab: l}
 	for _, n := range l.Nodes {
 		if err := w.follow(n); err != nil {
 			w.closeSockets()
 			return nil, fmt.Errorf("lab: watch addresses of %s: %w", n.Label, err)
 		}
 	}
-	go w.run()
+	w.start(w.run)
 	return w, nil
 }
 
@@ -67,8 +65,6 @@ func (w *bindWatcher) follow(n *Node) (err error) {
 }
 
 func (w *bindWatcher) run() {
-	defer close(w.done)
-	lockMeasuringThread()
 	defer w.closeSockets()
 	buf := make([]byte, 1<<16)
 	for !w.stop.Load() {
@@ -140,7 +136,6 @@ func addressOf(b []byte) (netip.Addr, bool) {
 }
 
 func (w *bindWatcher) finish() []Bind {
-	w.stop.Store(true)
-	<-w.done
+	w.halt()
 	return w.binds
 }

@@ -17,15 +17,14 @@ import (
 
 // capture watches what nodes say at the switch: announcements and VRRP.
 type capture struct {
+	measuring
 	lab   *Lab
 	ports map[int]int // ifindex on the switch -> node, 0 if it belongs to another host
 	fd    int
-	stop  atomic.Bool
 	heard atomic.Bool // an advertisement was captured
-	done  chan struct{}
 	raw   func(frame []byte, at time.Duration, node int) // instead of reading the frames
 
-	announcements []Announcement // owned by run until done
+	announcements []Announcement // owned by run until it has ended
 	adverts       []Advert
 	answers       []Answer
 	err           error // something was not captured
@@ -57,14 +56,14 @@ type Advert struct {
 // startCapture watches what nodes say. raw, if there is one, is given each frame of a node instead.
 func (l *Lab) startCapture(raw func(frame []byte, at time.Duration, node int)) (_ *capture, err error) {
 	defer try.Catch(&err)
-	c := &capture{lab: l, ports: map[int]int{}, done: make(chan struct{}), raw: raw}
+	c := &capture{lab: l, ports: map[int]int{}, raw: raw}
 	try.Do(c.learnPorts())
 	options := []func(fd int) error{incomingAlone}
 	if raw == nil {
 		options = append(options, attach(nodesSpeak()))
 	}
 	c.fd = try.Get(packetSocket(l.Switch, unix.ETH_P_ALL, 0, options...))
-	go c.run()
+	c.start(c.run)
 	return c, nil
 }
 
@@ -85,8 +84,6 @@ func (c *capture) learnPorts() error {
 }
 
 func (c *capture) run() {
-	defer close(c.done)
-	lockMeasuringThread()
 	defer unix.Close(c.fd)
 	var r receiver
 	poll := []unix.PollFd{{Fd: int32(c.fd), Events: unix.POLLIN}}
@@ -144,8 +141,7 @@ func (c *capture) nodeAt(index int) int {
 
 // finish ends the capture. What it has seen is in the order in which the kernel received it.
 func (c *capture) finish() error {
-	c.stop.Store(true)
-	<-c.done
+	c.halt()
 	slices.SortStableFunc(c.announcements, func(a, b Announcement) int { return cmp.Compare(a.At, b.At) })
 	slices.SortStableFunc(c.adverts, func(a, b Advert) int { return cmp.Compare(a.At, b.At) })
 	slices.SortStableFunc(c.answers, func(a, b Answer) int { return cmp.Compare(a.At, b.At) })

@@ -17,6 +17,7 @@ import (
 // the link by ARP and neighbour solicitation alone. It runs on a
 // host of its own, so that the answers touch no client's neighbour cache. Who answers the capture sees.
 type direct struct {
+	measuring
 	lab      *Lab
 	targets  []netip.Addr
 	udpEvery time.Duration
@@ -27,8 +28,6 @@ type direct struct {
 	send  int       // packet socket
 	fds   []int
 	seq   uint64
-	stop  atomic.Bool
-	done  chan struct{}
 }
 
 // questions are what the nodes are asked, at the MAC addresses that they have.
@@ -38,12 +37,12 @@ type questions struct {
 }
 
 func (l *Lab) startDirect(targets []netip.Addr, udpEvery, askEvery time.Duration) (*direct, error) {
-	d := &direct{lab: l, targets: targets, udpEvery: udpEvery, askEvery: askEvery, done: make(chan struct{}), send: -1}
+	d := &direct{lab: l, targets: targets, udpEvery: udpEvery, askEvery: askEvery, send: -1}
 	if err := d.open(); err != nil {
 		d.closeSockets()
 		return nil, err
 	}
-	go d.run()
+	d.start(d.run)
 	return d, nil
 }
 
@@ -92,8 +91,6 @@ func (d *direct) prepare(q *questions, nic NIC, index int) {
 }
 
 func (d *direct) run() {
-	defer close(d.done)
-	lockMeasuringThread()
 	defer d.closeSockets()
 	nextUDP, nextAsk := d.lab.now(), d.lab.now()
 	for !d.stop.Load() {
@@ -141,11 +138,6 @@ func (d *direct) closeSockets() {
 	for _, fd := range d.fds {
 		unix.Close(fd)
 	}
-}
-
-func (d *direct) finish() {
-	d.stop.Store(true)
-	<-d.done
 }
 
 func localPort(fd int) uint16 {

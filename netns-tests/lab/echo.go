@@ -3,7 +3,6 @@ package lab
 import (
 	"encoding/binary"
 	"net/netip"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,19 +16,18 @@ import (
 // Each node has a thread of its own: one that answers for others first is late, and an
 // address that has left its node meanwhile is one that nobody answers for.
 type echo struct {
+	measuring
 	node byte
 	fds  []unix.PollFd
-	stop atomic.Bool
-	done chan struct{}
 }
 
 func startEcho(n *Node) (*echo, error) {
-	e := &echo{node: byte(n.ID), done: make(chan struct{})}
+	e := &echo{node: byte(n.ID)}
 	if err := e.open(n); err != nil {
 		e.closeSockets()
 		return nil, err
 	}
-	go e.run()
+	e.start(e.run)
 	return e, nil
 }
 
@@ -44,8 +42,6 @@ func (e *echo) open(n *Node) (err error) {
 }
 
 func (e *echo) run() {
-	defer close(e.done)
-	lockMeasuringThread()
 	var r receiver
 	for !e.stop.Load() {
 		waitReadable(e.fds, 100*time.Millisecond)
@@ -86,8 +82,7 @@ func answerSource(control []byte) []byte {
 
 // close ends it.
 func (e *echo) close() {
-	e.stop.Store(true)
-	<-e.done
+	e.halt()
 	e.closeSockets()
 }
 

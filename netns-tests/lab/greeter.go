@@ -3,7 +3,6 @@ package lab
 import (
 	"fmt"
 	"net/netip"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -26,21 +25,19 @@ type GreeterConfig struct {
 // Greeter is a TCP server of one node. It says in a first line who it is and who the client is to it, and then returns what it is sent, at
 // once. Like the echo it is no part of the program under test, and runs before it.
 type Greeter struct {
+	measuring
 	node    *Node
 	poll    *poller
 	listens map[int]bool
 	quiet   map[int]bool // those of the listeners where nobody is greeted
-	stop    atomic.Bool
-	done    chan struct{}
-	conns   map[int]struct{} // owned by run until done
+	conns   map[int]struct{} // owned by run until it has ended
 	open    atomic.Int64
-	once    sync.Once
-	ended   time.Duration // when it ceased to listen; owned by run until done
+	ended   time.Duration // when it ceased to listen; owned by run until then
 }
 
 // StartGreeter begins to listen. It ends with the lab, or by [Greeter.Close].
 func (n *Node) StartGreeter(cfg GreeterConfig) (*Greeter, error) {
-	g := &Greeter{node: n, listens: map[int]bool{}, quiet: map[int]bool{}, conns: map[int]struct{}{}, done: make(chan struct{})}
+	g := &Greeter{node: n, listens: map[int]bool{}, quiet: map[int]bool{}, conns: map[int]struct{}{}}
 	var err error
 	if g.poll, err = newPoller(); err != nil {
 		return nil, err
@@ -59,7 +56,7 @@ func (n *Node) StartGreeter(cfg GreeterConfig) (*Greeter, error) {
 			return nil, fmt.Errorf("lab: greeter on %s: %w", n.Label, err)
 		}
 	}
-	go g.run()
+	g.start(g.run)
 	n.lab.atEnd(g.Close)
 	return g, nil
 }
@@ -77,8 +74,6 @@ func (g *Greeter) listen(at netip.AddrPort, quiet bool) error {
 }
 
 func (g *Greeter) run() {
-	defer close(g.done)
-	lockMeasuringThread()
 	// By this thread, which nothing ordinary keeps waiting between one socket and the next: a process dies with all of them.
 	defer g.release()
 	buf := make([]byte, 4096)
@@ -141,12 +136,7 @@ func (g *Greeter) drop(fd int) {
 func (g *Greeter) Connections() int { return int(g.open.Load()) }
 
 // Close ends the server and all its connections, as the death of the process would. On a node that is cut off nobody is told.
-func (g *Greeter) Close() {
-	g.once.Do(func() {
-		g.stop.Store(true)
-		<-g.done
-	})
-}
+func (g *Greeter) Close() { g.halt() }
 
 // Ended is when it ceased to listen, once [Greeter.Close] has returned.
 func (g *Greeter) Ended() time.Duration { return g.ended }

@@ -24,14 +24,13 @@ type HeldConfig struct {
 // Held are connections that live long and are always in use: a client sends a ping on each of them at each interval, and every ping must be
 // answered on the same connection.
 type Held struct {
+	measuring
 	lab     *Lab
 	name    string
 	cfg     HeldConfig
 	poll    *poller
-	stop    atomic.Bool
 	greeted atomic.Int64
-	done    chan struct{}
-	conns   []*heldConn // owned by run until done
+	conns   []*heldConn // owned by run until it has ended
 	byFD    map[int]*heldConn
 
 	mu    sync.Mutex
@@ -81,14 +80,13 @@ func (l *Lab) Hold(from *Namespace, cfg HeldConfig) (*Held, error) {
 	if cfg.Every == 0 {
 		cfg.Every = heldEvery
 	}
-	h := &Held{lab: l, name: from.Name[strings.LastIndex(from.Name, "-")+1:], cfg: cfg, done: make(chan struct{}), byFD: map[int]*heldConn{}, alive: map[string]int{}}
+	h := &Held{lab: l, name: from.Name[strings.LastIndex(from.Name, "-")+1:], cfg: cfg, byFD: map[int]*heldConn{}, alive: map[string]int{}}
 	var err error
 	if h.poll, err = newPoller(); err != nil {
 		return nil, err
 	}
-	ready := make(chan error)
-	go h.run(from, ready)
-	if err := <-ready; err != nil {
+	if err := h.startIn(from, h.run); err != nil {
+		h.poll.close()
 		return nil, fmt.Errorf("lab: %d connections from %s to %s: %w", cfg.Count, from.Name, cfg.Target, err)
 	}
 	l.atEnd(func() { h.Stop() })
@@ -119,15 +117,8 @@ func (h *Held) count(node string, more int) {
 }
 
 // run owns a thread inside the client's namespace, and everything but the counters.
-func (h *Held) run(space *Namespace, ready chan<- error) {
-	defer close(h.done)
+func (h *Held) run() {
 	defer h.poll.close()
-	lockMeasuringThread()
-	if err := space.enter(); err != nil {
-		ready <- err
-		return
-	}
-	ready <- nil
 	h.connect()
 	var end time.Duration // when the last answers must be in, once stopping
 	for next := h.lab.now(); ; {
@@ -308,8 +299,7 @@ func (h *Held) finish(now time.Duration) {
 
 // Stop ends the pings, waits for the last answers and returns what became of the connections. To call it again does nothing else.
 func (h *Held) Stop() HeldReport {
-	h.stop.Store(true)
-	<-h.done
+	h.halt()
 	r := HeldReport{Client: h.name, Target: h.cfg.Target}
 	for _, c := range h.conns {
 		r.Conns = append(r.Conns, c.HeldConn)

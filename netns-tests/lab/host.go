@@ -47,15 +47,14 @@ func helpers() map[string]func(in *os.File, out io.Writer) error {
 
 // Host is the machine that labs are opened on. It is safe for concurrent use.
 type Host struct {
-	realtime bool
-	less     bool // see MeasureLess
-	runs     atomic.Int32
-	reaper   sync.Once
-	reaping  error       // why there is no reaper
-	pipe     io.Closer   // its input, which ends with this process
-	ending   atomic.Bool // a signal ends this process
-	mu       sync.Mutex
-	labs     map[*Lab]struct{}
+	less    bool // see MeasureLess
+	runs    atomic.Int32
+	reaper  sync.Once
+	reaping error       // why there is no reaper
+	pipe    io.Closer   // its input, which ends with this process
+	ending  atomic.Bool // a signal ends this process
+	mu      sync.Mutex
+	labs    map[*Lab]struct{}
 }
 
 // Enter prepares this process for labs and must be called first in main or
@@ -81,7 +80,7 @@ func Enter() *Host {
 	debug.SetMemoryLimit(memoryLimit)
 	go collect(context.Background()) // as long as this process
 	h := &Host{labs: make(map[*Lab]struct{})}
-	h.realtime = mayMeasureInRealtime() && monitorInRealtime() == nil
+	_ = monitorInRealtime() // where that is allowed
 	go h.closeOnSignal()
 	return h
 }

@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,16 +24,12 @@ import (
 // httpsStream sends a request through the virtual address at each interval,
 // every one over a new connection, and notes which node served it.
 type httpsStream struct {
+	measuring
 	lab      *Lab
-	name     string
-	from     *Namespace
 	target   netip.AddrPort
 	path     string
 	interval time.Duration
-	limit    time.Duration // of one request, connecting included
 	retry    time.Duration // a request that fails is made once more after that, 0 = never
-	stop     atomic.Bool
-	done     chan struct{}
 	requests sync.WaitGroup
 
 	mu      sync.Mutex
@@ -44,22 +39,15 @@ type httpsStream struct {
 // httpsLimit is how long one request may take, connecting included.
 const httpsLimit = time.Second
 
-func (l *Lab) startHTTPS(cfg MeasureConfig, name string, from *Namespace) *httpsStream {
+func (l *Lab) startHTTPS(cfg MeasureConfig) (*httpsStream, error) {
 	s := &httpsStream{
-		lab: l, name: name, from: from, target: netip.AddrPortFrom(cfg.Targets[0], apiPort), path: cfg.HTTPSPath,
-		interval: cfg.HTTPSInterval, limit: httpsLimit, retry: cfg.HTTPSRetry, done: make(chan struct{}),
+		lab: l, target: netip.AddrPortFrom(cfg.Targets[0], apiPort), path: cfg.HTTPSPath, interval: cfg.HTTPSInterval, retry: cfg.HTTPSRetry,
 	}
-	go s.run()
-	return s
+	return s, s.startIn(l.Client.Namespace, s.run)
 }
 
-// run owns a thread inside the client's namespace that opens the connections.
+// run opens the connections inside the client's namespace.
 func (s *httpsStream) run() {
-	defer close(s.done)
-	lockMeasuringThread()
-	if err := s.from.enter(); err != nil {
-		return
-	}
 	for next := s.lab.now(); !s.stop.Load(); {
 		time.Sleep(next - s.lab.now())
 		now := s.lab.now()
@@ -112,12 +100,12 @@ func (s *httpsStream) request(index, fd, spare int, err error) {
 	s.mu.Lock()
 	began := s.samples[index].sent
 	s.mu.Unlock()
-	node, err := s.finishRequest(fd, err, s.limit-(s.lab.now()-began))
+	node, err := s.finishRequest(fd, err, httpsLimit-(s.lab.now()-began))
 	took, again := s.lab.now()-began, error(nil)
 	switch {
 	case spare >= 0 && err != nil:
 		time.Sleep(s.retry)
-		_, again = s.finishRequest(spare, connectTCP(spare, s.target), s.limit)
+		_, again = s.finishRequest(spare, connectTCP(spare, s.target), httpsLimit)
 	case spare >= 0:
 		unix.Close(spare)
 	}
@@ -237,8 +225,7 @@ func connected(fd int, deadline time.Time) (_ net.Conn, err error) {
 }
 
 func (s *httpsStream) finish() StreamReport {
-	s.stop.Store(true)
-	<-s.done
+	s.halt()
 	s.requests.Wait()
-	return summarize(s.name, s.target.Addr(), s.interval, s.samples)
+	return summarize("c1 https", s.target.Addr(), s.interval, s.samples)
 }

@@ -9,17 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stallLimit is the lateness of a measuring thread that is reported.
+// stallLimit is the lateness of a real-time thread that is reported.
 const stallLimit = 5 * time.Millisecond
 
 // starvedLimit is the lateness of an ordinary process that is reported.
 const starvedLimit = 10 * time.Millisecond
 
-// Stall is a time in which the measuring side itself did not run.
+// Stall is a time in which the machine itself did not run.
 type Stall struct {
 	At     time.Duration `json:"at"`
 	Length time.Duration `json:"length"`
-	CPU    int           `json:"cpu"` // which processor stood still, -1 for a prober's own lateness
 }
 
 // latenessWatch measures what the machine itself does: on every CPU a
@@ -42,35 +41,36 @@ func startLatenessWatch(now func() time.Duration) *latenessWatch {
 			var set unix.CPUSet
 			set.Set(cpu)
 			if unix.SchedSetaffinity(0, &set) == nil {
-				w.watch(&w.stalls, stallLimit, cpu)
+				w.watch(&w.stalls, stallLimit)
 			}
 		})
 	}
 	w.wait.Go(func() {
 		runtime.LockOSThread() // never unlocked: the thread has another policy
 		if setScheduler(0, unix.SCHED_NORMAL, 0) == nil {
-			w.watch(&w.starved, starvedLimit, -1)
+			w.watch(&w.starved, starvedLimit)
 		}
 	})
 	return w
 }
 
 // watch sleeps 2 ms at a time, and notes how much later than that it goes on.
-func (w *latenessWatch) watch(to *[]Stall, limit time.Duration, cpu int) {
+func (w *latenessWatch) watch(to *[]Stall, limit time.Duration) {
 	for !w.stop.Load() {
 		due := w.now() + 2*time.Millisecond
 		nap(2 * time.Millisecond)
 		if late := w.now() - due; late > limit {
 			w.mu.Lock()
-			*to = append(*to, Stall{At: due, Length: late, CPU: cpu})
+			*to = append(*to, Stall{At: due, Length: late})
 			w.mu.Unlock()
 		}
 	}
 }
 
-func (w *latenessWatch) finish() {
+func (w *latenessWatch) finish() (stalls, starved []Stall) {
 	w.stop.Store(true)
 	w.wait.Wait()
+	return w.stalls, w.starved
 }
 
 // StoodStill does something, and returns for how long the machine, or an ordinary process on it, stood still meanwhile within any one second.
@@ -78,6 +78,5 @@ func StoodStill(do func() error) (time.Duration, error) {
 	began := time.Now()
 	w := startLatenessWatch(func() time.Duration { return time.Since(began) })
 	err := do()
-	w.finish()
-	return standstill(joined(w.stalls, w.starved)), err
+	return standstill(joined(w.finish())), err
 }

@@ -63,7 +63,7 @@ type Measurement struct {
 	cfg      MeasureConfig
 	began    time.Duration
 	streams  []*stream
-	https    []*httpsStream
+	https    *httpsStream
 	direct   *direct
 	capture  *capture
 	binds    *bindWatcher
@@ -120,7 +120,7 @@ func (m *Measurement) start() (err error) {
 		}
 	}
 	if m.cfg.HTTPS {
-		m.https = append(m.https, m.lab.startHTTPS(m.cfg, "c1 https", m.lab.Client.Namespace))
+		m.https = try.Get(m.lab.startHTTPS(m.cfg))
 	}
 	if !m.cfg.NoDirect {
 		m.direct, err = m.lab.startDirect(m.cfg.Targets, m.cfg.DirectEvery, m.cfg.AskEvery)
@@ -157,26 +157,19 @@ func (m *Measurement) Stop() *Report {
 }
 
 func (m *Measurement) finish() *Report {
-	r := &Report{Name: m.cfg.Name, Began: m.began, Realtime: m.lab.host.realtime, Load: loadAverage(), nodes: m.lab.nodeAddresses(), targets: m.cfg.Targets}
+	r := &Report{Name: m.cfg.Name, Began: m.began, Load: loadAverage(), nodes: m.lab.nodeAddresses(), targets: m.cfg.Targets}
 	// All stop together: each waits for its last answers.
 	var wait sync.WaitGroup
-	var mu sync.Mutex
 	r.Streams = make([]StreamReport, len(m.streams))
 	for i, s := range m.streams {
-		wait.Go(func() {
-			r.Streams[i] = s.finish()
-			mu.Lock()
-			r.Stalls = append(r.Stalls, s.stalls...)
-			mu.Unlock()
-		})
+		wait.Go(func() { r.Streams[i] = s.finish() })
 	}
-	r.HTTPS = make([]StreamReport, len(m.https))
-	for i, s := range m.https {
-		wait.Go(func() { r.HTTPS[i] = s.finish() })
+	if m.https != nil {
+		wait.Go(func() { r.HTTPS = []StreamReport{m.https.finish()} })
 	}
 	wait.Wait()
 	if m.direct != nil {
-		m.direct.finish()
+		m.direct.halt()
 	}
 	if m.capture != nil {
 		r.Blind = m.capture.finish()
@@ -186,10 +179,8 @@ func (m *Measurement) finish() *Report {
 		r.Binds = m.binds.finish()
 	}
 	if m.lateness != nil {
-		m.lateness.finish()
-		r.Stalls, r.Starved = append(r.Stalls, m.lateness.stalls...), m.lateness.starved
+		r.Stalls, r.Starved = m.lateness.finish()
 	}
-	slices.SortFunc(r.Stalls, func(a, b Stall) int { return int(a.At - b.At) })
 	r.Ended = m.lab.now()
 	m.mu.Lock()
 	r.Marks = slices.Clone(m.marks)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -27,6 +28,40 @@ func lockMeasuringThread() {
 	schedulers.RLock()
 	defer schedulers.RUnlock()
 	_ = setScheduler(0, unix.SCHED_RR|schedResetOnFork, realtimePriority)
+}
+
+// measuring is a goroutine on a thread of its own that measures until it is told to end.
+type measuring struct {
+	stop atomic.Bool
+	done chan struct{}
+}
+
+// start begins it. Whatever run does looks at stop now and then.
+func (m *measuring) start(run func()) {
+	m.done = make(chan struct{})
+	go func() {
+		defer close(m.done)
+		lockMeasuringThread()
+		run()
+	}()
+}
+
+// startIn does so inside a namespace.
+func (m *measuring) startIn(space *Namespace, run func()) error {
+	entered := make(chan error)
+	m.start(func() {
+		err := space.enter()
+		if entered <- err; err == nil {
+			run()
+		}
+	})
+	return <-entered
+}
+
+// halt tells it to end, and waits until it has.
+func (m *measuring) halt() {
+	m.stop.Store(true)
+	<-m.done
 }
 
 // monitorInRealtime puts the thread of Go's system monitor under the policy of the measuring threads.
@@ -55,16 +90,6 @@ func monitorThread() (int, error) {
 		return 0, fmt.Errorf("lab: list the first two of %d threads: %w", len(names), err)
 	}
 	return strconv.Atoi(names[1])
-}
-
-// mayMeasureInRealtime tells whether [lockMeasuringThread] gets what it asks for.
-func mayMeasureInRealtime() bool {
-	allowed := make(chan bool)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread has another policy
-		allowed <- setScheduler(0, unix.SCHED_RR|schedResetOnFork, realtimePriority) == nil
-	}()
-	return <-allowed
 }
 
 // setScheduler sets the policy of one thread; tid 0 is the calling thread.

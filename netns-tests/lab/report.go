@@ -23,10 +23,9 @@ type Report struct {
 	Announcements []Announcement `json:"announcements,omitempty"`
 	Adverts       []Advert       `json:"adverts,omitempty"`
 	Binds         []Bind         `json:"binds,omitempty"`
-	Realtime      bool           `json:"realtime"` // the probers ran with SCHED_RR
-	Stalls        []Stall        `json:"stalls"`   // lateness of the probers above 5 ms
-	Starved       []Stall        `json:"starved"`  // lateness of an ordinary process above 10 ms
-	Load          float64        `json:"load"`     // load average of the machine at the end
+	Stalls        []Stall        `json:"stalls"`  // lateness of a real-time thread above 5 ms, of any processor
+	Starved       []Stall        `json:"starved"` // lateness of an ordinary process above 10 ms
+	Load          float64        `json:"load"`    // load average of the machine at the end
 
 	nodes   map[netip.Addr]int
 	targets []netip.Addr
@@ -78,9 +77,6 @@ func (r *Report) Lost() (lost int) {
 	return lost
 }
 
-// MaxStall is the longest lateness of the probers.
-func (r *Report) MaxStall() time.Duration { return r.StallIn(0, r.Ended) }
-
 // StallIn is the longest stall that touches the span [from, to].
 func (r *Report) StallIn(from, to time.Duration) time.Duration {
 	touch := where(r.Stalls, func(s Stall) bool { return s.At <= to && s.At+s.Length >= from })
@@ -112,7 +108,7 @@ func joined(lists ...[]Stall) []Stall {
 			out[n-1].Length = max(out[n-1].Length, s.At+s.Length-out[n-1].At)
 			continue
 		}
-		out = append(out, Stall{At: s.At, Length: s.Length, CPU: -1})
+		out = append(out, s)
 	}
 	return out
 }

@@ -1,11 +1,9 @@
 package lab
 
 import (
-	"fmt"
 	"math"
 	"net/netip"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -79,7 +77,7 @@ func (l *Lab) Sample(from *Namespace, target netip.AddrPort, count int) (_ Sampl
 }
 
 // Sampling are such connections, one after the other until they are stopped.
-type Sampling struct{ s *sampler }
+type Sampling struct{ *sampler }
 
 // StartSampling begins them, one at each interval, however many are not answered yet. One fails after a second: a segment that was lost once
 // would have arrived.
@@ -92,9 +90,8 @@ func (l *Lab) StartSampling(from *Namespace, target netip.AddrPort, every time.D
 
 // Stop begins no more of them, waits for the last ones and returns who answered.
 func (s *Sampling) Stop() Sampled {
-	s.s.stop.Store(true)
-	<-s.s.done
-	return s.s.out
+	s.halt()
+	return s.out
 }
 
 // pace is how many connections are made, and when.
@@ -106,42 +103,27 @@ type pace struct {
 }
 
 type sampler struct {
+	measuring
 	pace
 	lab    *Lab
 	target netip.AddrPort
-	stop   atomic.Bool
-	done   chan struct{}
-	poll   *poller // what follows is owned by run until done
+	poll   *poller // what follows is owned by run until it has ended
 	open   map[int]*heldConn
 	out    Sampled
 }
 
 // sample has a thread in the client's namespace make the connections.
-func (l *Lab) sample(from *Namespace, target netip.AddrPort, p pace) (*sampler, error) {
+func (l *Lab) sample(from *Namespace, target netip.AddrPort, p pace) (_ *sampler, err error) {
+	defer try.Say(&err, "lab: connections from %s to %s", from.Name, target)
 	s := &sampler{
-		pace: p, lab: l, target: target, done: make(chan struct{}), open: map[int]*heldConn{}, out: Sampled{ByNode: map[string]int{}, Failures: map[string]int{}},
+		pace: p, lab: l, target: target, poll: try.Get(newPoller()), open: map[int]*heldConn{},
+		out: Sampled{ByNode: map[string]int{}, Failures: map[string]int{}},
 	}
-	ready := make(chan error)
-	go func() {
-		defer close(s.done)
-		lockMeasuringThread()
-		var err error
-		if s.poll, err = newPoller(); err == nil {
-			defer s.poll.close()
-			err = from.enter()
-		}
-		ready <- err
-		if err == nil {
-			s.run()
-		}
-	}()
-	if err := <-ready; err != nil {
-		return nil, fmt.Errorf("lab: connections from %s to %s: %w", from.Name, target, err)
-	}
-	return s, nil
+	return s, s.startIn(from, s.run)
 }
 
 func (s *sampler) run() {
+	defer s.poll.close()
 	began, begun := s.lab.now(), 0
 	for begun < s.count && !s.stop.Load() || len(s.open) > 0 {
 		due := int((s.lab.now()-began)/s.gap) + 1

@@ -13,17 +13,15 @@ import (
 // stream sends one UDP probe each interval from a client to an address and
 // notes which node answered which probe.
 type stream struct {
+	measuring
 	lab      *Lab
 	name     string
 	target   netip.AddrPort
 	interval time.Duration
 	deadline time.Duration // a later answer counts as lost
 	fd       int
-	stop     atomic.Bool
 	answered atomic.Int64 // probes answered so far
-	done     chan struct{}
-	samples  []sample // owned by run until done
-	stalls   []Stall
+	samples  []sample     // owned by run until it has ended
 }
 
 // sample is one probe: when it was sent, and who answered how fast.
@@ -49,15 +47,13 @@ func (l *Lab) startStream(name string, from *Namespace, target netip.Addr, inter
 	}
 	s := &stream{
 		lab: l, name: name, target: netip.AddrPortFrom(target, echoPort), interval: interval, deadline: deadline,
-		fd: fd, done: make(chan struct{}), samples: make([]sample, 0, room),
+		fd: fd, samples: make([]sample, 0, room),
 	}
-	go s.run()
+	s.start(s.run)
 	return s, nil
 }
 
 func (s *stream) run() {
-	defer close(s.done)
-	lockMeasuringThread()
 	defer unix.Close(s.fd)
 	var r receiver
 	poll := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}
@@ -91,8 +87,7 @@ func (s *stream) send(now, due time.Duration, to unix.Sockaddr, buf []byte) time
 	payload{seq: uint64(len(s.samples))}.put(buf)
 	s.samples = append(s.samples, sample{sent: now})
 	_ = unix.Sendto(s.fd, buf, unix.MSG_DONTWAIT, to) // an error is a lost probe
-	if late := now - due; late > stallLimit {
-		s.stalls = append(s.stalls, Stall{At: due, Length: late, CPU: -1})
+	if now-due > stallLimit {
 		return now + s.interval
 	}
 	return due + s.interval
@@ -118,7 +113,6 @@ func (s *stream) drain(r *receiver) {
 }
 
 func (s *stream) finish() StreamReport {
-	s.stop.Store(true)
-	<-s.done
+	s.halt()
 	return summarize(s.name, s.target.Addr(), s.interval, s.samples)
 }

@@ -27,7 +27,7 @@ func (r *Report) Timeline(w io.Writer, zero time.Duration) {
 		}
 		fmt.Fprintf(w, "  %+10.1f ms  %-7s %s\n", milliseconds(e.at-zero), e.who, e.what)
 	}
-	if stall := r.MaxStall(); stall > 0 {
+	if stall := r.StallIn(0, r.Ended); stall > 0 {
 		fmt.Fprintf(w, "  (the machine itself stood still for up to %s ms; load %.1f)\n", Milliseconds(stall), r.Load)
 	}
 }
