@@ -21,8 +21,8 @@ type capture struct {
 	lab   *Lab
 	ports map[int]int // ifindex on the switch -> node, 0 if it belongs to another host
 	fd    int
-	heard atomic.Bool // an advertisement was captured
-	raw   func(frame []byte, at time.Duration, node int) // instead of reading the frames
+	heard atomic.Bool         // an advertisement was captured
+	raw   func(RecordedFrame) // instead of reading the frames, whose data are its own until it returns
 
 	announcements []Announcement // owned by run until it has ended
 	adverts       []Advert
@@ -54,7 +54,7 @@ type Advert struct {
 }
 
 // startCapture watches what nodes say. raw, if there is one, is given each frame of a node instead.
-func (l *Lab) startCapture(raw func(frame []byte, at time.Duration, node int)) (_ *capture, err error) {
+func (l *Lab) startCapture(raw func(RecordedFrame)) (_ *capture, err error) {
 	defer try.Catch(&err)
 	c := &capture{lab: l, ports: map[int]int{}, raw: raw}
 	try.Do(c.learnPorts())
@@ -110,7 +110,7 @@ func (c *capture) note(frame []byte, stamp time.Time, from unix.Sockaddr) {
 	}
 	at := c.lab.instant(stamp)
 	if c.raw != nil {
-		c.raw(frame, at, node)
+		c.raw(RecordedFrame{At: at, Node: node, Data: frame})
 		return
 	}
 	if a, ok := parseAnnouncement(frame); ok && a.unsolicited {

@@ -3,6 +3,7 @@ package lab
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -16,39 +17,18 @@ type Carried struct {
 	Address netip.Addr
 }
 
-// CarriedWatch notes every frame that carries one of some addresses.
-type CarriedWatch struct {
-	capture *capture
-	wanted  map[netip.Addr]bool
-	frames  []Carried // owned by the capture until Stop
-}
-
 // WatchCarried notes each frame that comes out of a node and carries one of the
 // addresses: as the sender in ARP, as the source of a packet, or as the target of
 // a neighbour solicitation or advertisement.
-func (l *Lab) WatchCarried(addrs ...netip.Addr) (*CarriedWatch, error) {
-	w := &CarriedWatch{wanted: map[netip.Addr]bool{}}
-	for _, a := range addrs {
-		w.wanted[a] = true
-	}
-	var err error
-	w.capture, err = l.startCapture(w.note)
-	return w, err
-}
-
-// Stop ends the watch and returns the frames in the order of arrival.
-func (w *CarriedWatch) Stop() []Carried {
-	w.capture.finish()
-	return w.frames
-}
-
-func (w *CarriedWatch) note(frame []byte, at time.Duration, node int) {
-	for kind, addr := range carriedBy(frame) {
-		if w.wanted[addr] {
-			w.frames = append(w.frames, Carried{At: at, Node: node, Kind: kind, Address: addr})
-			return
+func (l *Lab) WatchCarried(addrs ...netip.Addr) (*Recording[Carried], error) {
+	return record(l, func(f RecordedFrame) (Carried, bool) {
+		for kind, addr := range carriedBy(f.Data) {
+			if slices.Contains(addrs, addr) {
+				return Carried{At: f.At, Node: f.Node, Kind: kind, Address: addr}, true
+			}
 		}
-	}
+		return Carried{}, false
+	})
 }
 
 // KindReset is the end of a connection of TCP: it answers nobody.

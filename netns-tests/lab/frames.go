@@ -141,13 +141,6 @@ func (p packet) datagram() (from, to uint16, content []byte) {
 	return binary.BigEndian.Uint16(p.content), binary.BigEndian.Uint16(p.content[2:]), p.content[udpHeader:end]
 }
 
-// UDPOf is the source and the content of a datagram.
-func UDPOf(frame []byte) (source netip.Addr, content []byte) {
-	p, _ := packetOf(frame)
-	_, _, content = p.datagram()
-	return p.from, content
-}
-
 func pseudoChecksum(from, to netip.Addr, protocol byte, content []byte) uint16 {
 	pseudo := append(from.AsSlice(), to.AsSlice()...)
 	pseudo = binary.BigEndian.AppendUint32(pseudo, uint32(len(content)))

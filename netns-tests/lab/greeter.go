@@ -29,7 +29,7 @@ type Greeter struct {
 	node    *Node
 	poll    *poller
 	listens map[int]bool
-	quiet   map[int]bool // those of the listeners where nobody is greeted
+	quiet   map[int]bool     // those of the listeners where nobody is greeted
 	conns   map[int]struct{} // owned by run until it has ended
 	open    atomic.Int64
 	ended   time.Duration // when it ceased to listen; owned by run until then

@@ -112,7 +112,7 @@ func (g *Group) membersAmmunition(kind string) (_ [][]byte, err error) {
 		var frames [][]byte
 		for _, f := range recorded {
 			// Made anew: a node's MAC would move that node at the switch, and what veth carries has no checksum yet.
-			source, content := lab.UDPOf(f.Data)
+			source, content := f.Datagram(membersPort)
 			frames = append(frames, g.Lab.Client.ForgeUDP(netip.AddrPortFrom(source, envelope.SourcePort), membersPort, content))
 		}
 		return frames, err
@@ -121,7 +121,7 @@ func (g *Group) membersAmmunition(kind string) (_ [][]byte, err error) {
 	recorded := try.Get(g.overheard(func() error { time.Sleep(1500 * time.Millisecond); return nil }))
 	known := map[int]members.Message{}
 	for _, f := range recorded {
-		_, content := lab.UDPOf(f.Data)
+		_, content := f.Datagram(membersPort)
 		if m, err := unsealed(content); err == nil {
 			known[f.Node] = m
 		}

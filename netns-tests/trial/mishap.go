@@ -156,7 +156,7 @@ func (x *passing) run(m *lab.Measurement, holder *lab.Node) time.Duration {
 		}
 		try.Do(lose(lab.Out, l.Match...))
 	}
-	wire := try.Get(g.Lab.Trip(func(s lab.Sighting) bool {
+	wire := try.Get(g.Lab.Trip(func(s lab.RecordedFrame) bool {
 		return x.m.When.is(s, holder, x.nodes[Taker], g.Addresses[0])
 	}, x.happen))
 	over := make(chan error, 1)
@@ -278,14 +278,14 @@ func (m Moment) String() string {
 }
 
 // is tells whether a frame is that moment, in the exchange between two nodes.
-func (m Moment) is(s lab.Sighting, holder, taker *lab.Node, vip netip.Addr) bool {
+func (m Moment) is(s lab.RecordedFrame, holder, taker *lab.Node, vip netip.Addr) bool {
 	switch m {
 	case Advertised:
 		return s.Node == taker.ID && s.Advertises()
 	case Announced:
 		return s.Node == taker.ID && s.Announces(vip)
 	}
-	content := s.Datagram(membersPort)
+	_, content := s.Datagram(membersPort)
 	if content == nil {
 		return false
 	}
