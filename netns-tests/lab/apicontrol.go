@@ -48,16 +48,10 @@ func (n *Node) StartAPIServer() (_ *APIServer, err error) {
 	if n.api != nil && n.api.Alive() {
 		return n.api, nil
 	}
-	exe, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("lab: find own executable: %w", err)
-	}
+	exe := try.Get(os.Executable())
 	socket := n.Path("apiserver.sock")
 	_ = os.Remove(socket)
-	p := try.Get(n.StartCommand(Command{
-		Name: "apiserver", Args: []string{exe},
-		Env: []string{roleEnv + "=" + roleAPIServer, apiSocketEnv + "=" + socket, apiNodeEnv + "=" + n.Label},
-	}))
+	p := try.Get(n.StartCommand(Command{Name: "apiserver", Args: []string{exe}, Env: roleOf(roleAPIServer, standInConfig{n.Label, socket})}))
 	n.api = &APIServer{Process: p, node: n, socket: socket}
 	for end := time.Now().Add(10 * time.Second); ; {
 		if err = n.api.Set(APIHealthy, ""); err == nil {

@@ -9,12 +9,10 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"fmt"
-	"io"
 	"math/big"
 	randv2 "math/rand/v2"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,11 +21,7 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
-const (
-	apiPort      = 6443
-	apiSocketEnv = "KEEPVIP_LAB_API_SOCKET"
-	apiNodeEnv   = "KEEPVIP_LAB_API_NODE"
-)
+const apiPort = 6443
 
 // standIn is the stand-in apiserver: HTTPS on port 6443 of every address, with
 // a certificate that names "kubernetes" and no address, as kubeadm's does not
@@ -43,14 +37,15 @@ type standIn struct {
 	server  *http.Server
 }
 
-// runAPIServer is the helper process of [Node.StartAPIServer].
-func runAPIServer(_ *os.File, _ io.Writer) (err error) {
+// standInConfig is what the helper process of [Node.StartAPIServer] is told.
+type standInConfig struct{ Node, Socket string }
+
+// runAPIServer is that process.
+func runAPIServer(c standInConfig) (err error) {
 	defer try.Catch(&err)
-	s := &standIn{node: os.Getenv(apiNodeEnv), cert: try.Get(selfSigned()), mode: string(APIHealthy), changed: make(chan struct{})}
+	s := &standIn{node: c.Node, cert: try.Get(selfSigned()), mode: string(APIHealthy), changed: make(chan struct{})}
 	try.Do(s.listen())
-	path := os.Getenv(apiSocketEnv)
-	_ = os.Remove(path)
-	control := try.Get(net.Listen("unix", path))
+	control := try.Get(net.Listen("unix", c.Socket))
 	for {
 		s.command(try.Get(control.Accept()))
 	}

@@ -1,16 +1,13 @@
 package lab
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
@@ -46,90 +43,46 @@ const (
 	callPause = time.Millisecond
 	// callTime bounds one call.
 	callTime = time.Second
-	// callEnv has the configuration of the helper process.
-	callEnv = "KEEPVIP_LAB_CALLERS"
 )
 
 // Callers are a process that connects again and again.
-type Callers struct {
-	cmd *exec.Cmd
-	in  io.Closer
-	out bytes.Buffer
-}
+type Callers struct{ *helperProcess }
 
-// StartCallers begins calls from a namespace, in a process of its own: the callers must not share the Go runtime of the threads that
-// measure.
+// StartCallers begins calls from a namespace. They listen already when it returns.
 func (n *Namespace) StartCallers(c CallersConfig) (*Callers, error) {
-	text, err := json.Marshal(c)
-	if err != nil {
-		return nil, fmt.Errorf("lab: callers: %w", err)
+	policy := unix.SCHED_IDLE
+	if c.Equal {
+		policy = unix.SCHED_NORMAL
 	}
-	k, err := n.startCalling(roleCallers, callEnv+"="+string(text), c.Equal)
-	if err == nil {
-		err = n.Do(func() error { return taken(c.Take) })
-	}
-	if err != nil {
-		return nil, fmt.Errorf("lab: callers: %w", err)
-	}
-	return k, nil
-}
-
-// taken waits until somebody listens at all of these addresses.
-func taken(addresses []string) error {
-	for _, a := range addresses {
-		end := time.Now().Add(10 * time.Second)
-		for {
-			conn, err := net.DialTimeout("tcp", a, callTime)
-			if err == nil {
-				_ = conn.Close()
-				break
-			}
-			if time.Now().After(end) {
-				return fmt.Errorf("nobody listens at %s: %w", a, err)
-			}
-			time.Sleep(10 * callPause)
-		}
-	}
-	return nil
-}
-
-// begin starts the process with the policy that it is to have.
-func (k *Callers) begin(equal bool) (err error) {
-	defer try.Catch(&err)
-	if equal {
-		return k.cmd.Start()
-	}
-	try.Do(setScheduler(0, unix.SCHED_IDLE, 0))
-	return errors.Join(k.cmd.Start(), setScheduler(0, unix.SCHED_NORMAL, 0))
+	p, err := n.startHelper(roleCallers, c, policy)
+	return &Callers{p}, err
 }
 
 // Stop ends all calls and returns how many connections there were.
 func (k *Callers) Stop() int {
-	_ = k.in.Close()
-	_ = k.cmd.Wait()
+	k.end()
 	made, _ := strconv.Atoi(strings.TrimSpace(k.out.String()))
 	return made
 }
 
 // runCallers is the helper process: it calls until its standard input ends, and writes how many connections there were.
-func runCallers(in *os.File, out io.Writer) (err error) {
+func runCallers(c CallersConfig) (err error) {
 	defer try.Catch(&err)
-	var c CallersConfig
-	try.Do(json.Unmarshal([]byte(os.Getenv(callEnv)), &c))
 	try.Do(syscall.Setresuid(c.User, c.User, c.User))
 	for _, a := range c.Take {
 		defer try.Get(net.Listen("tcp", a)).Close()
 	}
+	tellReady()
 	ctx, cancel := context.WithCancel(context.Background())
 	var made atomic.Int64
 	var wait sync.WaitGroup
 	for i := range c.Busy + c.Idle {
 		wait.Go(func() { c.call(ctx, i < c.Busy, &made) })
 	}
-	_, _ = io.Copy(io.Discard, in)
+	_, _ = io.Copy(io.Discard, os.Stdin)
 	cancel()
 	wait.Wait()
-	return try.Err(fmt.Fprintln(out, made.Load()))
+	return try.Err(fmt.Println(made.Load()))
 }
 
 func (c CallersConfig) call(ctx context.Context, busy bool, made *atomic.Int64) {

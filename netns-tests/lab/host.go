@@ -5,45 +5,19 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/keepvip/keepvip/netns-tests/try"
 )
-
-// roleEnv names the environment variable that makes [Enter] turn this process
-// into one of the lab's helpers.
-const roleEnv = "KEEPVIP_LAB_ROLE"
-
-// reapedEnv names the one that tells the reaper whose runs it sweeps.
-const reapedEnv = "KEEPVIP_LAB_PID"
 
 // measuringThreads is more than the threads of all labs that are open at a time: each has about eight.
 const measuringThreads = 128
-
-const (
-	roleAPIServer   = "apiserver"
-	roleReaper      = "reaper"
-	roleCallers     = "callers"
-	roleSubscribers = "subscribers"
-	roleIdle        = "idle"
-)
-
-// helpers are what this executable does in each role.
-func helpers() map[string]func(in *os.File, out io.Writer) error {
-	return map[string]func(in *os.File, out io.Writer) error{
-		roleAPIServer: runAPIServer, roleReaper: runReaper, roleCallers: runCallers, roleSubscribers: runSubscribers, roleIdle: runIdle,
-	}
-}
 
 // Host is the machine that labs are opened on. It is safe for concurrent use.
 type Host struct {
@@ -65,7 +39,7 @@ type Host struct {
 // lab from running. All labs are closed on SIGINT or SIGTERM.
 func Enter() *Host {
 	if role := os.Getenv(roleEnv); role != "" {
-		if err := helpers()[role](os.Stdin, os.Stdout); err != nil {
+		if err := helpers()[role](); err != nil {
 			fmt.Fprintf(os.Stderr, "lab: %s: %v\n", role, err)
 			os.Exit(1)
 		}
@@ -120,18 +94,10 @@ func (h *Host) closeLabs() {
 	}
 }
 
-// helper returns a command that runs this executable again in the given role.
-func helper(role string, args ...string) *exec.Cmd {
-	cmd := exec.Command("/proc/self/exe", args...)
-	cmd.Env = append(os.Environ(), roleEnv+"="+role)
-	return cmd
-}
-
 // reaped starts the process that sweeps the runs of this one when this one is gone, if there is none yet.
 func (h *Host) reaped() error {
 	h.reaper.Do(func() {
-		cmd := helper(roleReaper)
-		cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%d", reapedEnv, os.Getpid()))
+		cmd := helper(roleReaper, os.Getpid())
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if h.pipe, h.reaping = cmd.StdinPipe(); h.reaping == nil {
 			h.reaping = cmd.Start()
@@ -143,11 +109,10 @@ func (h *Host) reaped() error {
 	return nil
 }
 
-func runReaper(in *os.File, _ io.Writer) (err error) {
-	defer try.Catch(&err)
+// runReaper is that process.
+func runReaper(pid int) error {
 	signal.Ignore(unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
-	_, _ = io.Copy(io.Discard, in)
-	pid := try.Get(strconv.Atoi(os.Getenv(reapedEnv)))
+	_, _ = io.Copy(io.Discard, os.Stdin)
 	entries, _ := os.ReadDir(runRoot)
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), runsOf(pid)) {

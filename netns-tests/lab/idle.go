@@ -1,14 +1,11 @@
 package lab
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"os"
-	"os/exec"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,11 +16,8 @@ import (
 // perIdleProcess is how many connections one process has: descriptors are limited.
 const perIdleProcess = 15000
 
-// No step of these processes lasts for ever: one connection has so long, all of a process, and its end.
-const idleConnect, idleReady, idleEnd = 20 * time.Second, 3 * time.Minute, 30 * time.Second
-
-// idleEnv has the configuration of the helper process.
-const idleEnv = "KEEPVIP_LAB_IDLE"
+// idleConnect is how long one connection may take to be open.
+const idleConnect = 20 * time.Second
 
 // idleConfig is what a helper process does until its standard input ends.
 type idleConfig struct {
@@ -36,14 +30,7 @@ type idleConfig struct {
 // IdleConns are connections on which nobody says anything, as those of watches without events. Clients and servers are processes of their own.
 type IdleConns struct {
 	lab   *Lab
-	procs []*idleProcess
-	Count int
-}
-
-type idleProcess struct {
-	cmd *exec.Cmd
-	in  io.Closer
-	out *bytes.Buffer
+	procs []*helperProcess
 }
 
 // IdleEnd is how one connection ended.
@@ -64,14 +51,14 @@ func (r IdleReport) Last() time.Duration {
 }
 
 // IdleServers are the servers of one node.
-type IdleServers struct{ procs []*idleProcess }
+type IdleServers struct{ procs []*helperProcess }
 
 // StartIdleServers takes connections on every address of the node, also those that it gets later. They end with the lab.
 func (n *Node) StartIdleServers(port uint16, connections int) (_ *IdleServers, err error) {
 	defer try.Catch(&err)
 	s := &IdleServers{}
 	for i := 0; i < connections; i += perIdleProcess {
-		p := try.Get(n.startIdle(idleConfig{Listen: netip.AddrPortFrom(netip.IPv6Unspecified(), port)}))
+		p := try.Get(n.startHelper(roleIdle, idleConfig{Listen: netip.AddrPortFrom(netip.IPv6Unspecified(), port)}, unix.SCHED_NORMAL))
 		n.lab.atEnd(p.end)
 		s.procs = append(s.procs, p)
 	}
@@ -97,51 +84,15 @@ func (s *IdleServers) Kill9() error {
 // HoldIdle opens connections, and returns when all are open. On each the client says something so often; 0: never.
 func (l *Lab) HoldIdle(from *Namespace, target netip.AddrPort, count int, every time.Duration) (_ *IdleConns, err error) {
 	defer try.Catch(&err)
-	idle := &IdleConns{lab: l, Count: count}
+	idle := &IdleConns{lab: l}
 	// Ports of connections that a moment ago were ended may be in use still: there are more than twice as many as are wanted.
 	try.Get(from.Run("sysctl", "-qw", "net.ipv4.ip_local_port_range=1024 65000"))
 	for left := count; left > 0; left -= perIdleProcess {
-		p := try.Get(from.startIdle(idleConfig{Target: target, Count: min(left, perIdleProcess), Every: every}))
+		p := try.Get(from.startHelper(roleIdle, idleConfig{Target: target, Count: min(left, perIdleProcess), Every: every}, unix.SCHED_NORMAL))
 		l.atEnd(p.end)
 		idle.procs = append(idle.procs, p)
 	}
 	return idle, nil
-}
-
-// startIdle returns when the process listens, or is connected.
-func (n *Namespace) startIdle(c idleConfig) (*idleProcess, error) {
-	text, err := json.Marshal(c)
-	if err != nil {
-		return nil, fmt.Errorf("lab: idle connections: %w", err)
-	}
-	p := &idleProcess{cmd: helper(roleIdle), out: &bytes.Buffer{}}
-	p.cmd.Env = append(p.cmd.Env, idleEnv+"="+string(text))
-	ready, write, err := os.Pipe()
-	if err != nil {
-		return nil, fmt.Errorf("lab: idle connections: %w", err)
-	}
-	defer func() { _ = ready.Close() }()
-	p.cmd.ExtraFiles, p.cmd.Stdout, p.cmd.Stderr = []*os.File{write}, p.out, os.Stderr
-	if p.in, err = p.cmd.StdinPipe(); err == nil {
-		err = n.Do(p.cmd.Start)
-	}
-	_ = write.Close()
-	if err != nil {
-		return nil, fmt.Errorf("lab: start idle connections: %w", err)
-	}
-	_ = ready.SetReadDeadline(time.Now().Add(idleReady))
-	if b, _ := io.ReadAll(ready); len(b) == 0 {
-		p.end()
-		return nil, fmt.Errorf("lab: idle connections: the process has said why, or was not ready within %v", idleReady)
-	}
-	return p, nil
-}
-
-func (p *idleProcess) end() {
-	_ = p.in.Close()
-	late := time.AfterFunc(idleEnd, func() { _ = p.cmd.Process.Kill() })
-	defer late.Stop()
-	_ = p.cmd.Wait()
 }
 
 // Stop ends what is still open, and returns what became of each.
@@ -171,34 +122,29 @@ func monotonic() time.Duration {
 }
 
 // runIdle is the helper process.
-func runIdle(in *os.File, out io.Writer) (err error) {
+func runIdle(c idleConfig) (err error) {
 	defer try.Catch(&err)
-	ready := os.NewFile(3, "ready")
-	var c idleConfig
-	try.Do(json.Unmarshal([]byte(os.Getenv(idleEnv)), &c))
 	poll := try.Get(newPoller())
 	if c.Listen.IsValid() {
-		return c.serve(poll, in, ready)
+		return c.serve(poll)
 	}
-	return c.listen(poll, in, ready, out)
+	return c.listen(poll)
 }
 
-func tellReady(ready *os.File) {
-	_, _ = ready.Write([]byte{1})
-	_ = ready.Close()
-}
+// input is the standard input of a helper process, which ends when the process is to.
+const input = 0
 
 // serve takes connections until the input ends, and ends those that end.
-func (c idleConfig) serve(poll *poller, in, ready *os.File) (err error) {
+func (c idleConfig) serve(poll *poller) (err error) {
 	defer try.Catch(&err)
 	fd := try.Get(socketTCP(c.Listen))
 	try.Do(errors.Join(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1), unix.Bind(fd, sockaddr(c.Listen)),
-		unix.Listen(fd, 4096), poll.watch(fd, false), poll.watch(int(in.Fd()), false)))
-	tellReady(ready)
+		unix.Listen(fd, 4096), poll.watch(fd, false), poll.watch(input, false)))
+	tellReady()
 	for {
 		for _, e := range poll.wait(time.Second) {
 			switch int(e.Fd) {
-			case int(in.Fd()):
+			case input:
 				return nil
 			case fd:
 				for {
@@ -237,7 +183,7 @@ func connect(fd int, to unix.Sockaddr) error {
 }
 
 // listen connects, and notes until the input ends when each connection does.
-func (c idleConfig) listen(poll *poller, in, ready *os.File, out io.Writer) (err error) {
+func (c idleConfig) listen(poll *poller) (err error) {
 	defer try.Catch(&err)
 	ends, at := make(IdleReport, c.Count), map[int32]int{}
 	speak := turns{every: c.Every}
@@ -255,13 +201,13 @@ func (c idleConfig) listen(poll *poller, in, ready *os.File, out io.Writer) (err
 		at[int32(fd)] = i
 		speak.fds = append(speak.fds, fd)
 	}
-	try.Do(poll.watch(int(in.Fd()), false))
-	tellReady(ready)
+	try.Do(poll.watch(input, false))
+	tellReady()
 	speak.began = time.Now()
 	for {
 		for _, e := range poll.wait(speak.say()) {
-			if int(e.Fd) == int(in.Fd()) {
-				return json.NewEncoder(out).Encode(ends)
+			if e.Fd == input {
+				return json.NewEncoder(os.Stdout).Encode(ends)
 			}
 			i := at[e.Fd]
 			ends[i], speak.fds[i] = IdleEnd{At: monotonic(), Reset: socketError(int(e.Fd)) != nil}, -1

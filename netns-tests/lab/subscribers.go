@@ -3,7 +3,6 @@ package lab
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +14,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/members/subscription"
@@ -32,9 +33,6 @@ type SubscribersConfig struct {
 	Addresses   int        // from which they ask; 0: the client's own
 	Connections uint32     // that each says it has at that member
 }
-
-// subscribersEnv has the configuration of the helper process, and its key.
-const subscribersEnv = "KEEPVIP_LAB_SUBSCRIBERS"
 
 // subscriberPause is between two questions from one port, and subscriberEach for each port more where that is longer: what comes faster than a member
 // reads says nothing about the places that it gives.
@@ -56,18 +54,13 @@ func (l *Lab) StartSubscribers(c SubscribersConfig) (_ *Callers, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("lab: subscribers: %s: %w", c.KeyFile, err)
 	}
-	text, err := json.Marshal(subscribers{c, secret})
-	if err != nil {
-		return nil, fmt.Errorf("lab: subscribers: %w", err)
-	}
-	return l.Client.startCalling(roleSubscribers, subscribersEnv+"="+string(text), false)
+	p, err := l.Client.startHelper(roleSubscribers, subscribers{c, secret}, unix.SCHED_IDLE)
+	return &Callers{p}, err
 }
 
 // runSubscribers is the helper process: it asks until its standard input ends, and writes how many questions there were.
-func runSubscribers(in *os.File, out io.Writer) (err error) {
+func runSubscribers(s subscribers) (err error) {
 	defer try.Catch(&err)
-	var s subscribers
-	try.Do(json.Unmarshal([]byte(os.Getenv(subscribersEnv)), &s))
 	try.Do(syscall.Setresuid(s.User, s.User, s.User))
 	key := try.Get(subscription.NewKey(s.Secret))
 	keys := listOf(key)
@@ -75,6 +68,7 @@ func runSubscribers(in *os.File, out io.Writer) (err error) {
 		subscribers: s, sign: func(m subscription.Message) ([]byte, error) { return m.Append(nil, &key) },
 		read: func(b []byte) (subscription.Message, error) { m, _, err := subscription.Parse(b, keys); return m, err },
 	}
+	tellReady()
 	ctx, cancel := context.WithCancel(context.Background())
 	var wait sync.WaitGroup
 	pause := subscriberPause
@@ -91,10 +85,10 @@ func runSubscribers(in *os.File, out io.Writer) (err error) {
 			time.Sleep(subscriberEach)
 		}
 	}
-	_, _ = io.Copy(io.Discard, in)
+	_, _ = io.Copy(io.Discard, os.Stdin)
 	cancel()
 	wait.Wait()
-	return try.Err(fmt.Fprintln(out, crowd.asked.Load()))
+	return try.Err(fmt.Println(crowd.asked.Load()))
 }
 
 func listOf[T any](all ...T) []T { return all }
@@ -140,19 +134,4 @@ func (s *crowd) subscribe(ctx context.Context, session uint64, from *net.UDPAddr
 			}
 		}
 	}
-}
-
-// startCalling starts a helper process that calls from a namespace until it is stopped.
-func (n *Namespace) startCalling(role, env string, equal bool) (*Callers, error) {
-	k := &Callers{cmd: helper(role)}
-	k.cmd.Env = append(k.cmd.Env, env)
-	k.cmd.Stdout, k.cmd.Stderr = &k.out, os.Stderr
-	var err error
-	if k.in, err = k.cmd.StdinPipe(); err == nil {
-		err = n.Do(func() error { return k.begin(equal) })
-	}
-	if err != nil {
-		return nil, fmt.Errorf("lab: start %s: %w", strings.ToLower(role), err)
-	}
-	return k, nil
 }
