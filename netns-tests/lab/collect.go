@@ -51,7 +51,8 @@ func withoutRealtime(fn func()) {
 	defer runtime.UnlockOSThread()
 	const reset = schedResetOnFork
 	var threads []int
-	for _, tid := range ownThreads() {
+	all, _ := numbersIn("/proc/self/task")
+	for _, tid := range all {
 		policy, _, errno := unix.Syscall(unix.SYS_SCHED_GETSCHEDULER, uintptr(tid), 0, 0)
 		if errno == 0 && policy&^uintptr(reset) == unix.SCHED_RR && setScheduler(tid, unix.SCHED_NORMAL|reset, 0) == nil {
 			threads = append(threads, tid)
@@ -63,19 +64,4 @@ func withoutRealtime(fn func()) {
 			_ = setScheduler(tid, unix.SCHED_RR|reset, realtimePriority)
 		}
 	}
-}
-
-// ownThreads lists the threads of this process.
-func ownThreads() []int {
-	entries, err := os.ReadDir("/proc/self/task")
-	if err != nil {
-		return nil
-	}
-	var out []int
-	for _, e := range entries {
-		if tid, err := strconv.Atoi(e.Name()); err == nil {
-			out = append(out, tid)
-		}
-	}
-	return out
 }

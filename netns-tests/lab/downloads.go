@@ -12,49 +12,16 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
-// Downloads is a TCP server of one node that says at once what it has to say, and closes the connection.
-type Downloads struct {
-	listeners []net.Listener
-	wait      sync.WaitGroup
-}
-
-// StartDownloads has the node give everybody who connects to its own addresses so many octets.
-func (n *Node) StartDownloads(port uint16, size int) (*Downloads, error) {
-	d := &Downloads{}
+// StartDownloads has the node give everybody who connects to its own addresses so many octets, until the lab ends.
+func (n *Node) StartDownloads(port uint16, size int) (err error) {
+	defer try.Say(&err, "lab: downloads on %s", n.Label)
 	content := make([]byte, size)
-	for _, a := range []netip.Addr{n.Address, n.Addr6} {
-		l, err := n.Listen(netip.AddrPortFrom(a, port).String())
-		if err != nil {
-			d.Close()
-			return nil, fmt.Errorf("lab: downloads on %s: %w", n.Label, err)
-		}
-		d.listeners = append(d.listeners, l)
-		d.wait.Go(func() { d.serve(l, content) })
-	}
-	n.lab.atEnd(d.Close)
-	return d, nil
-}
-
-func (d *Downloads) serve(l net.Listener, content []byte) {
-	for {
-		c, err := l.Accept()
-		if err != nil {
-			return
-		}
-		go func() {
-			defer c.Close()
-			_ = c.SetDeadline(time.Now().Add(10 * time.Second))
-			_, _ = c.Write(content)
-		}()
-	}
-}
-
-// Close ends the server.
-func (d *Downloads) Close() {
-	for _, l := range d.listeners {
-		_ = l.Close()
-	}
-	d.wait.Wait()
+	s := try.Get(n.serve(func(c net.Conn) {
+		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
+		_, _ = c.Write(content)
+	}, netip.AddrPortFrom(n.Address, port).String(), netip.AddrPortFrom(n.Addr6, port).String()))
+	n.lab.atEnd(s.Close)
+	return nil
 }
 
 // Download gets all that the server at the target gives, so many times side by side, and returns how many octets came each time within the

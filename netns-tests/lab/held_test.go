@@ -67,7 +67,7 @@ func TestDownloadThroughANarrowRouter(t *testing.T) {
 	t.Parallel()
 	const port, size = 9444, 200_000
 	l := open(t, Config{Nodes: 1, OffLink: true})
-	must(l.Nodes[0].StartDownloads(port, size))(t)
+	require.NoError(t, l.Nodes[0].StartDownloads(port, size))
 	require.NoError(t, l.NarrowRouter(1400))
 	for _, a := range []netip.Addr{l.Nodes[0].Address, l.Nodes[0].Addr6} {
 		got := must(l.Download(l.OffLink.Namespace, netip.AddrPortFrom(a, port), 2, 10*time.Second))(t)

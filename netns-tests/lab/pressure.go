@@ -1,13 +1,9 @@
 package lab
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
-	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -42,44 +38,4 @@ func (p *Pressure) Release() {
 		_ = cmd.Wait()
 	}
 	p.loops = nil
-}
-
-// ErrNoThrottle: this machine has no cgroup whose processor time can be limited.
-var ErrNoThrottle = errors.New("lab: no cgroup limits processor time on this machine")
-
-// throttlePeriod is that of the kernel's limit in microseconds: a process that has used its share stands still until the next one.
-const throttlePeriod = 100_000
-
-// throttles are the kernel's two interfaces: where the groups are, and what is written into which of a group's files.
-func throttles(quota int) []struct{ root, file, text string } {
-	return []struct{ root, file, text string }{
-		{"/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", strconv.Itoa(quota)},
-		{"/sys/fs/cgroup", "cpu.max", fmt.Sprintf("%d %d", quota, throttlePeriod)},
-	}
-}
-
-// Throttle lets the process have so many per cent of one processor, until release is called. The error is ErrNoThrottle where nothing can.
-func (p *Process) Throttle(percent int) (release func() error, err error) {
-	for _, t := range throttles(throttlePeriod / 100 * percent) {
-		dir := filepath.Join(t.root, fmt.Sprintf("%s%d-%d", runPrefix, os.Getpid(), p.PID()))
-		if os.Mkdir(dir, 0o755) != nil {
-			continue
-		}
-		if write(filepath.Join(dir, t.file), t.text) != nil {
-			_ = os.Remove(dir)
-			continue
-		}
-		release := func() error {
-			moved := write(filepath.Join(t.root, "cgroup.procs"), strconv.Itoa(p.PID()))
-			if !p.Alive() {
-				moved = nil
-			}
-			return errors.Join(moved, os.Remove(dir))
-		}
-		if err := write(filepath.Join(dir, "cgroup.procs"), strconv.Itoa(p.PID())); err != nil {
-			return nil, errors.Join(fmt.Errorf("lab: throttle %s: %w", p.Name, err), release())
-		}
-		return release, nil
-	}
-	return nil, ErrNoThrottle
 }

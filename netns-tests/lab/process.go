@@ -297,7 +297,8 @@ func (n *Node) KillAll() {
 // descendants lists the children of pid, their children and so on.
 func descendants(pid int) []int {
 	children := map[int][]int{}
-	for _, candidate := range allProcesses() {
+	all, _ := numbersIn("/proc")
+	for _, candidate := range all {
 		if fields := statFields(candidate); len(fields) > 1 {
 			if parent, err := strconv.Atoi(fields[1]); err == nil {
 				children[parent] = append(children[parent], candidate)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 const (
@@ -144,7 +146,8 @@ func processesIn(path string) []int {
 		return nil
 	}
 	var pids []int
-	for _, pid := range allProcesses() {
+	all, _ := numbersIn("/proc")
+	for _, pid := range all {
 		var got unix.Stat_t
 		if pid == os.Getpid() || unix.Stat(fmt.Sprintf("/proc/%d/ns/net", pid), &got) != nil {
 			continue
@@ -156,15 +159,15 @@ func processesIn(path string) []int {
 	return pids
 }
 
-func allProcesses() []int {
-	entries, _ := os.ReadDir("/proc")
-	var pids []int
-	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil {
-			pids = append(pids, pid)
+// numbersIn lists the names in a directory that are numbers, as those of processes and threads are in /proc.
+func numbersIn(dir string) (found []int, err error) {
+	defer try.Catch(&err)
+	for _, e := range try.Get(os.ReadDir(dir)) {
+		if number, err := strconv.Atoi(e.Name()); err == nil {
+			found = append(found, number)
 		}
 	}
-	return pids
+	return found, nil
 }
 
 func cutLast(s, sep string) (before, after string, ok bool) {

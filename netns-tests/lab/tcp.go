@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"strings"
@@ -16,60 +17,70 @@ import (
 // tcpPort is where the ticker of each node listens.
 const tcpPort = 7008
 
-// Ticker sends a line to every connection each few milliseconds, and so always
-// has data on the way. Like the echo it is no part of the program under test.
-type Ticker struct {
-	listener net.Listener
-	cancel   context.CancelFunc
-	ctx      context.Context
-	wait     sync.WaitGroup
+// Server is a TCP server of one node. Like the echo it is no part of the program under test.
+type Server struct {
+	listeners []net.Listener
+	handle    func(net.Conn)
+	ctx       context.Context
+	cancel    context.CancelFunc
+	wait      sync.WaitGroup
 }
 
-// StartTicker listens on every address of the node, of both families.
-func (n *Node) StartTicker() (_ *Ticker, err error) {
-	defer try.Say(&err, "lab: ticker on %s", n.Label)
-	t := &Ticker{}
-	t.ctx, t.cancel = context.WithCancel(context.Background())
-	t.listener = try.Get(n.Listen(fmt.Sprintf(":%d", tcpPort)))
-	t.wait.Go(func() {
-		for {
-			c, err := t.listener.Accept()
-			if err != nil {
-				return
-			}
-			t.wait.Go(func() { t.serve(c, n.Label) })
+// serve has a node handle the connections to some addresses, each in a goroutine of its own.
+func (n *Node) serve(handle func(net.Conn), at ...string) (*Server, error) {
+	s := &Server{handle: handle}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	for _, a := range at {
+		l, err := n.Listen(a)
+		if err != nil {
+			s.Close()
+			return nil, err
 		}
-	})
-	return t, nil
+		s.listeners = append(s.listeners, l)
+		s.wait.Go(func() { s.accept(l) })
+	}
+	return s, nil
 }
 
-// serve writes until the connection ends. What the peer says is read, so that
-// only a fault keeps data from leaving.
-func (t *Ticker) serve(c net.Conn, label string) {
-	defer c.Close()
-	defer context.AfterFunc(t.ctx, func() { _ = c.Close() })()
-	t.wait.Go(func() {
-		buf := make([]byte, 1<<10)
-		for {
-			if _, err := c.Read(buf); err != nil {
-				return
-			}
-		}
-	})
-	line := []byte(label + " ticks\n")
+func (s *Server) accept(l net.Listener) {
 	for {
-		if _, err := c.Write(line); err != nil {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		s.wait.Go(func() {
+			defer c.Close()
+			defer context.AfterFunc(s.ctx, func() { _ = c.Close() })()
+			s.handle(c)
+		})
+	}
+}
+
+// Close ends the server and every connection.
+func (s *Server) Close() {
+	s.cancel()
+	for _, l := range s.listeners {
+		_ = l.Close()
+	}
+	s.wait.Wait()
+}
+
+// StartTicker sends a line to every connection to any address of the node each few milliseconds, and so always has data on the way.
+func (n *Node) StartTicker() (_ *Server, err error) {
+	defer try.Say(&err, "lab: ticker on %s", n.Label)
+	return n.serve(n.tick, fmt.Sprintf(":%d", tcpPort))
+}
+
+// tick writes until the connection ends. What the peer says is read, so that
+// only a fault keeps data from leaving.
+func (n *Node) tick(c net.Conn) {
+	go func() { _, _ = io.Copy(io.Discard, c) }()
+	for {
+		if _, err := fmt.Fprintf(c, "%s ticks\n", n.Label); err != nil {
 			return
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-}
-
-// Close ends the listener and every connection.
-func (t *Ticker) Close() {
-	t.cancel()
-	_ = t.listener.Close()
-	t.wait.Wait()
 }
 
 // Session is what a client with one long-lived connection went through.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -51,15 +52,10 @@ func (t *Transfer) connect(target netip.AddrPort) (err error) {
 	for _, option := range []int{unix.SO_RCVTIMEO, unix.SO_SNDTIMEO} { // connect waits as long as a send does
 		try.Do(unix.SetsockoptTimeval(t.fd, unix.SOL_SOCKET, option, &patience))
 	}
-	for err = unix.EINTR; err == unix.EINTR; { // a signal to this thread; the next call goes on with the same connection
-		err = unix.Connect(t.fd, sockaddr(target))
-	}
-	if err != nil {
-		return err
-	}
+	try.Do(connect(t.fd, sockaddr(target)))
 	_ = unix.SetsockoptInt(t.fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	name := make([]byte, transferName)
-	err = receiveAll(t.fd, name)
+	_, err = io.ReadFull(blocking(t.fd), name)
 	t.Node = string(bytes.TrimRight(name, "\x00"))
 	return err
 }
@@ -82,8 +78,8 @@ func (t *Transfer) RoundTrips(count int) (_ []time.Duration, err error) {
 	took := make([]time.Duration, count)
 	for i := range took {
 		began := time.Now()
-		try.Do(sendAll(t.fd, request))
-		try.Do(receiveAll(t.fd, request))
+		try.Get(blocking(t.fd).Write(request))
+		try.Get(io.ReadFull(blocking(t.fd), request))
 		took[i] = time.Since(began)
 	}
 	return took, nil
@@ -95,27 +91,21 @@ func (t *Transfer) Down(octets int) (time.Duration, error) { return t.transfer(t
 // Up sends the server so many octets, likewise.
 func (t *Transfer) Up(octets int) (time.Duration, error) { return t.transfer(transferUp, octets) }
 
-func (t *Transfer) transfer(kind byte, octets int) (time.Duration, error) {
+func (t *Transfer) transfer(kind byte, octets int) (_ time.Duration, err error) {
+	defer try.Say(&err, "lab: transfer of %d octets with %s", octets, t.Node)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	request := binary.BigEndian.AppendUint64([]byte{kind, 0, 0, 0, 0, 0, 0, 0}, uint64(octets))
-	report := make([]byte, transferReport)
+	report, c := make([]byte, transferReport), blocking(t.fd)
+	move := c.Write
+	if kind == transferDown {
+		move = c.Read
+	}
 	kernel, before := t.deferredTime(), threadTime()
-	err := sendAll(t.fd, request)
-	switch {
-	case err != nil:
-	case kind == transferDown:
-		err = receiveMany(t.fd, t.block, octets)
-	default:
-		err = sendMany(t.fd, t.block, octets)
-	}
+	try.Get(c.Write(request))
+	try.Do(many(move, t.block, octets))
 	own := threadTime() - before
-	if err == nil {
-		err = receiveAll(t.fd, report)
-	}
-	if err != nil {
-		return 0, fmt.Errorf("lab: transfer of %d octets with %s: %w", octets, t.Node, err)
-	}
+	try.Get(io.ReadFull(c, report))
 	return own + time.Duration(binary.BigEndian.Uint64(report)) + t.deferredTime() - kernel, nil
 }
 
@@ -143,23 +133,16 @@ func (t *Transfer) deferredTime() (sum time.Duration) {
 }
 
 // BusyTime is what all processors of the machine have worked so far, for whomever.
-func BusyTime() (time.Duration, error) {
-	text, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return 0, fmt.Errorf("lab: %w", err)
-	}
-	line, _, _ := strings.Cut(string(text), "\n")
+func BusyTime() (_ time.Duration, err error) {
+	defer try.Say(&err, "lab: busy time")
+	line, _, _ := strings.Cut(string(try.Get(os.ReadFile("/proc/stat"))), "\n")
 	fields := strings.Fields(line) // cpu user nice system idle iowait irq softirq ...
 	if len(fields) < 8 {
-		return 0, fmt.Errorf("lab: /proc/stat begins with %q", line)
+		return 0, fmt.Errorf("/proc/stat begins with %q", line)
 	}
 	var ticks int64
 	for _, i := range []int{1, 2, 3, 6, 7} {
-		n, err := strconv.ParseInt(fields[i], 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("lab: /proc/stat: %w", err)
-		}
-		ticks += n
+		ticks += try.Get(strconv.ParseInt(fields[i], 10, 64))
 	}
 	return time.Duration(ticks) * 10 * time.Millisecond, nil
 }

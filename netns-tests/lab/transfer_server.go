@@ -2,6 +2,8 @@ package lab
 
 import (
 	"encoding/binary"
+	"errors"
+	"io"
 	"net/netip"
 	"runtime"
 	"sync"
@@ -42,29 +44,24 @@ func (n *Node) StartTransfers(cfg GreeterConfig) (_ *Transfers, err error) {
 	if cfg.Everywhere {
 		at = netip.IPv4Unspecified()
 	}
-	fd := try.Get(t.listen(netip.AddrPortFrom(at, cfg.Port)))
+	fd, err := t.listen(netip.AddrPortFrom(at, cfg.Port))
+	if err != nil {
+		unix.Close(fd)
+		return nil, err
+	}
 	t.add(fd, t.accept)
 	n.lab.atEnd(t.Close)
 	return t, nil
 }
 
 func (t *Transfers) listen(at netip.AddrPort) (fd int, err error) {
-	err = t.node.Do(func() error {
-		if fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err != nil {
-			return err
-		}
-		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
-		if err == nil {
-			err = unix.Bind(fd, sockaddr(at))
-		}
-		if err == nil {
-			err = unix.Listen(fd, 64)
-		}
-		if err != nil {
-			unix.Close(fd)
-		}
+	err = t.node.Do(func() (err error) {
+		fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 		return err
 	})
+	if err == nil {
+		err = errors.Join(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1), unix.Bind(fd, sockaddr(at)), unix.Listen(fd, 64))
+	}
 	return fd, err
 }
 
@@ -103,30 +100,30 @@ func (t *Transfers) accept(listener int) {
 
 func (t *Transfers) serve(fd int) {
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+	c := blocking(fd)
+	_ = t.answer(c) // what fails is over, and the client sees that it is
+}
+
+// answer says who it is, and then does what it is asked to, until that fails.
+func (t *Transfers) answer(c blocking) (err error) {
+	defer try.Catch(&err)
 	name := make([]byte, transferName)
 	copy(name, t.node.Label)
-	if sendAll(fd, name) != nil {
-		return
-	}
+	try.Get(c.Write(name))
 	request, block := make([]byte, transferRequest), make([]byte, transferBlock)
-	for receiveAll(fd, request) == nil {
-		if request[0] == transferPing {
-			if sendAll(fd, request) != nil {
-				return
-			}
+	for {
+		try.Get(io.ReadFull(c, request))
+		before, octets := threadTime(), int(binary.BigEndian.Uint64(request[8:]))
+		switch request[0] {
+		case transferPing:
+			try.Get(c.Write(request))
 			continue
+		case transferDown:
+			try.Do(many(c.Write, block, octets))
+		case transferUp:
+			try.Do(many(c.Read, block, octets))
 		}
-		before := threadTime()
-		move := receiveMany
-		if request[0] == transferDown {
-			move = sendMany
-		}
-		if move(fd, block, int(binary.BigEndian.Uint64(request[8:]))) != nil {
-			return
-		}
-		if sendAll(fd, binary.BigEndian.AppendUint64(nil, uint64(threadTime()-before))) != nil {
-			return
-		}
+		try.Get(c.Write(binary.BigEndian.AppendUint64(nil, uint64(threadTime()-before))))
 	}
 }
 
@@ -148,52 +145,13 @@ func threadTime() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-func sendMany(fd int, block []byte, octets int) (err error) {
-	defer try.Catch(&err)
-	for octets > 0 {
-		n := min(octets, len(block))
-		try.Do(sendAll(fd, block[:n]))
-		octets -= n
-	}
-	return nil
-}
+// blocking is a TCP socket. Whoever reads or writes it waits in the kernel, which has that thread do the work.
+type blocking int
 
-func receiveMany(fd int, block []byte, octets int) (err error) {
-	defer try.Catch(&err)
-	for octets > 0 {
-		n := try.Get(receive(fd, block[:min(octets, len(block))]))
-		octets -= n
-	}
-	return nil
-}
-
-func sendAll(fd int, b []byte) error {
-	for len(b) > 0 {
-		n, err := unix.SendmsgN(fd, b, nil, nil, unix.MSG_NOSIGNAL)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		b = b[n:]
-	}
-	return nil
-}
-
-func receiveAll(fd int, b []byte) (err error) {
-	defer try.Catch(&err)
-	for len(b) > 0 {
-		n := try.Get(receive(fd, b))
-		b = b[n:]
-	}
-	return nil
-}
-
-// receive is one read, which waits for something.
-func receive(fd int, b []byte) (int, error) {
+// Read waits for something. The end of the connection is an error like any other.
+func (b blocking) Read(to []byte) (int, error) {
 	for {
-		n, err := unix.Read(fd, b)
+		n, err := unix.Read(int(b), to)
 		switch {
 		case err == unix.EINTR:
 		case err == nil && n == 0:
@@ -202,4 +160,28 @@ func receive(fd int, b []byte) (int, error) {
 			return n, err
 		}
 	}
+}
+
+// Write sends everything.
+func (b blocking) Write(all []byte) (sent int, _ error) {
+	for sent < len(all) {
+		n, err := unix.SendmsgN(int(b), all[sent:], nil, nil, unix.MSG_NOSIGNAL)
+		if err != nil && err != unix.EINTR {
+			return sent, err
+		}
+		sent += max(n, 0)
+	}
+	return sent, nil
+}
+
+// many moves so many octets by a call that moves a block or a part of it.
+func many(move func([]byte) (int, error), block []byte, octets int) error {
+	for octets > 0 {
+		n, err := move(block[:min(octets, len(block))])
+		if err != nil {
+			return err
+		}
+		octets -= n
+	}
+	return nil
 }

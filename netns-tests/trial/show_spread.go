@@ -188,7 +188,7 @@ func weighted(s *Spreading, _ int) (out Findings) {
 // narrowRouter: what comes from members must fit the way behind the router, of which only the receiver is told.
 func narrowRouter(s *Spreading, full bool) (out Findings) {
 	for _, n := range s.Lab.Nodes {
-		try.Get(n.StartDownloads(downloadTarget, DownloadSize))
+		try.Do(n.StartDownloads(downloadTarget, DownloadSize))
 	}
 	try.Do(s.Lab.NarrowRouter(1400))
 	times := sized(full, 60, 20)
