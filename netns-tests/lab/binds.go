@@ -1,12 +1,13 @@
 package lab
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
+	"syscall"
 	"time"
 
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/netns-tests/try"
@@ -90,20 +91,15 @@ func (w *bindWatcher) closeSockets() {
 	}
 }
 
-// read walks the messages of one datagram.
+// read takes in the messages of one datagram.
 func (w *bindWatcher) read(node int, b []byte, now time.Duration) {
-	for len(b) >= unix.NLMSG_HDRLEN {
-		length := int(binary.NativeEndian.Uint32(b))
-		if length < unix.NLMSG_HDRLEN || length > len(b) {
-			return
-		}
-		kind := binary.NativeEndian.Uint16(b[4:])
-		if kind == unix.RTM_NEWADDR || kind == unix.RTM_DELADDR {
-			if addr, ok := addressOf(b[unix.NLMSG_HDRLEN:length]); ok {
+	messages, _ := syscall.ParseNetlinkMessage(b)
+	for _, m := range messages {
+		if kind := m.Header.Type; kind == unix.RTM_NEWADDR || kind == unix.RTM_DELADDR {
+			if addr := addressOf(m.Data); addr.IsValid() {
 				w.note(node, addr, kind == unix.RTM_NEWADDR, now)
 			}
 		}
-		b = b[min((length+3)&^3, len(b)):]
 	}
 }
 
@@ -117,22 +113,14 @@ func (w *bindWatcher) note(node int, addr netip.Addr, added bool, now time.Durat
 }
 
 // addressOf finds IFA_LOCAL, or IFA_ADDRESS where there is none (IPv6).
-func addressOf(b []byte) (netip.Addr, bool) {
-	if len(b) < unix.SizeofIfAddrmsg {
-		return netip.Addr{}, false
-	}
-	var found netip.Addr
-	for b = b[unix.SizeofIfAddrmsg:]; len(b) >= 4; {
-		length, kind := int(binary.NativeEndian.Uint16(b)), binary.NativeEndian.Uint16(b[2:])
-		if length < 4 || length > len(b) {
-			break
-		}
-		if addr, ok := netip.AddrFromSlice(b[4:length]); ok && (kind == unix.IFA_LOCAL || kind == unix.IFA_ADDRESS && !found.IsValid()) {
+func addressOf(message []byte) (found netip.Addr) {
+	attributes, _ := nl.ParseRouteAttr(message[min(unix.SizeofIfAddrmsg, len(message)):])
+	for _, a := range attributes {
+		if addr, ok := netip.AddrFromSlice(a.Value); ok && (a.Attr.Type == unix.IFA_LOCAL || a.Attr.Type == unix.IFA_ADDRESS && !found.IsValid()) {
 			found = addr
 		}
-		b = b[min((length+3)&^3, len(b)):]
 	}
-	return found, found.IsValid()
+	return found
 }
 
 func (w *bindWatcher) finish() []Bind {

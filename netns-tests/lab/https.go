@@ -211,8 +211,7 @@ func connected(fd int, deadline time.Time) (_ net.Conn, err error) {
 	raw := try.Get(f.SyscallConn())
 	var failed error
 	try.Do(raw.Write(func(fd uintptr) bool {
-		if code, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR); err != nil || code != 0 {
-			failed = errors.Join(err, unix.Errno(code))
+		if failed = socketError(int(fd)); failed != nil {
 			return true
 		}
 		_, err := unix.Getpeername(int(fd))

@@ -115,11 +115,7 @@ func (i *IdleConns) Stop() (_ IdleReport, err error) {
 }
 
 // monotonic is a clock that all processes share.
-func monotonic() time.Duration {
-	var ts unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
-	return time.Duration(ts.Nano())
-}
+func monotonic() time.Duration { return clockTime(unix.CLOCK_MONOTONIC) }
 
 // runIdle is the helper process.
 func runIdle(c idleConfig) (err error) {

@@ -50,9 +50,16 @@ func (n *Node) LoseAll(direction Direction, matches ...string) error {
 			}
 		}
 	}
-	table := "loss-" + n.Label
-	script := fmt.Sprintf("table bridge %s\ndelete table bridge %s\ntable bridge %s {\nchain forward {\ntype filter hook forward priority 0;\n%s}\n}\n", table, table, table, rules)
-	return try.Err(n.lab.Switch.RunInput(script, "nft", "-f", "-"))
+	return n.lab.drop("loss-"+n.Label, rules)
+}
+
+// drop has the switch go by these rules alone in the table of that name, and do without it where there are none.
+func (l *Lab) drop(table, rules string) error {
+	script := fmt.Sprintf("table bridge %s\ndelete table bridge %s\n", table, table)
+	if rules != "" {
+		script += fmt.Sprintf("table bridge %s {\nchain forward {\ntype filter hook forward priority 0;\n%s}\n}\n", table, rules)
+	}
+	return try.Err(l.Switch.RunInput(script, "nft", "-f", "-"))
 }
 
 // LoseVRRP drops percent of protocol 112 over both families.
@@ -61,10 +68,7 @@ func (n *Node) LoseVRRP(percent int, direction Direction) error {
 }
 
 // LoseNothing ends [Node.Lose].
-func (n *Node) LoseNothing() error {
-	table := "loss-" + n.Label
-	return try.Err(n.lab.Switch.RunInput(fmt.Sprintf("table bridge %s\ndelete table bridge %s\n", table, table), "nft", "-f", "-"))
-}
+func (n *Node) LoseNothing() error { return n.lab.drop("loss-"+n.Label, "") }
 
 // Cut is a way on which the switch loses frames: everything that a node sends to another one, broadcasts too. The client
 // and the monitor go on reaching both.
@@ -75,7 +79,6 @@ type Cut struct {
 
 // Cut makes the switch lose frames between nodes. It replaces what was cut before; nothing heals all.
 func (l *Lab) Cut(cuts ...Cut) error {
-	const table = "cuts"
 	var rules strings.Builder
 	for _, c := range cuts {
 		random := ""
@@ -88,11 +91,7 @@ func (l *Lab) Cut(cuts ...Cut) error {
 			}
 		}
 	}
-	script := fmt.Sprintf("table bridge %s\ndelete table bridge %s\n", table, table)
-	if len(cuts) > 0 {
-		script += fmt.Sprintf("table bridge %s {\nchain forward {\ntype filter hook forward priority 0;\n%s}\n}\n", table, &rules)
-	}
-	return try.Err(l.Switch.RunInput(script, "nft", "-f", "-"))
+	return l.drop("cuts", rules.String())
 }
 
 // Apart lists the ways between two sides, both there and back.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/netns-tests/try"
@@ -66,7 +67,7 @@ func (n *Namespace) create() (err error) {
 	try.Do(unix.Unshare(unix.CLONE_NEWNET))
 	try.Get(os.OpenFile(n.path(), os.O_CREATE|os.O_EXCL|os.O_RDONLY, 0)).Close()
 	try.Do(unix.Mount(fmt.Sprintf("/proc/self/task/%d/ns/net", unix.Gettid()), n.path(), "none", unix.MS_BIND, ""))
-	return linkUp("lo")
+	return netlink.LinkSetUp(try.Get(netlink.LinkByName("lo")))
 }
 
 // shareNetns makes netnsRoot a mount of its own that others see, as `ip netns add` does: else a namespace that one process removes goes on in another's.
@@ -79,16 +80,6 @@ func shareNetns() (err error) {
 	}
 	try.Do(unix.Mount(netnsRoot, netnsRoot, "none", unix.MS_BIND|unix.MS_REC, ""))
 	return unix.Mount("", netnsRoot, "none", unix.MS_SHARED|unix.MS_REC, "")
-}
-
-// linkUp sets a link of the calling thread's namespace up.
-func linkUp(name string) (err error) {
-	defer try.Catch(&err)
-	fd := try.Get(unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))
-	defer unix.Close(fd)
-	request := try.Get(unix.NewIfreq(name))
-	request.SetUint16(unix.IFF_UP)
-	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
 }
 
 func (n *Namespace) path() string { return filepath.Join(netnsRoot, n.Name) }

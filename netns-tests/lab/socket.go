@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -123,16 +122,15 @@ func stampOf(control []byte) (time.Time, bool) {
 
 // controlMessage finds one control message and returns its data.
 func controlMessage(control []byte, level, kind int32) ([]byte, bool) {
-	for len(control) >= unix.SizeofCmsghdr {
-		h := (*unix.Cmsghdr)(unsafe.Pointer(&control[0]))
-		length := int(h.Len)
-		if length < unix.SizeofCmsghdr || length > len(control) {
+	for len(control) > 0 {
+		h, data, rest, err := unix.ParseOneSocketControlMessage(control)
+		if err != nil {
 			return nil, false
 		}
 		if h.Level == level && h.Type == kind {
-			return control[unix.CmsgLen(0):length], true
+			return data, true
 		}
-		control = control[min(unix.CmsgSpace(length-unix.CmsgLen(0)), len(control)):]
+		control = rest
 	}
 	return nil, false
 }

@@ -8,20 +8,15 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
-// Of linux/netfilter/nfnetlink_conntrack.h and nf_conntrack_common.h.
 const (
-	newTracked       = unix.NFNL_SUBSYS_CTNETLINK << 8 // IPCTNL_MSG_CT_NEW
-	trackedOriginal  = 1                               // CTA_TUPLE_ORIG
-	trackedReply     = 2                               // CTA_TUPLE_REPLY
-	trackedStatus    = 3                               // CTA_STATUS
-	trackedInfo      = 4                               // CTA_PROTOINFO
-	trackedTimeout   = 7                               // CTA_TIMEOUT
-	trackedAnswered  = 1<<1 | 1<<2 | 1<<3              // IPS_SEEN_REPLY, IPS_ASSURED, IPS_CONFIRMED
+	trackedAnswered  = 1<<1 | 1<<2 | 1<<3 // IPS_SEEN_REPLY, IPS_ASSURED, IPS_CONFIRMED
 	trackedPerSend   = 200
 	trackedLifetime  = 3600 // seconds
 	trackedPerClient = 50000
@@ -31,7 +26,11 @@ const (
 // none of, to the target. The answers come from the server. No packet is sent, and nobody has a socket of them.
 func (n *Namespace) Track(target, server netip.AddrPort, count int) (err error) {
 	defer try.Say(&err, "lab: track connections")
-	fd := try.Get(n.netfilter())
+	var fd int
+	try.Do(n.Do(func() (err error) {
+		fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
+		return err
+	}))
 	defer func() { _ = unix.Close(fd) }()
 	var ask []byte
 	for i := range count {
@@ -50,23 +49,9 @@ func (n *Namespace) Track(target, server netip.AddrPort, count int) (err error) 
 	return nil
 }
 
-// netfilter is a socket to the kernel's tracking of connections in the namespace.
-func (n *Namespace) netfilter() (fd int, err error) {
-	err = n.Do(func() (err error) {
-		fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
-		return err
-	})
-	return fd, err
-}
-
 // ForgetTracked has it forget all connections, also those that have sockets.
-func (n *Namespace) ForgetTracked() (err error) {
-	defer try.Say(&err, "lab: forget tracked connections")
-	fd := try.Get(n.netfilter())
-	defer func() { _ = unix.Close(fd) }()
-	const deleteTracked = unix.NFNL_SUBSYS_CTNETLINK<<8 | 2 // IPCTNL_MSG_CT_DELETE; without a tuple it is meant for all
-	ask := netfilterRequest(deleteTracked, 0, []byte{unix.NFPROTO_IPV4, unix.NFNETLINK_V0, 0, 0})
-	return unix.Sendto(fd, ask, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
+func (n *Namespace) ForgetTracked() error {
+	return n.Do(func() error { return netlink.ConntrackTableFlush(netlink.ConntrackTable) })
 }
 
 // Tracked is how many connections the kernel of the namespace tracks, and how many at most.
@@ -89,36 +74,27 @@ func (n *Namespace) Tracked() (count, most int, err error) {
 // trackedConnection is the request for one that is established, of which the kernel answers nothing but an error.
 func trackedConnection(client, target, server netip.AddrPort) []byte {
 	const established = 3
-	data := []byte{unix.NFPROTO_IPV4, unix.NFNETLINK_V0, 0, 0}
-	data = append(data, nested(trackedOriginal, tupleOf(client, target))...)
-	data = append(data, nested(trackedReply, tupleOf(server, client))...)
-	data = append(data, nlAttribute(trackedStatus, binary.BigEndian.AppendUint32(nil, trackedAnswered))...)
-	data = append(data, nlAttribute(trackedTimeout, binary.BigEndian.AppendUint32(nil, trackedLifetime))...)
-	data = append(data, nested(trackedInfo, nested(1, nlAttribute(1, []byte{established})))...)
-	return netfilterRequest(newTracked, unix.NLM_F_CREATE|unix.NLM_F_EXCL, data)
+	request := nl.NewNetlinkRequest(unix.NFNL_SUBSYS_CTNETLINK<<8|nl.IPCTNL_MSG_CT_NEW, unix.NLM_F_CREATE|unix.NLM_F_EXCL)
+	request.AddData(&nl.Nfgenmsg{NfgenFamily: unix.AF_INET, Version: nl.NFNETLINK_V0})
+	request.AddData(trackedWay(nl.CTA_TUPLE_ORIG, client, target))
+	request.AddData(trackedWay(nl.CTA_TUPLE_REPLY, server, client))
+	request.AddData(nl.NewRtAttr(nl.CTA_STATUS, nl.BEUint32Attr(trackedAnswered)))
+	request.AddData(nl.NewRtAttr(nl.CTA_TIMEOUT, nl.BEUint32Attr(trackedLifetime)))
+	info := nl.NewRtAttr(nl.CTA_PROTOINFO|unix.NLA_F_NESTED, nil)
+	info.AddRtAttr(nl.CTA_PROTOINFO_TCP|unix.NLA_F_NESTED, nil).AddRtAttr(nl.CTA_PROTOINFO_TCP_STATE, []byte{established})
+	request.AddData(info)
+	return request.Serialize()
 }
 
-func netfilterRequest(kind, flags uint16, data []byte) []byte {
-	b := binary.NativeEndian.AppendUint32(nil, uint32(unix.NLMSG_HDRLEN+len(data)))
-	b = binary.NativeEndian.AppendUint16(b, kind)
-	b = binary.NativeEndian.AppendUint16(b, unix.NLM_F_REQUEST|flags)
-	b = append(b, make([]byte, 8)...)
-	return append(b, data...)
-}
-
-// tupleOf says from where to where one direction goes.
-func tupleOf(from, to netip.AddrPort) []byte {
-	port := func(p netip.AddrPort) []byte { return binary.BigEndian.AppendUint16(nil, p.Port()) }
-	ip := append(nlAttribute(1, from.Addr().AsSlice()), nlAttribute(2, to.Addr().AsSlice())...)
-	proto := append(nlAttribute(1, []byte{unix.IPPROTO_TCP}), nlAttribute(2, port(from))...)
-	return append(nested(1, ip), nested(2, append(proto, nlAttribute(3, port(to))...))...)
-}
-
-func nested(kind uint16, data []byte) []byte { return nlAttribute(kind|unix.NLA_F_NESTED, data) }
-
-// nlAttribute is padded to the next one.
-func nlAttribute(kind uint16, data []byte) []byte {
-	b := binary.NativeEndian.AppendUint16(nil, uint16(4+len(data)))
-	b = append(binary.NativeEndian.AppendUint16(b, kind), data...)
-	return append(b, make([]byte, (4-len(b)%4)%4)...)
+// trackedWay says from where to where one direction goes.
+func trackedWay(kind int, from, to netip.AddrPort) *nl.RtAttr {
+	way := nl.NewRtAttr(kind|unix.NLA_F_NESTED, nil)
+	ip := way.AddRtAttr(nl.CTA_TUPLE_IP|unix.NLA_F_NESTED, nil)
+	ip.AddRtAttr(nl.CTA_IP_V4_SRC, from.Addr().AsSlice())
+	ip.AddRtAttr(nl.CTA_IP_V4_DST, to.Addr().AsSlice())
+	proto := way.AddRtAttr(nl.CTA_TUPLE_PROTO|unix.NLA_F_NESTED, nil)
+	proto.AddRtAttr(nl.CTA_PROTO_NUM, []byte{unix.IPPROTO_TCP})
+	proto.AddRtAttr(nl.CTA_PROTO_SRC_PORT, nl.BEUint16Attr(from.Port()))
+	proto.AddRtAttr(nl.CTA_PROTO_DST_PORT, nl.BEUint16Attr(to.Port()))
+	return way
 }

@@ -139,9 +139,11 @@ func (t *Transfers) Close() {
 }
 
 // threadTime is the processor time of the calling thread.
-func threadTime() time.Duration {
+func threadTime() time.Duration { return clockTime(unix.CLOCK_THREAD_CPUTIME_ID) }
+
+func clockTime(clock int32) time.Duration {
 	var ts unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts)
+	_ = unix.ClockGettime(clock, &ts)
 	return time.Duration(ts.Nano())
 }
 
