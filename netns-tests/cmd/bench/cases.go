@@ -79,12 +79,18 @@ func (l limits) judge(results []*trial.Result) string {
 	if two == noTwo {
 		two = 1
 	}
-	moves, single := "", 0
+	each, single, clean := "", 0, 0
 	for _, r := range results {
 		if r.Takeovers == 1 {
 			single++
 		}
-		moves = cmp.Or(moves, over(l.takeovers > 0 && r.Takeovers > l.takeovers || l.takeovers == noTakeover && r.Takeovers > 0, "%d takeovers", r.Takeovers))
+		if r.LostMost == 0 {
+			clean++
+		}
+		each = cmp.Or(
+			each, l.vrrpLimits.over(r), l.silence.over(r), l.passLimits.over(r),
+			over(l.takeovers > 0 && r.Takeovers > l.takeovers || l.takeovers == noTakeover && r.Takeovers > 0, "%d takeovers", r.Takeovers),
+		)
 	}
 	outage, https := trial.Of(results, trial.Outage), trial.Of(results, trial.HTTPS)
 	verdict := cmp.Or(
@@ -96,7 +102,8 @@ func (l limits) judge(results []*trial.Result) string {
 		within("seen after", trial.Of(results, trial.Seen).Max, l.seen),
 		within("bind to announce", trial.Of(results, trial.Announce).Median, l.announceMedian),
 		within("two answering", trial.Of(results, trial.Two).Max, two),
-		l.over(results), l.silence.over(results), l.passLimits.judge(results), moves,
+		each,
+		over(clean*100 < l.lossless*len(results), "%d of %d runs without a lost probe", clean, len(results)),
 		over(l.single > 0 && single*100 < l.single*len(results), "%d of %d with one takeover", single, len(results)),
 	)
 	if verdict == "" && l != (limits{}) {

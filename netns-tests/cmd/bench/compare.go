@@ -228,6 +228,16 @@ func putMeasured(path, by, figures string) (err error) {
 	return os.WriteFile(path, slices.Concat(before, begin, []byte(figures), []byte(measuredEnd), after), 0o644)
 }
 
+// markdown is a table of a document.
+func markdown(head []string, lines [][]string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| %s |\n|%s\n", strings.Join(head, " | "), strings.Repeat("---|", len(head)))
+	for _, cells := range lines {
+		fmt.Fprintf(&b, "| %s |\n", strings.Join(cells, " | "))
+	}
+	return b.String()
+}
+
 // tells reports whether the figure of two nodes that answer means anything: where the address is bound on all nodes, each
 // answers when asked directly.
 func tells(p trial.Product) bool {
@@ -247,25 +257,22 @@ func comparisonTables(rows map[string]trial.Row) string {
 	var b strings.Builder
 	products := measured(rows)
 	table := func(head string, of func(rivalry, trial.Product) string, which func(rivalry) bool) {
-		fmt.Fprintf(&b, "\n| %s | runs |", head)
+		heads, lines := []string{head, "runs"}, [][]string{}
 		for _, p := range products {
-			fmt.Fprintf(&b, " %s |", nameOf(p))
+			heads = append(heads, nameOf(p))
 		}
-		b.WriteString("\n|" + strings.Repeat("---|", 2+len(products)) + "\n")
-		for _, r := range rivalries() {
-			if !which(r) {
-				continue
-			}
+		for _, r := range slices.DeleteFunc(rivalries(), func(r rivalry) bool { return !which(r) }) {
 			most := 0
 			for _, c := range r.cases() {
 				most = max(most, len(rows[r.key(c)].Results))
 			}
-			fmt.Fprintf(&b, "| %s | %d |", r.says, most)
+			line := []string{r.says, fmt.Sprint(most)}
 			for _, p := range products {
-				fmt.Fprintf(&b, " %s |", cmp.Or(r.without[nameOf(p)], of(r, p)))
+				line = append(line, cmp.Or(r.without[nameOf(p)], of(r, p)))
 			}
-			b.WriteByte('\n')
+			lines = append(lines, line)
 		}
+		b.WriteString("\n" + markdown(heads, lines))
 	}
 	row := func(r rivalry, p trial.Product) trial.Row { return rows[nameOf(p)+": "+r.name] }
 	faults := func(r rivalry) bool { return r.figure != nil }

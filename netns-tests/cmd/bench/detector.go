@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -60,20 +59,18 @@ func lostCases(what string, l lab.Config, f trial.Fault) []benchCase {
 // writeDetector writes the table of what is lost between nodes into its place in a document.
 func writeDetector(path string, rows map[string]trial.Row) (err error) {
 	defer try.Say(&err, "bench: -detector")
-	var b strings.Builder
-	b.WriteString("\n| what is lost for 3 s | plain: silent | moves | two answer | fast: silent | moves | two answer |\n|---|---|---|---|---|---|---|\n")
+	var lines [][]string
 	for _, c := range cases() {
 		if c.lost == "" || !strings.HasPrefix(c.name, plainDetector) {
 			continue
 		}
-		fmt.Fprintf(&b, "| %s |", c.lost)
+		line := []string{c.lost}
 		for _, detector := range []string{plainDetector, fastDetector} {
 			row := rows[c.product().Name()+": "+detector+c.lost]
-			fmt.Fprintf(&b, " %s | %s | %s |", trial.Of(row.Results, trial.Outage).Rounded(), row.Takeovers(), trial.Of(row.Results, trial.Two).Rounded())
+			line = append(line, trial.Of(row.Results, trial.Outage).Rounded(), row.Takeovers(), trial.Of(row.Results, trial.Two).Rounded())
 		}
-		b.WriteByte('\n')
+		lines = append(lines, line)
 	}
-	b.WriteByte('\n')
-	try.Do(putMeasured(path, "bench-detector", b.String()))
-	return nil
+	head := []string{"what is lost for 3 s", "plain: silent", "moves", "two answer", "fast: silent", "moves", "two answer"}
+	return putMeasured(path, "bench-detector", "\n"+markdown(head, lines)+"\n")
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/keepvip/keepvip/netns-tests/trial"
 	"github.com/keepvip/keepvip/netns-tests/try"
@@ -11,8 +10,7 @@ import (
 // writeFailures writes the table of the page from the results of the cases that have a place in it.
 func writeFailures(path string, rows map[string]trial.Row) (err error) {
 	defer try.Say(&err, "bench: -failure-modes")
-	var b strings.Builder
-	b.WriteString("\n| what happens | runs | seen after | address silent | requests failing | moves |\n|---|---|---|---|---|---|\n")
+	var lines [][]string
 	for _, c := range cases() {
 		row := rows[c.key()]
 		results := row.Results
@@ -30,11 +28,10 @@ func writeFailures(path string, rows map[string]trial.Row) (err error) {
 		if c.config.API && asked(results) {
 			failing = trial.Of(results, trial.HTTPS).Rounded()
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", c.mode, runs, trial.Of(results, trial.Seen).Rounded(), trial.Of(results, trial.Outage).Rounded(), failing, moves)
+		lines = append(lines, []string{c.mode, runs, trial.Of(results, trial.Seen).Rounded(), trial.Of(results, trial.Outage).Rounded(), failing, moves})
 	}
-	b.WriteByte('\n')
-	try.Do(putMeasured(path, "failure-modes", b.String()))
-	return nil
+	head := []string{"what happens", "runs", "seen after", "address silent", "requests failing", "moves"}
+	return putMeasured(path, "failure-modes", "\n"+markdown(head, lines)+"\n")
 }
 
 // asked tells that requests were made: without any there is nothing to tell of them.

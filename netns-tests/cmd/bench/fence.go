@@ -16,23 +16,19 @@ type silence struct {
 	gone   time.Duration
 }
 
-func (s silence) over(results []*trial.Result) (verdict string) {
-	if !s.wanted {
+func (s silence) over(r *trial.Result) string {
+	said := r.Silence
+	switch {
+	case !s.wanted:
 		return ""
+	case said == nil:
+		return "FAILED: nothing was watched"
 	}
-	for _, r := range results {
-		said := r.Silence
-		if said == nil {
-			return cmp.Or(verdict, "FAILED: nothing was watched")
-		}
-		verdict = cmp.Or(
-			verdict,
-			over(said.Late > 0, "%d frames after the lease (%s)", said.Late, r.Note),
-			over(said.Woken > 0, "%d announcements after waking", said.Woken),
-			over(s.gone > 0 && (said.Gone < 0 || said.Gone > s.gone), "the address was gone after %v, limit %v", said.Gone, s.gone),
-		)
-	}
-	return verdict
+	return cmp.Or(
+		over(said.Late > 0, "%d frames after the lease (%s)", said.Late, r.Note),
+		over(said.Woken > 0, "%d announcements after waking", said.Woken),
+		over(s.gone > 0 && (said.Gone < 0 || said.Gone > s.gone), "the address was gone after %v, limit %v", said.Gone, s.gone),
+	)
 }
 
 // fenceCases are the faults after which the kernel has to silence the address.

@@ -165,20 +165,17 @@ func growthTitle(g trial.Growth) string {
 }
 
 func growthTable(of string, rows []grownRow) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "| %s |", of)
+	head, lines := []string{of}, make([][]string, len(rows))
 	for _, f := range growthFigures {
-		fmt.Fprintf(&b, " %s %s |", f.name, f.unit)
+		head = append(head, f.name+" "+f.unit)
 	}
-	b.WriteString("\n|" + strings.Repeat("---|", 1+len(growthFigures)) + "\n")
-	for _, r := range rows {
-		fmt.Fprintf(&b, "| %d |", r.count)
+	for i, r := range rows {
+		lines[i] = []string{fmt.Sprint(r.count)}
 		for _, f := range growthFigures {
-			fmt.Fprintf(&b, " %s |", shown(f.of(r.Grown)))
+			lines[i] = append(lines[i], shown(f.of(r.Grown)))
 		}
-		b.WriteByte('\n')
 	}
-	return b.String()
+	return markdown(head, lines)
 }
 
 // growthText says of each figure how much it grows from the least size to the most.

@@ -21,35 +21,19 @@ type passLimits struct {
 	recovered, finders, healing time.Duration
 }
 
-// mishap judges what went wrong while the address was passed on.
-func (l passLimits) mishap(r *trial.Result) string {
-	if l.recovered == 0 {
-		return ""
-	}
+func (l passLimits) over(r *trial.Result) string {
 	within := func(got, limit time.Duration, format string) string {
-		return over(got > limit, format+", limit %s (%s)", lab.Milliseconds(got), lab.Milliseconds(limit), r.Fault)
+		return over(l.recovered > 0 && got > limit, format+", limit %s (%s)", lab.Milliseconds(got), lab.Milliseconds(limit), r.Fault)
 	}
 	return cmp.Or(
 		within(r.Recovered, l.recovered, "one holder again after %s ms"), within(r.Finders, l.finders, "two answer ARP or ND for %s ms"),
 		within(r.Healing, l.healing, "two answer ARP or ND for %s ms after the network is whole again"),
+		over(l.rolling && r.MovesMost > 1, "%d moves for one node", r.MovesMost),
+		over(l.rolling && (r.Failed > 0 || r.FailedTwice > 0 || r.Resets > 2*r.Takeovers), "%d requests refused or timed out, %d reset in %d moves, %d failed again",
+			r.Failed, r.Resets, r.Takeovers, r.FailedTwice),
+		over(l.lossless > 0 && r.LostMost > l.lost, "%d probes lost, limit %d", r.LostMost, l.lost),
+		over((l.alone || l.lossless > 0) && r.Finders > 0, "two answer ARP or ND for %s ms", lab.Milliseconds(r.Finders)),
 	)
-}
-
-func (l passLimits) judge(results []*trial.Result) (verdict string) {
-	clean := 0
-	for _, r := range results {
-		if r.LostMost == 0 {
-			clean++
-		}
-		verdict = cmp.Or(
-			verdict, l.mishap(r), over(l.rolling && r.MovesMost > 1, "%d moves for one node", r.MovesMost),
-			over(l.rolling && (r.Failed > 0 || r.FailedTwice > 0 || r.Resets > 2*r.Takeovers), "%d requests refused or timed out, %d reset in %d moves, %d failed again",
-				r.Failed, r.Resets, r.Takeovers, r.FailedTwice),
-			over(l.lossless > 0 && r.LostMost > l.lost, "%d probes lost, limit %d", r.LostMost, l.lost),
-			over((l.alone || l.lossless > 0) && r.Finders > 0, "two answer ARP or ND for %s ms", lab.Milliseconds(r.Finders)),
-		)
-	}
-	return cmp.Or(verdict, over(clean*100 < l.lossless*len(results), "%d of %d runs without a lost probe", clean, len(results)))
 }
 
 // passCases move the address on purpose, with a client on the link and one behind a router, which probe IPv4 and IPv6.

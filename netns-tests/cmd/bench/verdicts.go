@@ -73,7 +73,7 @@ func (l limits) broken(r *trial.Result) string {
 	return cmp.Or(
 		over(l.two == noTwo && r.Two > 0, "two answering %s ms in a run that was left out", lab.Milliseconds(r.Two)),
 		over(l.lossless > 0 && r.Finders > 0, "two answering ARP or ND %s ms in a run that was left out", lab.Milliseconds(r.Finders)),
-		silence.over([]*trial.Result{r}),
+		silence.over(r),
 		over(l.lastIsTaker && r.Announcer != r.Taker, "n%d announced last, n%d holds", r.Announcer, r.Taker),
 	)
 }

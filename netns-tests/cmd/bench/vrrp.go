@@ -24,23 +24,19 @@ type vrrpLimits struct {
 // mostTurns are those of two or three that begin at a time, and of those that yield.
 const mostTurns = 8
 
-func (l vrrpLimits) over(results []*trial.Result) (verdict string) {
-	for _, r := range results {
-		turns := 0
-		if l.turns > 0 && r.Report != nil {
-			turns = r.Report.Rivalry(r.FaultAt, r.Report.Ended)
-		}
-		verdict = cmp.Or(
-			verdict,
-			over(l.cpu > 0 && r.CPU > l.cpu, "CPU %.1f %%, limit %.1f", r.CPU, l.cpu),
-			over(l.rss > 0 && r.RSS > l.rss, "RSS %.1f MiB, limit %.1f", mib(r.RSS), mib(l.rss)),
-			over(l.answered > 0 && r.Answered > l.answered, "answered after %s ms, limit %s", lab.Milliseconds(r.Answered), lab.Milliseconds(l.answered)),
-			over(r.Answered < l.notBefore, "answered after %s ms, not before %s", lab.Milliseconds(r.Answered), lab.Milliseconds(l.notBefore)),
-			over(l.lastIsTaker && r.Announcer != r.Taker, "n%d announced last, n%d holds", r.Announcer, r.Taker),
-			over(turns > l.turns, "two advertise in turn, %d times, limit %d", turns, l.turns),
-		)
+func (l vrrpLimits) over(r *trial.Result) string {
+	turns := 0
+	if l.turns > 0 && r.Report != nil {
+		turns = r.Report.Rivalry(r.FaultAt, r.Report.Ended)
 	}
-	return verdict
+	return cmp.Or(
+		over(l.cpu > 0 && r.CPU > l.cpu, "CPU %.1f %%, limit %.1f", r.CPU, l.cpu),
+		over(l.rss > 0 && r.RSS > l.rss, "RSS %.1f MiB, limit %.1f", mib(r.RSS), mib(l.rss)),
+		over(l.answered > 0 && r.Answered > l.answered, "answered after %s ms, limit %s", lab.Milliseconds(r.Answered), lab.Milliseconds(l.answered)),
+		over(r.Answered < l.notBefore, "answered after %s ms, not before %s", lab.Milliseconds(r.Answered), lab.Milliseconds(l.notBefore)),
+		over(l.lastIsTaker && r.Announcer != r.Taker, "n%d announced last, n%d holds", r.Announcer, r.Taker),
+		over(turns > l.turns, "two advertise in turn, %d times, limit %d", turns, l.turns),
+	)
 }
 
 func mib(octets int64) float64 { return float64(octets) / (1 << 20) }
