@@ -88,30 +88,9 @@ func rivalries() []rivalry {
 func (r rivalry) cases() []benchCase {
 	var all []benchCase
 	for _, p := range compared() {
-		if r.without[nameOf(p)] != "" {
-			continue
+		if r.without[nameOf(p)] == "" {
+			all = append(all, r.caseOf(p))
 		}
-		cfg := r.config
-		cfg.Product = p
-		switch p.(type) {
-		case trial.Raft:
-			cfg.Priorities = nil // it has none
-		case trial.UCARP:
-			cfg.Interval = time.Second
-		case trial.LeaseVIP:
-			cfg.Priorities, cfg.Interval = nil, time.Second // its waits are of seconds
-		}
-		c := benchCase{name: "compared: " + nameOf(p) + ": " + r.name, runs: r.runs, fault: r.fault, config: cfg}
-		if r.own != nil && strings.HasPrefix(nameOf(p), trial.Keepvip{}.Name()) {
-			c.fault = r.own
-		}
-		switch {
-		case r.addrs > 1:
-			c.open = func(h *lab.Host) (*trial.Group, error) { return trial.OpenAddresses(h, cfg, r.addrs) }
-		case r.shared:
-			c.open = sharedVRID(cfg)
-		}
-		all = append(all, c)
 	}
 	return all
 }
@@ -121,15 +100,16 @@ const round = 5
 
 // compare measures the products side by side, of that which is wanted, and prints it. When it was everything, it writes the page and the
 // picture into dir. With -from it measures nothing, and takes the results from there.
-func compare(host *lab.Host, o options, dir, from string, out io.Writer) error {
+func compare(host *lab.Host, o options, dir, from string, out io.Writer) (err error) {
+	defer try.Catch(&err)
+	if from != "" {
+		return writeComparison(dir, try.Get(readResults(from)))
+	}
 	rows, whole := map[string]trial.Row{}, true
 	var failed error
 	for _, r := range rivalries() {
-		if from != "" {
-			continue
-		}
 		cases := r.cases()
-		wanted := slices.DeleteFunc(slices.Clone(cases), func(c benchCase) bool { return !o.only.MatchString(r.key(c)) })
+		wanted := slices.DeleteFunc(slices.Clone(cases), func(c benchCase) bool { return !o.only.MatchString(r.title(c.product())) })
 		whole = whole && len(wanted) == len(cases)
 		runs := cmp.Or(o.runs, r.runs)
 		for done := 0; done < runs; done += round {
@@ -141,21 +121,15 @@ func compare(host *lab.Host, o options, dir, from string, out io.Writer) error {
 				turn.runs = min(round, runs-done)
 				row, err := c.repeat(host, turn)
 				if err != nil {
-					failed = errors.Join(failed, fmt.Errorf("bench: %s: %w", r.key(c), err))
+					failed = errors.Join(failed, fmt.Errorf("bench: %s: %w", r.title(c.product()), err))
 				}
-				all := rows[r.key(c)]
+				all := rows[c.key()]
 				all.Results, all.LeftOut = append(all.Results, row.Results...), append(all.LeftOut, row.LeftOut...)
-				rows[r.key(c)] = all
+				rows[c.key()] = all
 			}
 		}
 		for _, c := range wanted {
-			fmt.Fprintf(out, "%s: %s\n", r.key(c), r.line(rows[r.key(c)]))
-		}
-	}
-	if from != "" {
-		var err error
-		if rows, err = comparedBefore(from); err != nil {
-			return err
+			fmt.Fprintf(out, "%s: %s\n", r.title(c.product()), r.line(rows[c.key()]))
 		}
 	}
 	if failed != nil || !whole {
@@ -164,20 +138,32 @@ func compare(host *lab.Host, o options, dir, from string, out io.Writer) error {
 	return writeComparison(dir, rows)
 }
 
-// key names a case of the comparison.
-func (r rivalry) key(c benchCase) string { return nameOf(c.product()) + ": " + r.name }
+// title names what a product goes through.
+func (r rivalry) title(p trial.Product) string { return nameOf(p) + ": " + r.name }
 
-// comparedBefore reads what -json has written.
-func comparedBefore(path string) (_ map[string]trial.Row, err error) {
-	defer try.Catch(&err)
-	read := try.Get(readResults(path))
-	rows := map[string]trial.Row{}
-	for _, r := range rivalries() {
-		for _, c := range r.cases() {
-			rows[r.key(c)] = read[c.key()]
-		}
+// caseOf is the same as a case of the bench.
+func (r rivalry) caseOf(p trial.Product) benchCase {
+	cfg := r.config
+	cfg.Product = p
+	switch p.(type) {
+	case trial.Raft:
+		cfg.Priorities = nil // it has none
+	case trial.UCARP:
+		cfg.Interval = time.Second
+	case trial.LeaseVIP:
+		cfg.Priorities, cfg.Interval = nil, time.Second // its waits are of seconds
 	}
-	return rows, nil
+	c := benchCase{name: "compared: " + r.title(p), runs: r.runs, fault: r.fault, config: cfg}
+	if r.own != nil && strings.HasPrefix(nameOf(p), trial.Keepvip{}.Name()) {
+		c.fault = r.own
+	}
+	switch {
+	case r.addrs > 1:
+		c.open = func(h *lab.Host) (*trial.Group, error) { return trial.OpenAddresses(h, cfg, r.addrs) }
+	case r.shared:
+		c.open = sharedVRID(cfg)
+	}
+	return c
 }
 
 // line is a row for whoever waits.
@@ -249,7 +235,7 @@ func tells(p trial.Product) bool {
 func measured(rows map[string]trial.Row) []trial.Product {
 	return slices.DeleteFunc(compared(), func(p trial.Product) bool {
 		_, optional := p.(trial.LeaseVIP)
-		return optional && len(rows[nameOf(p)+": node death"].Results) == 0
+		return optional && len(rows[rivalries()[0].caseOf(p).key()].Results) == 0
 	})
 }
 
@@ -264,7 +250,7 @@ func comparisonTables(rows map[string]trial.Row) string {
 		for _, r := range slices.DeleteFunc(rivalries(), func(r rivalry) bool { return !which(r) }) {
 			most := 0
 			for _, c := range r.cases() {
-				most = max(most, len(rows[r.key(c)].Results))
+				most = max(most, len(rows[c.key()].Results))
 			}
 			line := []string{r.says, fmt.Sprint(most)}
 			for _, p := range products {
@@ -274,7 +260,7 @@ func comparisonTables(rows map[string]trial.Row) string {
 		}
 		b.WriteString("\n" + markdown(heads, lines))
 	}
-	row := func(r rivalry, p trial.Product) trial.Row { return rows[nameOf(p)+": "+r.name] }
+	row := func(r rivalry, p trial.Product) trial.Row { return rows[r.caseOf(p).key()] }
 	faults := func(r rivalry) bool { return r.figure != nil }
 	table("clients have no answer, ms", func(r rivalry, p trial.Product) string { return trial.Of(row(r, p).Results, r.figure).Rounded() }, faults)
 	table("two nodes answer, ms", func(r rivalry, p trial.Product) string {
@@ -303,7 +289,7 @@ func comparisonPicture(rows map[string]trial.Row) string {
 		}
 		g := chart.Bars{Heading: r.says}
 		for _, p := range measured(rows) {
-			row := rows[nameOf(p)+": "+r.name]
+			row := rows[r.caseOf(p).key()]
 			bar := chart.Bar{Name: nameOf(p), Value: math.NaN(), Words: r.without[nameOf(p)], Own: p.Name() == trial.Keepvip{}.Name()}
 			if s := trial.Of(row.Results, r.figure); s.N > 0 {
 				bar.Value, bar.Words = float64(s.Median)/float64(time.Millisecond), s.Rounded()

@@ -32,9 +32,9 @@ func TestComparisonIsWrittenBetweenItsLines(t *testing.T) {
 	require.NoError(t, os.WriteFile(page, []byte("by hand\n"+fmt.Sprintf(measuredBegin, "bench-compare")+"of last year\n"+measuredEnd+"also by hand\n"), 0o644))
 	rows := map[string]trial.Row{}
 	for i, took := range []time.Duration{7, 311, 329, 1000} {
-		row := rows["keepvip: node death"]
+		row := rows["keepvip: compared: keepvip: node death"]
 		row.Results = append(row.Results, &trial.Result{Outage: took * time.Millisecond, Two: time.Duration(i) * time.Millisecond, CPU: 0.5, RSS: 16 << 20})
-		rows["keepvip: node death"], rows["keepvip: idle"] = row, row
+		rows["keepvip: compared: keepvip: node death"], rows["keepvip: compared: keepvip: idle"] = row, row
 	}
 	require.NoError(t, writeComparison(dir, rows))
 	text, err := os.ReadFile(page)
