@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -55,9 +56,7 @@ func newCluster(host *lab.Host, tools tools, kubeadm string) (*cluster, error) {
 
 func (c *cluster) build(host *lab.Host) (err error) {
 	defer try.Catch(&err)
-	if err := os.MkdirAll(c.dir, 0o700); err != nil {
-		return fmt.Errorf("e2e: directory: %w", err)
-	}
+	try.Do(os.MkdirAll(c.dir, 0o700))
 	c.lab = try.Get(host.Open(lab.Config{OffLink: true}))
 	try.Do(c.makeImages())
 	hosts := ""
@@ -124,10 +123,9 @@ func (c *cluster) boot(m *machine) (err error) {
 }
 
 // drop puts the manifest on a machine, as it is, before kubeadm was ever run.
-func (c *cluster) drop(m *machine) error {
-	if err := os.MkdirAll(filepath.Dir(m.file(manifestPath)), 0o755); err != nil {
-		return fmt.Errorf("e2e: manifest: %w", err)
-	}
+func (c *cluster) drop(m *machine) (err error) {
+	defer try.Say(&err, "e2e: manifest")
+	try.Do(os.MkdirAll(filepath.Dir(m.file(manifestPath)), 0o755))
 	return os.WriteFile(m.file(manifestPath), c.manifest, 0o600)
 }
 
@@ -143,13 +141,7 @@ func (c *cluster) kubectl(args ...string) (string, error) {
 
 // holders are the machines that have the address.
 func (c *cluster) holders() []*machine {
-	var found []*machine
-	for _, m := range c.machines {
-		if m.Holds(lab.VIP4) {
-			found = append(found, m)
-		}
-	}
-	return found
+	return slices.DeleteFunc(slices.Clone(c.machines), func(m *machine) bool { return !m.Holds(lab.VIP4) })
 }
 
 // ready reports whether the apiserver answers at the machine's own address.
@@ -180,16 +172,13 @@ func (c *cluster) settle(limit time.Duration) (*machine, error) {
 }
 
 func (c *cluster) allReady() bool {
-	for _, m := range c.machines {
+	return !slices.ContainsFunc(c.machines, func(m *machine) bool {
 		if m.init == nil {
-			continue
-		}
-		s, err := m.status()
-		if err != nil || !s.Eligible || !c.ready(m) {
 			return false
 		}
-	}
-	return true
+		s, err := m.status()
+		return err != nil || !s.Eligible || !c.ready(m)
+	})
 }
 
 // describe is what one wants to know when something does not come.

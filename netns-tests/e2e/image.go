@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"path"
@@ -20,17 +19,12 @@ import (
 // writeImage writes an image with one static program, /usr/local/bin/PROGRAM, as
 // the archive that `docker save` writes and `ctr images import` reads.
 func writeImage(to, name, program string) (err error) {
-	defer try.Catch(&err)
-	layer, err := os.CreateTemp(path.Dir(to), "layer")
-	if err != nil {
-		return fmt.Errorf("e2e: image %s: %w", name, err)
-	}
+	defer try.Say(&err, "e2e: image %s", name)
+	layer := try.Get(os.CreateTemp(path.Dir(to), "layer"))
 	defer os.Remove(layer.Name())
 	defer layer.Close()
 	hash := sha256.New()
-	if err := writeLayer(io.MultiWriter(layer, hash), program); err != nil {
-		return fmt.Errorf("e2e: image %s: %w", name, err)
-	}
+	try.Do(writeLayer(io.MultiWriter(layer, hash), program))
 	diff := hex.EncodeToString(hash.Sum(nil))
 	binary := "/usr/local/bin/" + path.Base(program)
 	config := try.Get(json.Marshal(map[string]any{

@@ -5,7 +5,6 @@ package e2e
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -39,22 +38,11 @@ func (c *cluster) print() (err error) {
 	defer try.Say(&err, "e2e: kubeadm configuration")
 	given := filepath.Join(c.dir, "kubeadm.yaml")
 	try.Do(os.WriteFile(given, fmt.Appendf(nil, kubeadmConfig, c.tools.version), 0o644))
-	if c.manifest, err = c.keepvip("manifest", "pod", "--vip", lab.VIP4.String(), "--image", c.image); err != nil {
+	if c.manifest, err = output(c.tools.keepvip, "manifest", "pod", "--vip", lab.VIP4.String(), "--image", c.image); err != nil {
 		return err
 	}
-	c.config, err = c.keepvip("manifest", "pod", "--vip", lab.VIP4.String(), "--image", c.image, "--kubeadm-config", given, "--print-kubeadm")
+	c.config, err = output(c.tools.keepvip, "manifest", "pod", "--vip", lab.VIP4.String(), "--image", c.image, "--kubeadm-config", given, "--print-kubeadm")
 	return err
-}
-
-func (c *cluster) keepvip(args ...string) ([]byte, error) {
-	out, err := exec.Command(c.tools.keepvip, args...).Output()
-	if failed, ok := err.(*exec.ExitError); ok {
-		err = fmt.Errorf("%w: %s", err, failed.Stderr)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("e2e: keepvip %s: %w", strings.Join(args, " "), err)
-	}
-	return out, nil
 }
 
 // init runs kubeadm init on the first machine.

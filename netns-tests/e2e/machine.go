@@ -44,15 +44,12 @@ type machine struct {
 }
 
 // newMachine prepares a machine that is switched off.
-func newMachine(n *lab.Node, data, sandbox, hosts string, tools tools) (*machine, error) {
+func newMachine(n *lab.Node, data, sandbox, hosts string, tools tools) (_ *machine, err error) {
+	defer try.Say(&err, "e2e: machine %s", n.Label)
 	m := &machine{Node: n, data: filepath.Join(data, n.Label), group: groupName(os.Getpid(), n.Label), keepvip: tools.keepvip}
-	if err := os.MkdirAll(m.data, 0o755); err != nil {
-		return nil, fmt.Errorf("e2e: machine %s: %w", n.Label, err)
-	}
+	try.Do(os.MkdirAll(m.data, 0o755))
 	config := filepath.Join(m.data, "containerd.toml")
-	if err := os.WriteFile(config, []byte(strings.Replace(containerdConfig, "SANDBOX", sandbox, 1)), 0o644); err != nil {
-		return nil, fmt.Errorf("e2e: machine %s: %w", n.Label, err)
-	}
+	try.Do(os.WriteFile(config, []byte(strings.Replace(containerdConfig, "SANDBOX", sandbox, 1)), 0o644))
 	m.env = []string{
 		"PATH=" + tools.bin + ":" + searchPath, "HOME=/root", "data=" + m.data, "node=" + n.Label, "hosts=" + hosts, "config=" + config, "bin=" + tools.bin, "group=/" + m.group,
 	}
@@ -63,7 +60,7 @@ func groupName(pid int, label string) string { return fmt.Sprintf("keepvip-e2e-%
 
 // boot switches the machine on and waits for containerd.
 func (m *machine) boot() (err error) {
-	defer try.Catch(&err)
+	defer try.Say(&err, "e2e: boot %s", m.Label)
 	cmd := exec.Command("bash", "-c", bootScript)
 	cmd.Env = m.env
 	cmd.SysProcAttr = &syscall.SysProcAttr{
@@ -72,15 +69,10 @@ func (m *machine) boot() (err error) {
 	// kubeadm and the kubelet find the machine's own address by the default route.
 	try.Get(m.Run("ip", "route", "replace", "default", "via", "10.77.0.254"))
 	try.Do(m.Sysctl("net/ipv4/ip_forward", "1"))
-	log, err := os.OpenFile(filepath.Join(m.data, "boot.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return fmt.Errorf("e2e: boot %s: %w", m.Label, err)
-	}
+	log := try.Get(os.OpenFile(filepath.Join(m.data, "boot.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644))
 	defer log.Close()
 	cmd.Stdout, cmd.Stderr = log, log
-	if err := m.Do(cmd.Start); err != nil {
-		return fmt.Errorf("e2e: boot %s: %w", m.Label, err)
-	}
+	try.Do(m.Do(cmd.Start))
 	m.init, m.gone = cmd, make(chan struct{})
 	go func(gone chan struct{}) {
 		_ = cmd.Wait()
@@ -97,11 +89,11 @@ func (m *machine) awaitContainerd() error {
 		}
 		select {
 		case <-m.gone:
-			return fmt.Errorf("e2e: boot %s: its init has ended:\n%s", m.Label, m.logs("boot.log"))
+			return fmt.Errorf("its init has ended:\n%s", m.logs("boot.log"))
 		default:
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("e2e: boot %s: %w\n%s%s", m.Label, err, m.logs("boot.log"), m.logs("containerd.log"))
+			return fmt.Errorf("%w\n%s%s", err, m.logs("boot.log"), m.logs("containerd.log"))
 		}
 	}
 }

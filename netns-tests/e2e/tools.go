@@ -22,7 +22,8 @@ type tools struct {
 	version string // of Kubernetes
 }
 
-func findTools() (tools, error) {
+func findTools() (_ tools, err error) {
+	defer try.Catch(&err)
 	t := tools{bin: os.Getenv("KEEPVIP_E2E_BIN"), image: os.Getenv("KEEPVIP_E2E_IMAGE")}
 	if t.bin == "" || t.image == "" {
 		return t, fmt.Errorf("e2e: KEEPVIP_E2E_BIN and KEEPVIP_E2E_IMAGE are not set: run `make e2e-kubeadm`")
@@ -30,31 +31,33 @@ func findTools() (tools, error) {
 	if os.Geteuid() != 0 {
 		return t, fmt.Errorf("e2e: this makes machines: run it as root (sudo make e2e-kubeadm)")
 	}
-	var err error
-	if t.keepvip, err = trial.Binary(); err != nil {
-		return t, err
-	}
+	t.keepvip = try.Get(trial.Binary())
 	for _, name := range []string{"containerd", "ctr", "runc", "ip", "nft", "nsenter", "bash"} {
 		if _, err := exec.LookPath(name); err != nil {
 			return t, fmt.Errorf("e2e: %w: run `make e2e-kubeadm`", err)
 		}
 	}
-	out, err := exec.Command(filepath.Join(t.bin, "kubeadm"), "version", "-o", "short").Output()
-	if err != nil {
-		return t, fmt.Errorf("e2e: kubeadm version: %w", err)
-	}
-	t.version = strings.TrimSpace(string(out))
+	t.version = strings.TrimSpace(string(try.Get(output(filepath.Join(t.bin, "kubeadm"), "version", "-o", "short"))))
 	return t, nil
+}
+
+// output is what a program prints.
+func output(program string, args ...string) ([]byte, error) {
+	out, err := exec.Command(program, args...).Output()
+	if failed, ok := err.(*exec.ExitError); ok {
+		err = fmt.Errorf("%w: %s", err, failed.Stderr)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("e2e: %s %s: %w", filepath.Base(program), strings.Join(args, " "), err)
+	}
+	return out, nil
 }
 
 // makeImages makes an image for each program of the control plane, under the
 // name that kubeadm gives it, and one for the sandboxes.
 func (c *cluster) makeImages() (err error) {
 	defer try.Catch(&err)
-	out, err := exec.Command(filepath.Join(c.tools.bin, c.kubeadm), "config", "images", "list", "--kubernetes-version", c.tools.version).Output()
-	if err != nil {
-		return fmt.Errorf("e2e: kubeadm config images list: %w", err)
-	}
+	out := try.Get(output(filepath.Join(c.tools.bin, c.kubeadm), "config", "images", "list", "--kubernetes-version", c.tools.version))
 	sandbox := filepath.Join(c.dir, "pause")
 	try.Do(c.buildPause(sandbox))
 	for _, name := range strings.Fields(string(out)) {

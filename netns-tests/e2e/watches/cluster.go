@@ -134,12 +134,8 @@ func (c *cluster) allServe() error {
 func (c *cluster) clientAt(n *lab.Node) *http.Client {
 	return &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 		TLSClientConfig: c.tls, ForceAttemptHTTP2: true,
-		DialContext: func(context.Context, string, string) (conn net.Conn, err error) {
-			err = c.Lab.Client.Do(func() error {
-				conn, err = net.DialTimeout("tcp", netip.AddrPortFrom(n.Address, apiserverPort).String(), 2*time.Second)
-				return err
-			})
-			return conn, err
+		DialContext: func(context.Context, string, string) (net.Conn, error) {
+			return c.Lab.Client.Dial(netip.AddrPortFrom(n.Address, apiserverPort), 2*time.Second)
 		},
 	}}
 }

@@ -24,8 +24,7 @@ import (
 
 func open(t *testing.T, flags ...string) *cluster {
 	t.Helper()
-	c, err := newCluster(shared.host, shared.bin, flags...)
-	require.NoError(t, err)
+	c := must(newCluster(shared.host, shared.bin, flags...))(t)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log(c.Logs(), c.apiserverLogs())
@@ -70,12 +69,10 @@ func (c *cluster) writing(t *testing.T) (stop func() int) {
 func (c *cluster) watch(t *testing.T, clients, each int, ask time.Duration) (all []*lab.Watches) {
 	t.Helper()
 	for _, from := range []*lab.Namespace{c.Lab.Client.Namespace, c.Lab.OffLink.Namespace} {
-		w, err := c.Lab.Watch(from, lab.WatchesConfig{
+		all = append(all, must(c.Lab.Watch(from, lab.WatchesConfig{
 			Target: netip.AddrPortFrom(lab.VIP4, apiserverPort), Clients: clients, Each: each, Path: watchPath, TLS: c.tls,
 			Ask: objectPath + "/" + objectName, AskEvery: ask,
-		})
-		require.NoError(t, err)
-		all = append(all, w)
+		}))(t))
 	}
 	return all
 }
@@ -94,12 +91,10 @@ func (c *cluster) kubectls(t *testing.T, count int) (all []*kubectl) {
 	if _, err := os.Stat(program); err != nil {
 		program = "kubectl"
 	}
-	config, err := c.kubeconfig()
-	require.NoError(t, err)
+	config := must(c.kubeconfig())(t)
 	for i := range count {
 		k := &kubectl{out: filepath.Join(c.Lab.Dir, fmt.Sprintf("kubectl.%d", i)), done: make(chan struct{})}
-		out, err := os.Create(k.out)
-		require.NoError(t, err)
+		out := must(os.Create(k.out))(t)
 		k.cmd = exec.Command(program, "--kubeconfig", config, "get", "configmap", "--watch", "-o", `jsonpath={.data.n}{"\n"}`, "--field-selector", "metadata.name="+objectName)
 		k.cmd.Env = append(os.Environ(), "HOME="+c.Lab.Dir)
 		k.cmd.Stdout, k.cmd.Stderr = out, out
@@ -139,8 +134,7 @@ func TestWatchesOverHandoverAndDrain(t *testing.T) {
 		opened += w.Connections()
 	}
 	stop := c.writing(t)
-	holder, err := c.SettleAny()
-	require.NoError(t, err)
+	holder := must(c.SettleAny())(t)
 	member := c.Lab.Nodes[holder.ID%3]
 	for _, step := range []struct {
 		node *lab.Node
@@ -148,8 +142,7 @@ func TestWatchesOverHandoverAndDrain(t *testing.T) {
 	}{{holder, "handover"}, {holder, "resume"}, {member, "drain"}, {member, "resume"}} {
 		require.NoError(t, c.verb(step.node, step.verb))
 		time.Sleep(1500 * time.Millisecond)
-		now, err := c.SettleAny()
-		require.NoError(t, err)
+		now := must(c.SettleAny())(t)
 		if step.verb == "handover" {
 			assert.NotEqual(t, holder.Label, now.Label, "the address has moved")
 		}
@@ -215,8 +208,7 @@ func (c *cluster) judge(t *testing.T, all []*lab.Watches, last int) {
 // judgeAudit: apiservers see their clients' own addresses.
 func (c *cluster) judgeAudit(t *testing.T) {
 	t.Helper()
-	lines, err := c.auditLines()
-	require.NoError(t, err)
+	lines := must(c.auditLines())(t)
 	by := map[string]int{}
 	for _, line := range lines {
 		var event struct {
@@ -230,4 +222,13 @@ func (c *cluster) judgeAudit(t *testing.T) {
 	assert.Len(t, by, 2)
 	assert.GreaterOrEqual(t, by[c.Lab.Client.Address.String()], 86, "80 watches, and those of kubectl")
 	assert.GreaterOrEqual(t, by[c.Lab.OffLink.Address.String()], 80)
+}
+
+// must is what a step returns, which is required not to fail: must(c.SettleAny())(t).
+func must[T any](got T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		require.NoError(t, err)
+		return got
+	}
 }
