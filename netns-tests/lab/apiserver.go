@@ -141,7 +141,7 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	case APIDrip:
-		drip(w, r, 24*time.Hour)
+		drip(w, r)
 		return
 	case APIHuge:
 		block := make([]byte, 1<<16)
@@ -193,9 +193,8 @@ func withoutEtcd(w http.ResponseWriter, r *http.Request) {
 }
 
 // drip sends a byte now and then, so that no read of the client times out.
-func drip(w http.ResponseWriter, r *http.Request, limit time.Duration) {
-	end := time.Now().Add(limit)
-	for time.Now().Before(end) {
+func drip(w http.ResponseWriter, r *http.Request) {
+	for {
 		if _, err := w.Write([]byte{'.'}); err != nil || http.NewResponseController(w).Flush() != nil {
 			return
 		}

@@ -36,15 +36,8 @@ func (l *Lab) StartAsker(n *Node, addrs []netip.Addr) (_ *Asker, err error) {
 	a := &Asker{lab: l, node: n, index: map[netip.Addr]int{}, first: make([]time.Duration, len(addrs)), left: len(addrs)}
 	m := l.monitor
 	for i, addr := range addrs {
-		e := ends{fromMAC: m.MAC, toMAC: n.NICs[0].MAC, to: netip.AddrPortFrom(addr, 0)}
 		a.index[addr] = i
-		if addr.Is4() {
-			e.from = netip.AddrPortFrom(m.Address, 0)
-			a.frames = append(a.frames, arpRequest(e))
-		} else {
-			e.from = netip.AddrPortFrom(m.Addr6, 0)
-			a.frames = append(a.frames, neighborSolicitation(e))
-		}
+		a.frames = append(a.frames, m.question(n.NICs[0].MAC, addr))
 	}
 	a.fd = try.Get(packetSocket(m.Namespace, unix.ETH_P_ALL, try.Get(m.linkIndex("eth0")), incomingAlone))
 	a.start(a.run)
@@ -55,11 +48,11 @@ func (a *Asker) run() {
 	defer unix.Close(a.fd)
 	poll := []unix.PollFd{{Fd: int32(a.fd), Events: unix.POLLIN}}
 	var r receiver
-	next := a.lab.now()
+	next := a.lab.Now()
 	for !a.stop.Load() && a.left > 0 {
-		waitReadable(poll, next-a.lab.now())
+		waitReadable(poll, next-a.lab.Now())
 		r.drain(a.fd, a.note)
-		if now := a.lab.now(); now >= next {
+		if now := a.lab.Now(); now >= next {
 			a.ask()
 			next = now + askPause
 		}

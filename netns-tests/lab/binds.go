@@ -79,7 +79,7 @@ func (w *bindWatcher) run() {
 				if err != nil {
 					break
 				}
-				w.read(i, buf[:n], w.lab.now())
+				w.read(i, buf[:n], w.lab.Now())
 			}
 		}
 	}

@@ -76,27 +76,24 @@ func (d *direct) prepareAll() {
 func (d *direct) prepare(q *questions, nic NIC, index int) {
 	monitor := d.lab.monitor
 	for _, target := range d.targets {
-		e := ends{fromMAC: monitor.MAC, toMAC: nic.MAC, to: netip.AddrPortFrom(target, echoPort)}
-		if target.Is4() {
-			e.from = netip.AddrPortFrom(monitor.Address, d.ports[0])
-			q.asked = append(q.asked, arpRequest(e))
-		} else {
-			e.from = netip.AddrPortFrom(monitor.Addr6, d.ports[1])
-			q.asked = append(q.asked, neighborSolicitation(e))
-		}
+		q.asked = append(q.asked, monitor.question(nic.MAC, target))
 		if index == 0 {
-			q.udp = append(q.udp, e)
+			from := netip.AddrPortFrom(monitor.Address, d.ports[0])
+			if target.Is6() {
+				from = netip.AddrPortFrom(monitor.Addr6, d.ports[1])
+			}
+			q.udp = append(q.udp, ends{fromMAC: monitor.MAC, toMAC: nic.MAC, from: from, to: netip.AddrPortFrom(target, echoPort)})
 		}
 	}
 }
 
 func (d *direct) run() {
 	defer d.closeSockets()
-	nextUDP, nextAsk := d.lab.now(), d.lab.now()
+	nextUDP, nextAsk := d.lab.Now(), d.lab.Now()
 	for !d.stop.Load() {
-		nap(min(nextUDP, nextAsk) - d.lab.now())
+		nap(min(nextUDP, nextAsk) - d.lab.Now())
 		d.discard()
-		now := d.lab.now()
+		now := d.lab.Now()
 		if now >= nextUDP {
 			d.probeUDP()
 			nextUDP = max(nextUDP, now-d.udpEvery) + d.udpEvery // what was missed is not made up for
@@ -141,13 +138,8 @@ func (d *direct) closeSockets() {
 }
 
 func localPort(fd int) uint16 {
-	switch a, _ := unix.Getsockname(fd); a := a.(type) {
-	case *unix.SockaddrInet4:
-		return uint16(a.Port)
-	case *unix.SockaddrInet6:
-		return uint16(a.Port)
-	}
-	return 0
+	local, _ := unix.Getsockname(fd)
+	return endpointOf(local).Port()
 }
 
 // attach returns a socket option that sets a filter.

@@ -89,9 +89,9 @@ func (f *Flood) run(l *Lab, fd int, all []message, perSecond int) {
 		return
 	}
 	gap := time.Second / time.Duration(perSecond)
-	next := l.now()
+	next := l.Now()
 	for at := 0; !f.stop.Load(); {
-		now := l.now()
+		now := l.Now()
 		next = max(next, now-20*time.Millisecond)
 		for next <= now && !f.stop.Load() {
 			due := min(int((now-next)/gap)+1, floodBatch, len(all)-at)
@@ -104,7 +104,7 @@ func (f *Flood) run(l *Lab, fd int, all []message, perSecond int) {
 			at = (at + n) % len(all)
 			next += gap * time.Duration(max(n, 1))
 		}
-		ts := unix.NsecToTimespec(max(next-l.now(), time.Millisecond).Nanoseconds())
+		ts := unix.NsecToTimespec(max(next-l.Now(), time.Millisecond).Nanoseconds())
 		_ = unix.Nanosleep(&ts, nil)
 	}
 }

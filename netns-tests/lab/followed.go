@@ -40,8 +40,8 @@ func (l *Lab) Request(from *Peer, every time.Duration, target func() netip.AddrP
 	f := &Followed{target: target, done: make(chan struct{}), sum: FollowedSum{By: map[netip.AddrPort]int{}, Nodes: map[int]int{}}}
 	go func() {
 		defer close(f.done)
-		for next := l.now(); !f.stop.Load(); next = max(next+every, l.now()) {
-			time.Sleep(next - l.now())
+		for next := l.Now(); !f.stop.Load(); next = max(next+every, l.Now()) {
+			time.Sleep(next - l.Now())
 			f.request(l, from.Namespace)
 		}
 	}()
@@ -50,9 +50,9 @@ func (l *Lab) Request(from *Peer, every time.Duration, target func() netip.AddrP
 }
 
 func (f *Followed) request(l *Lab, from *Namespace) {
-	to, began := f.target(), l.now()
+	to, began := f.target(), l.Now()
 	node, err := askAt(from, to, "/readyz", followedLimit)
-	took := l.now() - began
+	took := l.Now() - began
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.sum.Made++

@@ -34,8 +34,7 @@ type Forgery struct {
 // Forge builds the Ethernet frame of a packet to the VRRP group as the peer
 // would send it. The checksum of version 3 covers the pseudo-header.
 func (p *Peer) Forge(f Forgery) []byte {
-	group := netip.MustParseAddr("224.0.0.18")
-	mac := net.HardwareAddr{0x01, 0, 0x5e, 0, 0, 0x12}
+	group, mac := vrrpGroup()
 	if f.Source.Is6() {
 		group, mac = netip.MustParseAddr("ff02::12"), net.HardwareAddr{0x33, 0x33, 0, 0, 0, 0x12}
 	}
@@ -65,10 +64,14 @@ func (p *Peer) Forge(f Forgery) []byte {
 	return ipFrame(ends{fromMAC: p.MAC, toMAC: mac}, f.Source, group, protoVRRP, ttl, b[:len(b)-f.Cut])
 }
 
+// vrrpGroup is where VRRP is sent to over IPv4.
+func vrrpGroup() (netip.Addr, net.HardwareAddr) {
+	return netip.MustParseAddr("224.0.0.18"), net.HardwareAddr{0x01, 0, 0x5e, 0, 0, 0x12}
+}
+
 // ForgeUDP builds the Ethernet frame of a datagram from source to a port at the VRRP group, as the peer would send it.
 func (p *Peer) ForgeUDP(source netip.AddrPort, port uint16, content []byte) []byte {
-	group := netip.MustParseAddr("224.0.0.18")
-	mac := net.HardwareAddr{0x01, 0, 0x5e, 0, 0, 0x12}
+	group, mac := vrrpGroup()
 	b := binary.BigEndian.AppendUint16(nil, source.Port())
 	b = binary.BigEndian.AppendUint16(b, port)
 	b = binary.BigEndian.AppendUint16(b, uint16(udpHeader+len(content)))

@@ -33,6 +33,16 @@ func etherFrame(to, from net.HardwareAddr, etherType uint16, size int) []byte {
 	return binary.BigEndian.AppendUint16(b, etherType)
 }
 
+// question asks one host for an address, by ARP or neighbour solicitation.
+func (p *Peer) question(toMAC net.HardwareAddr, addr netip.Addr) []byte {
+	e := ends{fromMAC: p.MAC, toMAC: toMAC, from: netip.AddrPortFrom(p.Address, 0), to: netip.AddrPortFrom(addr, 0)}
+	if addr.Is4() {
+		return arpRequest(e)
+	}
+	e.from = netip.AddrPortFrom(p.Addr6, 0)
+	return neighborSolicitation(e)
+}
+
 // arpRequest asks for target in a frame to one host alone.
 func arpRequest(e ends) []byte {
 	b := etherFrame(e.toMAC, e.fromMAC, unix.ETH_P_ARP, 28)

@@ -145,7 +145,7 @@ func (g *Greeter) release() {
 	// A child that was forked a moment ago has the listeners, too, until it executes its program: nobody else could listen until then.
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
-	g.ended = g.node.lab.now()
+	g.ended = g.node.lab.Now()
 	for fd := range g.listens {
 		unix.Close(fd)
 	}

@@ -90,8 +90,8 @@ func (l *Lab) Hold(from *Namespace, cfg HeldConfig) (*Held, error) {
 		return nil, fmt.Errorf("lab: %d connections from %s to %s: %w", cfg.Count, from.Name, cfg.Target, err)
 	}
 	l.atEnd(func() { h.Stop() })
-	for end := l.now() + 10*time.Second; h.Greeted() < cfg.Count; time.Sleep(5 * time.Millisecond) {
-		if l.now() > end {
+	for end := l.Now() + 10*time.Second; h.Greeted() < cfg.Count; time.Sleep(5 * time.Millisecond) {
+		if l.Now() > end {
 			greeted := h.Greeted()
 			r := h.Stop()
 			return nil, fmt.Errorf("lab: %d of %d connections from %s to %s were greeted within 10 s %s", greeted, cfg.Count, from.Name, cfg.Target, r.Failures())
@@ -121,13 +121,13 @@ func (h *Held) run() {
 	defer h.poll.close()
 	h.connect()
 	var end time.Duration // when the last answers must be in, once stopping
-	for next := h.lab.now(); ; {
-		for _, e := range h.poll.wait(next - h.lab.now()) {
+	for next := h.lab.Now(); ; {
+		for _, e := range h.poll.wait(next - h.lab.Now()) {
 			if c := h.byFD[int(e.Fd)]; c != nil {
 				h.serve(c, e.Events)
 			}
 		}
-		now := h.lab.now()
+		now := h.lab.Now()
 		switch {
 		case h.stop.Load() && end == 0:
 			end = now + heldGrace
@@ -154,7 +154,7 @@ func (h *Held) run() {
 // connect begins all connections, a few at a time, and spreads their pings over the interval.
 func (h *Held) connect() {
 	for i := range h.cfg.Count {
-		now := h.lab.now()
+		now := h.lab.Now()
 		c := &heldConn{HeldConn: HeldConn{Began: now}, due: now + h.cfg.Every*time.Duration(i)/time.Duration(h.cfg.Count)}
 		h.conns = append(h.conns, c)
 		fd, err := socketTCP(h.cfg.Target)
@@ -219,7 +219,7 @@ func (h *Held) take(c *heldConn, data []byte) {
 		h.count(c.Node, 1)
 		h.greeted.Add(1)
 	}
-	now := h.lab.now()
+	now := h.lab.Now()
 	for len(c.rest) >= heldPing && len(c.waiting) > 0 {
 		sent := time.Duration(binary.BigEndian.Uint64(c.rest))
 		c.rest = c.rest[heldPing:]
@@ -271,7 +271,7 @@ func (h *Held) lose(c *heldConn, err error) {
 		h.count(c.Node, -1)
 	}
 	c.open, c.waiting = false, nil
-	c.Lost, c.How = h.lab.now(), err.Error()
+	c.Lost, c.How = h.lab.Now(), err.Error()
 }
 
 func (h *Held) anyWaiting() bool {

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 )
 
 // HeldReport is what became of the connections that a client held.
@@ -35,11 +34,6 @@ func (c HeldConn) of(nodes []*Node) bool {
 // Lost is how many were lost.
 func (r HeldReport) Lost() int {
 	return len(where(r.Conns, func(c HeldConn) bool { return c.Lost > 0 }))
-}
-
-// LastLost is when the last one that was lost was told so, 0 if none was.
-func (r HeldReport) LastLost() time.Duration {
-	return longest(r.Conns, func(c HeldConn) time.Duration { return c.Lost })
 }
 
 // Longest is the connection with the longest stall among those that live.

@@ -54,7 +54,7 @@ func TestHeldConnectionsAreAliveOrLost(t *testing.T) {
 		}
 		assert.Equal(t, 25, r.Lost())
 		assert.Equal(t, map[string]int{"n2": 25}, r.ByNode())
-		assert.Less(t, r.LastLost(), l.Now())
+		assert.Less(t, longest(r.Conns, func(c HeldConn) time.Duration { return c.Lost }), l.Now())
 	}
 	s := must(l.Sample(l.OffLink.Namespace, netip.AddrPortFrom(n1.Addr6, greetPort), 200))(t)
 	assert.Equal(t, Sampled{ByNode: map[string]int{"n1": 200}, Failures: map[string]int{}, Slowest: s.Slowest}, s)

@@ -48,9 +48,9 @@ func (l *Lab) startHTTPS(cfg MeasureConfig) (*httpsStream, error) {
 
 // run opens the connections inside the client's namespace.
 func (s *httpsStream) run() {
-	for next := s.lab.now(); !s.stop.Load(); {
-		time.Sleep(next - s.lab.now())
-		now := s.lab.now()
+	for next := s.lab.Now(); !s.stop.Load(); {
+		time.Sleep(next - s.lab.Now())
+		now := s.lab.Now()
 		s.mu.Lock()
 		index := len(s.samples)
 		s.samples = append(s.samples, sample{sent: now})
@@ -62,29 +62,16 @@ func (s *httpsStream) run() {
 	}
 }
 
-// begin opens the sockets of a request: where they are opened is where they belong. The second is for the retry.
+// begin opens the socket of a request: where it is opened is where it belongs.
 func (s *httpsStream) begin(index int) {
-	fd, err := socketTCP(s.target)
-	if err != nil {
-		return
+	if fd, err := socketTCP(s.target); err == nil {
+		err = connectTCP(fd, s.target)
+		s.requests.Go(func() { s.request(index, fd, err) })
 	}
-	spare := -1
-	if s.retry > 0 {
-		if spare, err = socketTCP(s.target); err != nil {
-			unix.Close(fd)
-			return
-		}
-	}
-	err = connectTCP(fd, s.target)
-	s.requests.Go(func() { s.request(index, fd, spare, err) })
 }
 
 func socketTCP(to netip.AddrPort) (int, error) {
-	family := unix.AF_INET
-	if to.Addr().Is6() {
-		family = unix.AF_INET6
-	}
-	return unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	return unix.Socket(familyOf(to.Addr()), unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 }
 
 // connectTCP begins a connection and does not wait for it.
@@ -96,18 +83,15 @@ func connectTCP(fd int, to netip.AddrPort) error {
 }
 
 // request ends what begin has begun; err is that of the beginning.
-func (s *httpsStream) request(index, fd, spare int, err error) {
+func (s *httpsStream) request(index, fd int, err error) {
 	s.mu.Lock()
 	began := s.samples[index].sent
 	s.mu.Unlock()
-	node, err := s.finishRequest(fd, err, httpsLimit-(s.lab.now()-began))
-	took, again := s.lab.now()-began, error(nil)
-	switch {
-	case spare >= 0 && err != nil:
+	node, err := exchange(fd, err, s.path, httpsLimit-(s.lab.Now()-began))
+	took, again := s.lab.Now()-began, error(nil)
+	if err != nil && s.retry > 0 {
 		time.Sleep(s.retry)
-		_, again = s.finishRequest(spare, connectTCP(spare, s.target), httpsLimit)
-	case spare >= 0:
-		unix.Close(spare)
+		_, again = askAt(s.lab.Client.Namespace, s.target, s.path, httpsLimit)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,16 +101,7 @@ func (s *httpsStream) request(index, fd, spare int, err error) {
 		s.samples[index].failure = lastOf(err)
 		return
 	}
-	s.samples[index].node, s.samples[index].latency = node, took
-}
-
-// finishRequest is exchange, for a connection whose beginning may have failed.
-func (s *httpsStream) finishRequest(fd int, failed error, limit time.Duration) (byte, error) {
-	if failed != nil {
-		unix.Close(fd)
-		return 0, failed
-	}
-	return exchange(fd, s.path, time.Now().Add(limit))
+	s.samples[index].node, s.samples[index].latency = byte(node), took
 }
 
 // lastOf is the cause at the end of a chain of errors.
@@ -148,24 +123,25 @@ func (l *Lab) Ask(from *Namespace, addr netip.Addr, path string, limit time.Dura
 
 func askAt(from *Namespace, to netip.AddrPort, path string, limit time.Duration) (node int, err error) {
 	fd := -1
-	deadline := time.Now().Add(limit)
-	if err := from.Do(func() (err error) {
+	began := time.Now()
+	err = from.Do(func() (err error) {
 		if fd, err = socketTCP(to); err == nil {
 			err = connectTCP(fd, to)
 		}
 		return err
-	}); err != nil {
-		unix.Close(fd)
-		return 0, err
-	}
-	n, err := exchange(fd, path, deadline)
-	return int(n), err
+	})
+	return exchange(fd, err, path, limit-time.Since(began))
 }
 
-// exchange finishes a connection that was begun and makes one request; it
+// exchange finishes a connection, whose beginning may have failed, and makes one request; it
 // returns the node that answered with 200.
-func exchange(fd int, path string, deadline time.Time) (_ byte, err error) {
+func exchange(fd int, failed error, path string, limit time.Duration) (node int, err error) {
 	defer try.Catch(&err)
+	if failed != nil {
+		unix.Close(fd)
+		return 0, failed
+	}
+	deadline := time.Now().Add(limit)
 	raw := try.Get(connected(fd, deadline))
 	defer raw.Close()
 	try.Do(raw.SetDeadline(deadline))
@@ -187,7 +163,7 @@ func exchange(fd int, path string, deadline time.Time) (_ byte, err error) {
 
 // answerer is the number of the node that answered: the stand-in says it, and a
 // real apiserver's certificate names its host.
-func answerer(header http.Header, certs []*x509.Certificate) (byte, error) {
+func answerer(header http.Header, certs []*x509.Certificate) (node int, err error) {
 	names := []string{header.Get("X-Node")}
 	if len(certs) > 0 {
 		names = append(names, certs[0].DNSNames...)
@@ -195,7 +171,7 @@ func answerer(header http.Header, certs []*x509.Certificate) (byte, error) {
 	for _, name := range names {
 		if digits, ok := strings.CutPrefix(name, "n"); ok {
 			if node, err := strconv.ParseUint(digits, 10, 6); err == nil {
-				return byte(node), nil
+				return int(node), nil
 			}
 		}
 	}

@@ -105,7 +105,7 @@ func (i *IdleConns) Stop() (_ IdleReport, err error) {
 		try.Do(json.Unmarshal(p.out.Bytes(), &some))
 		all = append(all, some...)
 	}
-	offset := monotonic() - i.lab.now()
+	offset := monotonic() - i.lab.Now()
 	for k := range all {
 		if all[k].At > 0 {
 			all[k].At -= offset
@@ -183,12 +183,8 @@ func (c idleConfig) listen(poll *poller) (err error) {
 	defer try.Catch(&err)
 	ends, at := make(IdleReport, c.Count), map[int32]int{}
 	speak := turns{every: c.Every}
-	family := unix.AF_INET
-	if c.Target.Addr().Is6() {
-		family = unix.AF_INET6
-	}
 	for i := range ends {
-		fd := try.Get(unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
+		fd := try.Get(unix.Socket(familyOf(c.Target.Addr()), unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 		try.Do(unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: int64(idleConnect / time.Second)}))
 		if err := connect(fd, sockaddr(c.Target)); err != nil {
 			return fmt.Errorf("connection %d: %w", i+1, err)

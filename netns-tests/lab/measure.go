@@ -89,7 +89,7 @@ func (l *Lab) Measure(cfg MeasureConfig) (*Measurement, error) {
 		times = 5
 	}
 	cfg = cfg.withDefaults(times)
-	m := &Measurement{lab: l, cfg: cfg, began: l.now()}
+	m := &Measurement{lab: l, cfg: cfg, began: l.Now()}
 	l.mu.Lock()
 	l.measures[m] = struct{}{}
 	l.mu.Unlock()
@@ -103,7 +103,7 @@ func (l *Lab) Measure(cfg MeasureConfig) (*Measurement, error) {
 func (m *Measurement) start() (err error) {
 	defer try.Catch(&err)
 	if !m.lab.host.less {
-		m.lateness = startLatenessWatch(m.lab.now)
+		m.lateness = startLatenessWatch(m.lab.Now)
 	}
 	m.binds = try.Get(m.lab.startBindWatcher())
 	m.capture = try.Get(m.lab.startCapture(nil))
@@ -130,7 +130,7 @@ func (m *Measurement) start() (err error) {
 
 // Mark notes the moment now in the timeline and returns it.
 func (m *Measurement) Mark(format string, args ...any) time.Duration {
-	at := m.lab.now()
+	at := m.lab.Now()
 	m.MarkAt(at, format, args...)
 	return at
 }
@@ -181,7 +181,7 @@ func (m *Measurement) finish() *Report {
 	if m.lateness != nil {
 		r.Stalls, r.Starved = m.lateness.finish()
 	}
-	r.Ended = m.lab.now()
+	r.Ended = m.lab.Now()
 	m.mu.Lock()
 	r.Marks = slices.Clone(m.marks)
 	m.mu.Unlock()

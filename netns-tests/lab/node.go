@@ -102,7 +102,7 @@ func (n *Node) HealPort() (time.Duration, error) { return n.setPorts(brStateForw
 
 // setPorts returns the moment before the change: what follows from it may come before a busy machine runs this process again.
 func (n *Node) setPorts(state byte) (time.Duration, error) {
-	at := n.lab.now()
+	at := n.lab.Now()
 	for _, nic := range n.NICs {
 		if err := n.lab.setPort(nic.Port, state); err != nil {
 			return at, err
@@ -113,7 +113,7 @@ func (n *Node) setPorts(state byte) (time.Duration, error) {
 
 // PullCable takes the carrier away from the node's first NIC.
 func (n *Node) PullCable() (time.Duration, error) {
-	at := n.lab.now() // see setPorts
+	at := n.lab.Now() // see setPorts
 	return at, n.lab.ip("-n", n.lab.Switch.Name, "link", "set", n.NICs[0].Port, "down")
 }
 

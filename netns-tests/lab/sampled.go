@@ -124,9 +124,9 @@ func (l *Lab) sample(from *Namespace, target netip.AddrPort, p pace) (_ *sampler
 
 func (s *sampler) run() {
 	defer s.poll.close()
-	began, begun := s.lab.now(), 0
+	began, begun := s.lab.Now(), 0
 	for begun < s.count && !s.stop.Load() || len(s.open) > 0 {
-		due := int((s.lab.now()-began)/s.gap) + 1
+		due := int((s.lab.Now()-began)/s.gap) + 1
 		for ; begun < min(s.count, due) && !s.stop.Load() && len(s.open) < s.side; begun++ {
 			s.begin()
 		}
@@ -136,7 +136,7 @@ func (s *sampler) run() {
 			}
 		}
 		for _, c := range s.open {
-			if s.lab.now()-c.Began > s.limit {
+			if s.lab.Now()-c.Began > s.limit {
 				s.end(c, "no greeting within "+s.limit.String())
 			}
 		}
@@ -144,7 +144,7 @@ func (s *sampler) run() {
 }
 
 func (s *sampler) begin() {
-	now := s.lab.now()
+	now := s.lab.Now()
 	fd, err := socketTCP(s.target)
 	if err != nil {
 		s.failed(now, err.Error())
@@ -180,7 +180,7 @@ func (s *sampler) greeted(c *heldConn) {
 		s.out.Disguised++
 	}
 	s.out.ByNode[node]++
-	s.out.Slowest = max(s.out.Slowest, s.lab.now()-c.Began)
+	s.out.Slowest = max(s.out.Slowest, s.lab.Now()-c.Began)
 	s.end(c, "")
 }
 

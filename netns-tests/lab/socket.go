@@ -17,12 +17,10 @@ const receiveBuffer = 8 << 20
 // udpSocket opens a non-blocking UDP socket of the address's family inside the
 // namespace, with kernel receive timestamps.
 func udpSocket(space *Namespace, local netip.AddrPort, options ...func(fd int) error) (int, error) {
-	family := unix.AF_INET
 	if local.Addr().Is6() {
-		family = unix.AF_INET6
 		options = append(options, option(unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1))
 	}
-	fd, err := socket(space, family, unix.SOCK_DGRAM, sockaddr(local), options)
+	fd, err := socket(space, familyOf(local.Addr()), unix.SOCK_DGRAM, sockaddr(local), options)
 	if err != nil {
 		return -1, fmt.Errorf("lab: UDP socket on %s in %s: %w", local, space.Name, err)
 	}
@@ -65,6 +63,13 @@ var largeBuffer = option(unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, receiveBuffer)
 
 func option(level, name, value int) func(fd int) error {
 	return func(fd int) error { return unix.SetsockoptInt(fd, level, name, value) }
+}
+
+func familyOf(a netip.Addr) int {
+	if a.Is4() {
+		return unix.AF_INET
+	}
+	return unix.AF_INET6
 }
 
 func sockaddr(a netip.AddrPort) unix.Sockaddr {

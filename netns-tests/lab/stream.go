@@ -59,12 +59,12 @@ func (s *stream) run() {
 	poll := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN}}
 	to := sockaddr(s.target)
 	buf := make([]byte, payloadSize)
-	next := s.lab.now()
+	next := s.lab.Now()
 	var end time.Duration // when the last answers must be in, once stopping and while some are missing
 	for {
-		waitReadable(poll, next-s.lab.now())
+		waitReadable(poll, next-s.lab.Now())
 		s.drain(&r)
-		now := s.lab.now()
+		now := s.lab.Now()
 		switch {
 		case end > 0 && now >= end, s.stop.Load() && int(s.answered.Load()) == len(s.samples):
 			return

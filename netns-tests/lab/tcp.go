@@ -108,7 +108,7 @@ func (l *Lab) Follow(from *Namespace, addr netip.Addr) (stop func(wait time.Dura
 		if ctx.Err() != nil {
 			return
 		}
-		s.Broken, s.How = l.now(), err.Error()
+		s.Broken, s.How = l.Now(), err.Error()
 		s.Connected = l.again(ctx, from, addr)
 	}()
 	return func(wait time.Duration) Session {
@@ -152,7 +152,7 @@ func (l *Lab) again(ctx context.Context, from *Namespace, addr netip.Addr) time.
 		_, err = c.Read(make([]byte, 1))
 		_ = c.Close()
 		if err == nil {
-			return l.now()
+			return l.Now()
 		}
 	}
 	return 0

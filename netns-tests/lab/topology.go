@@ -65,7 +65,6 @@ type Peer struct {
 	MAC     net.HardwareAddr
 	Address netip.Addr // its IPv4 address
 	Addr6   netip.Addr
-	port    string // its port on the switch
 }
 
 // Open builds a lab. Close it; it is also removed when this process ends.
@@ -152,8 +151,8 @@ func (l *Lab) space(name string) (_ *Namespace, err error) {
 func (l *Lab) buildPeer(name string, id int) (_ *Peer, err error) {
 	defer try.Catch(&err)
 	space := try.Get(l.space(name))
-	p := &Peer{Namespace: space, MAC: hostMAC(0, id), Address: host4(0, id), Addr6: host6(0, id), port: "p-" + name}
-	return p, l.plug(space, id, NIC{Name: "eth0", Port: p.port})
+	p := &Peer{Namespace: space, MAC: hostMAC(0, id), Address: host4(0, id), Addr6: host6(0, id)}
+	return p, l.plug(space, id, NIC{Name: "eth0", Port: "p-" + name})
 }
 
 // plug makes veths from the namespace to the switch, with MAC addresses of host number id, and gives them addresses.
@@ -217,7 +216,7 @@ func (l *Lab) Reaches(from *Namespace, addr netip.Addr, limit time.Duration) boo
 	if err != nil {
 		return false
 	}
-	for end := l.now() + limit; l.now() < end && s.answered.Load() == 0; {
+	for end := l.Now() + limit; l.Now() < end && s.answered.Load() == 0; {
 		time.Sleep(2 * time.Millisecond)
 	}
 	r := s.finish()
@@ -276,10 +275,7 @@ func (l *Lab) ends() []func() {
 }
 
 // Now is the time on the clock of every report: monotonic, zero at [Host.Open].
-func (l *Lab) Now() time.Duration { return l.now() }
-
-// now is the lab's clock: monotonic, zero at Open.
-func (l *Lab) now() time.Duration { return time.Since(l.epoch) }
+func (l *Lab) Now() time.Duration { return time.Since(l.epoch) }
 
 // Instant is when something happened that a program has logged by the wall clock.
 func (l *Lab) Instant(t time.Time) time.Duration {

@@ -32,7 +32,7 @@ func (t *Tripwire) note(l *Lab, f RecordedFrame) {
 	}
 	t.sprung = true
 	t.err = t.act()
-	t.at = l.now()
+	t.at = l.Now()
 	close(t.tripped)
 }
 

@@ -139,7 +139,7 @@ func (w *Watches) watch(ctx context.Context, client *http.Client, number int) {
 			return
 		}
 		w.mu.Lock()
-		w.report.Restarts = append(w.report.Restarts, WatchEnd{w.lab.now(), err.Error()})
+		w.report.Restarts = append(w.report.Restarts, WatchEnd{w.lab.Now(), err.Error()})
 		w.mu.Unlock()
 		select {
 		case <-time.After(100 * time.Millisecond):
@@ -160,12 +160,12 @@ func (w *Watches) once(ctx context.Context, client *http.Client, number int, fir
 	}
 	node := try.Get(answerer(answer.Header, answer.TLS.PeerCertificates))
 	events := bufio.NewReaderSize(answer.Body, 1<<16)
-	for last, at := -1, w.lab.now(); ; {
+	for last, at := -1, w.lab.Now(); ; {
 		line, err := events.ReadSlice('\n')
 		if err != nil {
 			return fmt.Errorf("n%d to %s: %w", node, own, err)
 		}
-		now, n := w.lab.now(), eventNumber(line)
+		now, n := w.lab.Now(), eventNumber(line)
 		w.mu.Lock()
 		w.report.Events++
 		w.last[number] = n
@@ -215,7 +215,7 @@ func (w *Watches) Await(number int, limit time.Duration) {
 		}
 		return true
 	}
-	for end := w.lab.now() + limit; !told() && w.lab.now() < end; time.Sleep(10 * time.Millisecond) {
+	for end := w.lab.Now() + limit; !told() && w.lab.Now() < end; time.Sleep(10 * time.Millisecond) {
 	}
 }
 
