@@ -24,13 +24,14 @@ const (
 	roleCallers     = "callers"
 	roleSubscribers = "subscribers"
 	roleIdle        = "idle connections"
+	roleTracer      = "tracer"
 )
 
 // helpers are what this executable does in each role.
 func helpers() map[string]func() error {
 	return map[string]func() error{
 		roleAPIServer: given(runAPIServer), roleReaper: given(runReaper), roleCallers: given(runCallers),
-		roleSubscribers: given(runSubscribers), roleIdle: given(runIdle),
+		roleSubscribers: given(runSubscribers), roleIdle: given(runIdle), roleTracer: given(runTracer),
 	}
 }
 
@@ -64,7 +65,7 @@ func helper(role string, config any) *exec.Cmd {
 const readyLimit, helperEnd = 3 * time.Minute, 30 * time.Second
 
 // helperProcess works in a namespace until its input is closed: what has many connections must not share the Go runtime of the threads that
-// measure. At its end it writes what has come of them.
+// measure. At its end it may write what has come of them.
 type helperProcess struct {
 	cmd *exec.Cmd
 	in  io.Closer

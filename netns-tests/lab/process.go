@@ -35,6 +35,7 @@ type Command struct {
 type Process struct {
 	Name string
 
+	space          *Namespace
 	cmd            *exec.Cmd
 	stdout, stderr string
 	done           chan struct{}
@@ -59,7 +60,7 @@ func (n *Node) StartCommand(c Command) (*Process, error) {
 		cmd.SysProcAttr.Cloneflags = unix.CLONE_NEWNS
 	}
 	base := n.Path(fmt.Sprintf("%s.%d", c.Name, len(n.procs)))
-	p := &Process{Name: c.Name, cmd: cmd, stdout: base + ".stdout", stderr: base + ".stderr", done: make(chan struct{})}
+	p := &Process{Name: c.Name, space: n.Namespace, cmd: cmd, stdout: base + ".stdout", stderr: base + ".stderr", done: make(chan struct{})}
 	var files [2]*os.File
 	for i, path := range []string{p.stdout, p.stderr} {
 		f, err := os.Create(path)
@@ -75,29 +76,10 @@ func (n *Node) StartCommand(c Command) (*Process, error) {
 	}
 	n.procs = append(n.procs, p)
 	go func() {
-		p.wait()
+		_ = cmd.Wait()
 		close(p.done)
 	}()
 	return p, nil
-}
-
-// wait returns when the process has ended. While this program traces it, whoever waits is told of its stops, too.
-func (p *Process) wait() {
-	_ = p.cmd.Wait()
-	state := p.cmd.ProcessState
-	if state == nil {
-		return
-	}
-	if s, ok := state.Sys().(syscall.WaitStatus); !ok || !s.Stopped() {
-		return
-	}
-	for {
-		var s unix.WaitStatus
-		_, err := unix.Wait4(p.PID(), &s, 0, nil)
-		if err != nil && !errors.Is(err, unix.EINTR) || err == nil && (s.Exited() || s.Signaled()) {
-			return
-		}
-	}
 }
 
 // begin starts the process from the calling thread.

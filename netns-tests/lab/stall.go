@@ -3,6 +3,8 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"runtime"
 	"slices"
 	"time"
@@ -16,23 +18,24 @@ import (
 // stands still, and no signal is seen.
 func (p *Process) Trace(length time.Duration, stands func()) (err error) {
 	defer try.Say(&err, "lab: trace %s", p.Name)
-	runtime.LockOSThread() // the kernel takes orders only from the thread that attached
-	defer runtime.UnlockOSThread()
-	tasks := try.Get(p.threads())
-	var held []int
-	defer func() {
-		for _, tid := range held {
-			_ = unix.PtraceDetach(tid)
-		}
-	}()
-	for _, tid := range tasks {
-		try.Do(unix.PtraceSeize(tid))
-		held = append(held, tid)
-		try.Do(unix.PtraceInterrupt(tid))
-		try.Do(p.stands(tid))
-	}
+	tracer := try.Get(p.space.startHelper(roleTracer, p.PID(), unix.SCHED_NORMAL))
+	defer tracer.end() // the kernel lets go on what its tracer has left
 	stands()
 	time.Sleep(length)
+	return nil
+}
+
+// runTracer is the helper process that traces: whoever waits for the end of a child that it traces itself is told of its stops, too.
+func runTracer(pid int) (err error) {
+	defer try.Catch(&err)
+	runtime.LockOSThread() // the kernel takes orders only from the thread that attached
+	for _, tid := range try.Get(threads(pid)) {
+		try.Do(unix.PtraceSeize(tid))
+		try.Do(unix.PtraceInterrupt(tid))
+		try.Get(unix.Wait4(tid, nil, unix.WALL, nil))
+	}
+	tellReady()
+	_, _ = io.Copy(io.Discard, os.Stdin)
 	return nil
 }
 
@@ -51,10 +54,10 @@ func (p *Process) Pause(length time.Duration, stands func()) (err error) {
 // stopped tells whether all threads are.
 func (p *Process) stopped() (_ bool, err error) {
 	defer try.Catch(&err)
-	return !slices.ContainsFunc(try.Get(p.threads()), func(tid int) bool { return state(tid) != "T" }), nil
+	return !slices.ContainsFunc(try.Get(threads(p.PID())), func(tid int) bool { return state(tid) != "T" }), nil
 }
 
-// state is what a thread does (proc_pid_stat(5)): T stopped, t stopped by a debugger; "" if it has ended.
+// state is what a thread does (proc_pid_stat(5)): T stopped, S asleep; "" if it has ended.
 func state(tid int) string {
 	if fields := statFields(tid); len(fields) > 0 {
 		return fields[0]
@@ -75,19 +78,4 @@ func (p *Process) eventually(still func() (bool, error)) error {
 	return fmt.Errorf("lab: %s does not stand still within %v", p.Name, standLimit)
 }
 
-// stands waits until a traced thread stands still. Whoever else in this program waits for the process may be told of it instead, once,
-// so that to wait for the news alone could last forever.
-func (p *Process) stands(tid int) error {
-	for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		var status unix.WaitStatus
-		if got, err := unix.Wait4(tid, &status, unix.WALL|unix.WNOHANG, nil); err != nil || got == tid {
-			return err
-		}
-		if state(tid) == "t" {
-			return nil
-		}
-	}
-	return fmt.Errorf("thread %d did not stop within a second", tid)
-}
-
-func (p *Process) threads() ([]int, error) { return numbersIn(fmt.Sprintf("/proc/%d/task", p.PID())) }
+func threads(pid int) ([]int, error) { return numbersIn(fmt.Sprintf("/proc/%d/task", pid)) }

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,7 +23,7 @@ type State struct {
 // sysctls in a comparable form: lifetimes and counters are left out.
 func (n *Node) State() (s State, err error) {
 	defer try.Catch(&err)
-	s.Addresses = try.Get(n.stableJSON("ip", "-j", "addr", "show"))
+	s.Addresses = lifetimes.ReplaceAllString(try.Get(n.Run("ip", "addr", "show")), "")
 	for _, family := range []string{"-4", "-6"} {
 		lines := slices.Sorted(strings.Lines(expires.ReplaceAllString(try.Get(n.Run("ip", family, "route", "show", "table", "all")), "")))
 		s.Routes += strings.Join(lines, "")
@@ -35,8 +34,11 @@ func (n *Node) State() (s State, err error) {
 	return s, err
 }
 
-// expires is how long a route goes on, which changes by itself.
-var expires = regexp.MustCompile(`expires [0-9]*sec`)
+// lifetimes and expires are for how long an address or a route goes on, which changes by itself.
+var (
+	lifetimes = regexp.MustCompile(`valid_lft \S+ preferred_lft \S+`)
+	expires   = regexp.MustCompile(`expires [0-9]*sec`)
+)
 
 // sysctls are the settings of the node's links and those of IPv4, each in a line, but for what the kernel chooses and for router advertisements.
 func (n *Node) sysctls() (string, error) {
@@ -61,27 +63,6 @@ func (n *Node) sysctls() (string, error) {
 		return nil
 	})
 	return b.String(), err
-}
-
-// stableJSON drops what changes by itself from the output of ip -j.
-func (n *Node) stableJSON(name string, args ...string) (_ string, err error) {
-	defer try.Catch(&err)
-	out := try.Get(n.Run(name, args...))
-	var links []map[string]any
-	if err := json.Unmarshal([]byte(out), &links); err != nil {
-		return "", fmt.Errorf("lab: %s %s: %w", name, strings.Join(args, " "), err)
-	}
-	for _, link := range links {
-		infos, _ := link["addr_info"].([]any)
-		for _, info := range infos {
-			if m, ok := info.(map[string]any); ok {
-				delete(m, "valid_life_time")
-				delete(m, "preferred_life_time")
-			}
-		}
-	}
-	text, err := json.MarshalIndent(links, "", " ")
-	return string(text), err
 }
 
 // ChangeMAC gives the node's first NIC another MAC address while it is up, as a bond's fail_over_mac does. Measurements that run ask the node at
