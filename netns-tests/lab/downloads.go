@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -16,9 +17,9 @@ import (
 func (n *Node) StartDownloads(port uint16, size int) (err error) {
 	defer try.Say(&err, "lab: downloads on %s", n.Label)
 	content := make([]byte, size)
-	s := try.Get(n.serve(func(c net.Conn) {
+	s := try.Get(n.serve(func(_ context.Context, c net.Conn) error {
 		_ = c.SetDeadline(time.Now().Add(10 * time.Second))
-		_, _ = c.Write(content)
+		return try.Err(c.Write(content))
 	}, netip.AddrPortFrom(n.Address, port).String(), netip.AddrPortFrom(n.Addr6, port).String()))
 	n.lab.atEnd(s.Close)
 	return nil

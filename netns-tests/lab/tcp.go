@@ -20,16 +20,14 @@ const tcpPort = 7008
 // Server is a TCP server of one node. Like the echo it is no part of the program under test.
 type Server struct {
 	listeners []net.Listener
-	handle    func(net.Conn)
-	ctx       context.Context
 	cancel    context.CancelFunc
 	wait      sync.WaitGroup
 }
 
-// serve has a node handle the connections to some addresses, each in a goroutine of its own.
-func (n *Node) serve(handle func(net.Conn), at ...string) (*Server, error) {
-	s := &Server{handle: handle}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
+// serve has a node handle the connections to some addresses, each in a goroutine of its own, until that fails or ctx ends.
+func (n *Node) serve(handle func(ctx context.Context, c net.Conn) error, at ...string) (*Server, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Server{cancel: cancel}
 	for _, a := range at {
 		l, err := n.Listen(a)
 		if err != nil {
@@ -37,12 +35,12 @@ func (n *Node) serve(handle func(net.Conn), at ...string) (*Server, error) {
 			return nil, err
 		}
 		s.listeners = append(s.listeners, l)
-		s.wait.Go(func() { s.accept(l) })
+		s.wait.Go(func() { s.accept(ctx, l, handle) })
 	}
 	return s, nil
 }
 
-func (s *Server) accept(l net.Listener) {
+func (s *Server) accept(ctx context.Context, l net.Listener, handle func(context.Context, net.Conn) error) {
 	for {
 		c, err := l.Accept()
 		if err != nil {
@@ -50,8 +48,8 @@ func (s *Server) accept(l net.Listener) {
 		}
 		s.wait.Go(func() {
 			defer c.Close()
-			defer context.AfterFunc(s.ctx, func() { _ = c.Close() })()
-			s.handle(c)
+			defer context.AfterFunc(ctx, func() { _ = c.Close() })()
+			_ = handle(ctx, c) // the client sees that it is over
 		})
 	}
 }
@@ -73,12 +71,11 @@ func (n *Node) StartTicker() (_ *Server, err error) {
 
 // tick writes until the connection ends. What the peer says is read, so that
 // only a fault keeps data from leaving.
-func (n *Node) tick(c net.Conn) {
+func (n *Node) tick(_ context.Context, c net.Conn) (err error) {
+	defer try.Catch(&err)
 	go func() { _, _ = io.Copy(io.Discard, c) }()
 	for {
-		if _, err := fmt.Fprintf(c, "%s ticks\n", n.Label); err != nil {
-			return
-		}
+		try.Get(fmt.Fprintf(c, "%s ticks\n", n.Label))
 		time.Sleep(5 * time.Millisecond)
 	}
 }

@@ -3,6 +3,7 @@ package lab
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -18,10 +19,10 @@ import (
 	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
-// Transfer is a connection of a client to [Transfers]. It is for one goroutine.
+// Transfer is a connection of a client to a server of transfers. It is for one goroutine.
 type Transfer struct {
 	Node      string // the label of the node that serves it
-	fd        int
+	conn      blocking
 	block     []byte
 	deferring []string
 }
@@ -30,42 +31,26 @@ type Transfer struct {
 const transferPatience = 10 * time.Second
 
 // OpenTransfer connects from a host.
-func (l *Lab) OpenTransfer(from *Namespace, target netip.AddrPort) (*Transfer, error) {
-	t := &Transfer{fd: -1, block: make([]byte, transferBlock), deferring: deferring()}
-	err := from.Do(func() (err error) {
-		t.fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-		return err
-	})
-	if err == nil {
-		err = t.connect(target)
-	}
-	if err != nil {
-		t.Close()
-		return nil, fmt.Errorf("lab: connection for transfers from %s to %s: %w", from.Name, target, err)
-	}
-	return t, nil
-}
-
-func (t *Transfer) connect(target netip.AddrPort) (err error) {
-	defer try.Catch(&err)
+func (l *Lab) OpenTransfer(from *Namespace, target netip.AddrPort) (_ *Transfer, err error) {
+	defer try.Say(&err, "lab: connection for transfers from %s to %s", from.Name, target)
+	t := &Transfer{conn: try.Get(blockingOf(try.Get(from.Dial(target, transferPatience)))), block: make([]byte, transferBlock), deferring: deferring()}
 	patience := unix.NsecToTimeval(transferPatience.Nanoseconds())
-	for _, option := range []int{unix.SO_RCVTIMEO, unix.SO_SNDTIMEO} { // connect waits as long as a send does
-		try.Do(unix.SetsockoptTimeval(t.fd, unix.SOL_SOCKET, option, &patience))
+	for _, option := range []int{unix.SO_RCVTIMEO, unix.SO_SNDTIMEO} {
+		err = errors.Join(err, unix.SetsockoptTimeval(int(t.conn), unix.SOL_SOCKET, option, &patience))
 	}
-	try.Do(connect(t.fd, sockaddr(target)))
-	_ = unix.SetsockoptInt(t.fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 	name := make([]byte, transferName)
-	_, err = io.ReadFull(blocking(t.fd), name)
+	if _, failed := io.ReadFull(t.conn, name); failed != nil || err != nil {
+		t.Close()
+		return nil, errors.Join(err, failed)
+	}
 	t.Node = string(bytes.TrimRight(name, "\x00"))
-	return err
+	return t, nil
 }
 
 // Close ends the connection.
 func (t *Transfer) Close() {
-	if t.fd >= 0 {
-		unix.Close(t.fd)
-	}
-	t.fd = -1
+	t.conn.close()
+	t.conn = -1 // it may be closed again
 }
 
 // RoundTrips asks so many times, one after the other, and returns what each answer took.
@@ -78,8 +63,8 @@ func (t *Transfer) RoundTrips(count int) (_ []time.Duration, err error) {
 	took := make([]time.Duration, count)
 	for i := range took {
 		began := time.Now()
-		try.Get(blocking(t.fd).Write(request))
-		try.Get(io.ReadFull(blocking(t.fd), request))
+		try.Get(t.conn.Write(request))
+		try.Get(io.ReadFull(t.conn, request))
 		took[i] = time.Since(began)
 	}
 	return took, nil
@@ -96,16 +81,15 @@ func (t *Transfer) transfer(kind byte, octets int) (_ time.Duration, err error) 
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	request := binary.BigEndian.AppendUint64([]byte{kind, 0, 0, 0, 0, 0, 0, 0}, uint64(octets))
-	report, c := make([]byte, transferReport), blocking(t.fd)
-	move := c.Write
+	report, move := make([]byte, transferReport), t.conn.Write
 	if kind == transferDown {
-		move = c.Read
+		move = t.conn.Read
 	}
 	kernel, before := t.deferredTime(), threadTime()
-	try.Get(c.Write(request))
+	try.Get(t.conn.Write(request))
 	try.Do(many(move, t.block, octets))
 	own := threadTime() - before
-	try.Get(io.ReadFull(c, report))
+	try.Get(io.ReadFull(t.conn, report))
 	return own + time.Duration(binary.BigEndian.Uint64(report)) + t.deferredTime() - kernel, nil
 }
 

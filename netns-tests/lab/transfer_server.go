@@ -1,29 +1,18 @@
 package lab
 
 import (
+	"context"
 	"encoding/binary"
-	"errors"
 	"io"
+	"net"
 	"net/netip"
 	"runtime"
-	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/netns-tests/try"
 )
-
-// Transfers is a TCP server of one node that gives or takes as many octets as it is asked to. A thread of its own serves each connection, and
-// says what processor time that took. The kernel does what it does for a packet in the thread that sends it, on all hosts of the lab on
-// its way: so what two threads have used, and the kernel's own for what it puts off, is what a transfer has cost, whatever else runs on the machine.
-type Transfers struct {
-	node  *Node
-	wait  sync.WaitGroup
-	mu    sync.Mutex
-	fds   map[int]struct{} // of listeners and connections, until their threads close them
-	ended bool
-}
 
 // A request is transferRequest octets: its kind, and in the last eight how many octets it is about.
 const (
@@ -36,79 +25,31 @@ const (
 	transferName    = 8 // octets: the label of the node, which the server says first
 )
 
-// StartTransfers begins to listen. It ends with the lab.
-func (n *Node) StartTransfers(cfg GreeterConfig) (_ *Transfers, err error) {
+// StartTransfers has the node give or take as many octets as it is asked to, over TCP and IPv4, until the lab ends. A thread of its own serves
+// each connection, and says what processor time that took. The kernel does what it does for a packet in the thread that sends it, on all hosts of
+// the lab on its way: so what two threads have used, and the kernel's own for what it puts off, is what a transfer has cost, whatever else runs on
+// the machine.
+func (n *Node) StartTransfers(cfg GreeterConfig) (_ *Server, err error) {
 	defer try.Say(&err, "lab: transfers on %s", n.Label)
-	t := &Transfers{node: n, fds: map[int]struct{}{}}
 	at := n.Address
 	if cfg.Everywhere {
 		at = netip.IPv4Unspecified()
 	}
-	fd, err := t.listen(netip.AddrPortFrom(at, cfg.Port))
-	if err != nil {
-		unix.Close(fd)
-		return nil, err
-	}
-	t.add(fd, t.accept)
-	n.lab.atEnd(t.Close)
-	return t, nil
+	s := try.Get(n.serve(n.transfers, netip.AddrPortFrom(at, cfg.Port).String()))
+	n.lab.atEnd(s.Close)
+	return s, nil
 }
 
-func (t *Transfers) listen(at netip.AddrPort) (fd int, err error) {
-	err = t.node.Do(func() (err error) {
-		fd, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-		return err
-	})
-	if err == nil {
-		err = errors.Join(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1), unix.Bind(fd, sockaddr(at)), unix.Listen(fd, 64))
-	}
-	return fd, err
-}
-
-// add has a thread serve a socket, and close it.
-func (t *Transfers) add(fd int, serve func(fd int)) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.ended {
-		unix.Close(fd)
-		return
-	}
-	t.fds[fd] = struct{}{}
-	t.wait.Go(func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		serve(fd)
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		delete(t.fds, fd)
-		unix.Close(fd)
-	})
-}
-
-func (t *Transfers) accept(listener int) {
-	for {
-		fd, _, err := unix.Accept4(listener, unix.SOCK_CLOEXEC)
-		switch err {
-		case nil:
-			t.add(fd, t.serve)
-		case unix.EINTR, unix.ECONNABORTED:
-		default:
-			return
-		}
-	}
-}
-
-func (t *Transfers) serve(fd int) {
-	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-	c := blocking(fd)
-	_ = t.answer(c) // what fails is over, and the client sees that it is
-}
-
-// answer says who it is, and then does what it is asked to, until that fails.
-func (t *Transfers) answer(c blocking) (err error) {
+// transfers says who it is, and then does what it is asked to, until that fails.
+func (n *Node) transfers(ctx context.Context, conn net.Conn) (err error) {
 	defer try.Catch(&err)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	c := try.Get(blockingOf(conn))
+	defer c.close()
+	defer context.AfterFunc(ctx, func() { _ = unix.Shutdown(int(c), unix.SHUT_RDWR) })()
 	name := make([]byte, transferName)
-	copy(name, t.node.Label)
+	copy(name, n.Label)
 	try.Get(c.Write(name))
 	request, block := make([]byte, transferRequest), make([]byte, transferBlock)
 	for {
@@ -127,17 +68,6 @@ func (t *Transfers) answer(c blocking) (err error) {
 	}
 }
 
-// Close ends the server and its connections. To call it again does nothing.
-func (t *Transfers) Close() {
-	t.mu.Lock()
-	t.ended = true
-	for fd := range t.fds {
-		_ = unix.Shutdown(fd, unix.SHUT_RDWR)
-	}
-	t.mu.Unlock()
-	t.wait.Wait()
-}
-
 // threadTime is the processor time of the calling thread.
 func threadTime() time.Duration { return clockTime(unix.CLOCK_THREAD_CPUTIME_ID) }
 
@@ -149,6 +79,15 @@ func clockTime(clock int32) time.Duration {
 
 // blocking is a TCP socket. Whoever reads or writes it waits in the kernel, which has that thread do the work.
 type blocking int
+
+// blockingOf takes a connection over from the runtime, which would have other threads wait.
+func blockingOf(c net.Conn) (b blocking, err error) {
+	defer try.Catch(&err)
+	defer c.Close()
+	f := try.Get(c.(*net.TCPConn).File())
+	defer f.Close()
+	return blocking(try.Get(unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0))), nil
+}
 
 // Read waits for something. The end of the connection is an error like any other.
 func (b blocking) Read(to []byte) (int, error) {
@@ -175,6 +114,8 @@ func (b blocking) Write(all []byte) (sent int, _ error) {
 	}
 	return sent, nil
 }
+
+func (b blocking) close() { unix.Close(int(b)) }
 
 // many moves so many octets by a call that moves a block or a part of it.
 func many(move func([]byte) (int, error), block []byte, octets int) error {
