@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"fmt"
 	"net"
 
 	"github.com/vishvananda/netlink/nl"
@@ -33,14 +32,11 @@ func (l *Lab) setPort(port string, state byte) (err error) {
 	})
 }
 
-func (n *Namespace) linkIndex(name string) (int, error) {
-	var index int
-	err := n.Do(func() error {
-		link, err := net.InterfaceByName(name)
-		if err != nil {
-			return fmt.Errorf("lab: interface %s in %s: %w", name, n.Name, err)
-		}
-		index = link.Index
+func (n *Namespace) linkIndex(name string) (index int, err error) {
+	defer try.Say(&err, "lab: interface %s in %s", name, n.Name)
+	err = n.Do(func() (err error) {
+		defer try.Catch(&err)
+		index = try.Get(net.InterfaceByName(name)).Index
 		return nil
 	})
 	return index, err

@@ -85,16 +85,11 @@ func shareNetns() (err error) {
 func (n *Namespace) path() string { return filepath.Join(netnsRoot, n.Name) }
 
 // enter moves the calling thread, which must be locked, into the namespace.
-func (n *Namespace) enter() error {
-	f, err := os.Open(n.path())
-	if err != nil {
-		return fmt.Errorf("lab: open namespace: %w", err)
-	}
+func (n *Namespace) enter() (err error) {
+	defer try.Say(&err, "lab: enter namespace %s", n.Name)
+	f := try.Get(os.Open(n.path()))
 	defer f.Close()
-	if err := unix.Setns(int(f.Fd()), unix.CLONE_NEWNET); err != nil {
-		return fmt.Errorf("lab: enter namespace %s: %w", n.Name, err)
-	}
-	return nil
+	return unix.Setns(int(f.Fd()), unix.CLONE_NEWNET)
 }
 
 // Do runs fn on the thread inside the namespace. Sockets opened there belong to
@@ -146,13 +141,9 @@ func (n *Namespace) RunInput(input, name string, args ...string) (string, error)
 
 // Sysctl writes a per-namespace setting, for example net.ipv4.ip_forward given
 // as "net/ipv4/ip_forward".
-func (n *Namespace) Sysctl(key, value string) error {
-	return n.Do(func() error {
-		if err := os.WriteFile("/proc/sys/"+key, []byte(value), 0o644); err != nil {
-			return fmt.Errorf("lab: sysctl %s in %s: %w", key, n.Name, err)
-		}
-		return nil
-	})
+func (n *Namespace) Sysctl(key, value string) (err error) {
+	defer try.Say(&err, "lab: sysctl %s in %s", key, n.Name)
+	return n.Do(func() error { return os.WriteFile("/proc/sys/"+key, []byte(value), 0o644) })
 }
 
 // close ends the worker and deletes the namespace.

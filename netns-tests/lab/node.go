@@ -46,9 +46,7 @@ func (l *Lab) buildNode(id int, names []string) (err error) {
 	space := try.Get(l.space(label))
 	n := &Node{Namespace: space, ID: id, Label: label, Address: host4(0, 10+id), Addr6: host6(0, 10+id), Dir: l.nodeDir(label), lab: l}
 	l.Nodes = append(l.Nodes, n)
-	if err := os.MkdirAll(n.Dir, 0o755); err != nil {
-		return fmt.Errorf("lab: directory of %s: %w", label, err)
-	}
+	try.Do(os.MkdirAll(n.Dir, 0o755))
 	for lan, name := range names {
 		n.NICs = append(n.NICs, NIC{Name: name, LAN: lan, Host: 10 + id, MAC: hostMAC(lan, 10+id), Port: fmt.Sprintf("p-%s-%d", label, lan)})
 	}
@@ -226,14 +224,12 @@ func announce(space *Namespace, nic string, mac net.HardwareAddr, addr netip.Add
 
 // Addresses lists the node's addresses, without loopback and link-local ones,
 // by interface name.
-func (n *Node) Addresses() (map[string][]netip.Addr, error) {
+func (n *Node) Addresses() (_ map[string][]netip.Addr, err error) {
+	defer try.Say(&err, "lab: interfaces of %s", n.Label)
 	found := map[string][]netip.Addr{}
-	err := n.Do(func() error {
-		links, err := net.Interfaces()
-		if err != nil {
-			return fmt.Errorf("lab: interfaces of %s: %w", n.Label, err)
-		}
-		for _, link := range links {
+	err = n.Do(func() (err error) {
+		defer try.Catch(&err)
+		for _, link := range try.Get(net.Interfaces()) {
 			addrs, err := link.Addrs()
 			if err != nil {
 				continue // it went away between the two calls
@@ -267,14 +263,13 @@ func (n *Node) Holds(addr netip.Addr) bool {
 func (n *Node) Path(name string) string { return filepath.Join(n.Dir, name) }
 
 // WriteFile puts a file into the node's own directory and returns its path.
-func (n *Node) WriteFile(name, content string, mode os.FileMode) (string, error) {
-	path := n.Path(name)
+func (n *Node) WriteFile(name, content string, mode os.FileMode) (path string, err error) {
+	defer try.Say(&err, "lab: write for %s", n.Label)
+	path = n.Path(name)
 	// A program that is forked meanwhile would hold the file open for writing, and nobody could run it.
 	syscall.ForkLock.RLock()
-	err := os.WriteFile(path, []byte(content), mode)
+	err = os.WriteFile(path, []byte(content), mode)
 	syscall.ForkLock.RUnlock()
-	if err != nil {
-		return "", fmt.Errorf("lab: write for %s: %w", n.Label, err)
-	}
+	try.Do(err)
 	return path, os.Chmod(path, mode)
 }

@@ -3,6 +3,7 @@ package lab
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -48,7 +49,8 @@ func (n *Node) Start(name string, args ...string) (*Process, error) {
 }
 
 // StartCommand runs a program on the node. It is killed with the lab.
-func (n *Node) StartCommand(c Command) (*Process, error) {
+func (n *Node) StartCommand(c Command) (_ *Process, err error) {
+	defer try.Say(&err, "lab: start %s on %s", c.Name, n.Label)
 	argv := c.wrapped()
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env = append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root"}, c.Env...)
@@ -61,19 +63,12 @@ func (n *Node) StartCommand(c Command) (*Process, error) {
 	}
 	base := n.Path(fmt.Sprintf("%s.%d", c.Name, len(n.procs)))
 	p := &Process{Name: c.Name, space: n.Namespace, cmd: cmd, stdout: base + ".stdout", stderr: base + ".stderr", done: make(chan struct{})}
-	var files [2]*os.File
-	for i, path := range []string{p.stdout, p.stderr} {
-		f, err := os.Create(path)
-		if err != nil {
-			return nil, fmt.Errorf("lab: log of %s on %s: %w", c.Name, n.Label, err)
-		}
+	for path, to := range map[string]*io.Writer{p.stdout: &cmd.Stdout, p.stderr: &cmd.Stderr} {
+		f := try.Get(os.Create(path))
 		defer f.Close()
-		files[i] = f
+		*to = f
 	}
-	cmd.Stdout, cmd.Stderr = files[0], files[1]
-	if err := n.Do(func() error { return p.begin(c) }); err != nil {
-		return nil, fmt.Errorf("lab: start %s on %s: %w", c.Name, n.Label, err)
-	}
+	try.Do(n.Do(func() error { return p.begin(c) }))
 	n.procs = append(n.procs, p)
 	go func() {
 		_ = cmd.Wait()
@@ -158,17 +153,17 @@ func (p *Process) Cont() error { return p.signalTree(unix.SIGCONT) }
 // Signal sends a signal to the process alone.
 func (p *Process) Signal(sig unix.Signal) (err error) {
 	defer try.Say(&err, "lab: signal %s", p.Name)
-	try.Do(unix.Kill(p.PID(), sig))
-	return nil
+	return unix.Kill(p.PID(), sig)
 }
 
-func (p *Process) signalTree(sig unix.Signal) error {
+func (p *Process) signalTree(sig unix.Signal) (err error) {
+	defer try.Say(&err, "lab: signal %s", p.Name)
 	if !p.Alive() {
-		return fmt.Errorf("lab: signal %s: it has ended", p.Name)
+		return errors.New("it has ended")
 	}
 	for _, pid := range append([]int{p.PID()}, descendants(p.PID())...) {
 		if err := unix.Kill(pid, sig); err != nil && !errors.Is(err, unix.ESRCH) {
-			return fmt.Errorf("lab: signal %s: %w", p.Name, err)
+			return err
 		}
 	}
 	return nil

@@ -79,15 +79,13 @@ func monitorInRealtime() (err error) {
 
 // monitorThread finds the thread of the system monitor: it is the second one that a Go program has, and the kernel lists threads in the
 // order of their beginnings.
-func monitorThread() (int, error) {
-	dir, err := os.Open("/proc/self/task")
-	if err != nil {
-		return 0, fmt.Errorf("lab: list the threads: %w", err)
-	}
+func monitorThread() (_ int, err error) {
+	defer try.Say(&err, "lab: list the first two threads")
+	dir := try.Get(os.Open("/proc/self/task"))
 	defer dir.Close()
-	names, err := dir.Readdirnames(2)
-	if err != nil || len(names) < 2 {
-		return 0, fmt.Errorf("lab: list the first two of %d threads: %w", len(names), err)
+	names := try.Get(dir.Readdirnames(2))
+	if len(names) < 2 {
+		return 0, fmt.Errorf("there are %d", len(names))
 	}
 	return strconv.Atoi(names[1])
 }

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"encoding/binary"
-	"fmt"
 	"net/netip"
 	"time"
 
@@ -16,26 +15,20 @@ const receiveBuffer = 8 << 20
 
 // udpSocket opens a non-blocking UDP socket of the address's family inside the
 // namespace, with kernel receive timestamps.
-func udpSocket(space *Namespace, local netip.AddrPort, options ...func(fd int) error) (int, error) {
+func udpSocket(space *Namespace, local netip.AddrPort, options ...func(fd int) error) (_ int, err error) {
+	defer try.Say(&err, "lab: UDP socket on %s in %s", local, space.Name)
 	if local.Addr().Is6() {
 		options = append(options, option(unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1))
 	}
-	fd, err := socket(space, familyOf(local.Addr()), unix.SOCK_DGRAM, sockaddr(local), options)
-	if err != nil {
-		return -1, fmt.Errorf("lab: UDP socket on %s in %s: %w", local, space.Name, err)
-	}
-	return fd, nil
+	return socket(space, familyOf(local.Addr()), unix.SOCK_DGRAM, sockaddr(local), options)
 }
 
 // packetSocket opens a non-blocking AF_PACKET socket for one protocol on one
 // interface, or on all interfaces if index is 0.
-func packetSocket(space *Namespace, protocol uint16, index int, options ...func(fd int) error) (int, error) {
+func packetSocket(space *Namespace, protocol uint16, index int, options ...func(fd int) error) (_ int, err error) {
+	defer try.Say(&err, "lab: packet socket in %s", space.Name)
 	to := &unix.SockaddrLinklayer{Protocol: networkOrder(protocol), Ifindex: index}
-	fd, err := socket(space, unix.AF_PACKET, unix.SOCK_RAW, to, options)
-	if err != nil {
-		return -1, fmt.Errorf("lab: packet socket in %s: %w", space.Name, err)
-	}
-	return fd, nil
+	return socket(space, unix.AF_PACKET, unix.SOCK_RAW, to, options)
 }
 
 // socket opens a non-blocking socket that is bound when all its options are set.

@@ -50,10 +50,7 @@ func (l *Lab) StartSubscribers(c SubscribersConfig) (_ *Callers, err error) {
 	if c.Addresses > 0 {
 		try.Do(l.placeCrowd())
 	}
-	secret, err := hex.DecodeString(strings.TrimSpace(readFile(c.KeyFile)))
-	if err != nil {
-		return nil, fmt.Errorf("lab: subscribers: %s: %w", c.KeyFile, err)
-	}
+	secret := try.Get(hex.DecodeString(strings.TrimSpace(string(try.Get(os.ReadFile(c.KeyFile))))))
 	p, err := l.Client.startHelper(roleSubscribers, subscribers{c, secret}, unix.SCHED_IDLE)
 	return &Callers{p}, err
 }

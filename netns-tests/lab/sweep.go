@@ -25,43 +25,31 @@ func runsOf(pid int) string { return fmt.Sprintf("%s%d.", runPrefix, pid) }
 
 // lockFile takes an exclusive lock that the kernel drops when the process ends,
 // however it ends.
-func lockFile(path string, wait bool) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("lab: open lock: %w", err)
-	}
+func lockFile(path string, wait bool) (_ *os.File, err error) {
+	defer try.Say(&err, "lab: lock %s", path)
+	f := try.Get(os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600))
 	how := unix.LOCK_EX
 	if !wait {
 		how |= unix.LOCK_NB
 	}
-	for {
+	for err = unix.EINTR; err == unix.EINTR; {
 		err = unix.Flock(int(f.Fd()), how)
-		if !errors.Is(err, unix.EINTR) {
-			break
-		}
 	}
 	if err != nil {
 		f.Close()
-		return nil, fmt.Errorf("lab: lock %s: %w", path, err)
+		return nil, err
 	}
 	return f, nil
 }
 
 // claimRun clears the remains of dead runs and makes this run's directory.
 func claimRun(run string) (dir string, lock *os.File, err error) {
-	if err := os.MkdirAll(runRoot, 0o755); err != nil {
-		return "", nil, fmt.Errorf("lab: make the run directory: %w", err)
-	}
-	global, err := lockFile(filepath.Join(runRoot, ".lock"), true)
-	if err != nil {
-		return "", nil, err
-	}
-	defer global.Close()
+	defer try.Catch(&err)
+	try.Do(os.MkdirAll(runRoot, 0o755))
+	defer try.Get(lockFile(filepath.Join(runRoot, ".lock"), true)).Close()
 	sweepDead()
 	dir = filepath.Join(runRoot, run)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", nil, fmt.Errorf("lab: make the run directory: %w", err)
-	}
+	try.Do(os.MkdirAll(dir, 0o755))
 	lock, err = lockFile(filepath.Join(dir, "lock"), false)
 	return dir, lock, err
 }

@@ -91,10 +91,8 @@ type Session struct {
 // connects again when it breaks. Stop waits so long at most for the next connection,
 // and ends it all.
 func (l *Lab) Follow(from *Namespace, addr netip.Addr) (stop func(wait time.Duration) Session, err error) {
-	c, err := l.dial(from, addr, 2*time.Second)
-	if err != nil {
-		return nil, fmt.Errorf("lab: connect to %s: %w", addr, err)
-	}
+	defer try.Say(&err, "lab: connect to %s", addr)
+	c := try.Get(l.dial(from, addr, 2*time.Second))
 	ctx, cancel := context.WithCancel(context.Background())
 	var s Session
 	done := make(chan struct{})

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"encoding/binary"
-	"fmt"
 	"net/netip"
 	"os"
 	"strconv"
@@ -56,15 +55,12 @@ func (n *Namespace) ForgetTracked() error {
 
 // Tracked is how many connections the kernel of the namespace tracks, and how many at most.
 func (n *Namespace) Tracked() (count, most int, err error) {
-	err = n.Do(func() error {
+	defer try.Say(&err, "lab: tracked connections")
+	err = n.Do(func() (err error) {
+		defer try.Catch(&err)
 		for name, to := range map[string]*int{"count": &count, "max": &most} {
-			text, err := os.ReadFile("/proc/sys/net/netfilter/nf_conntrack_" + name)
-			if err == nil {
-				*to, err = strconv.Atoi(strings.TrimSpace(string(text)))
-			}
-			if err != nil {
-				return fmt.Errorf("lab: tracked connections: %w", err)
-			}
+			text := try.Get(os.ReadFile("/proc/sys/net/netfilter/nf_conntrack_" + name))
+			*to = try.Get(strconv.Atoi(strings.TrimSpace(string(text))))
 		}
 		return nil
 	})

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/netns-tests/mutations"
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // longest bounds one mutation: building the package and its test.
@@ -37,15 +38,9 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, only string, whole bool, out io.Writer) error {
-	root, err := os.Getwd()
-	if err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "keepvip-mutations-")
-	if err != nil {
-		return err
-	}
+func run(ctx context.Context, only string, whole bool, out io.Writer) (err error) {
+	defer try.Catch(&err)
+	root, dir := try.Get(os.Getwd()), try.Get(os.MkdirTemp("", "keepvip-mutations-"))
 	defer os.RemoveAll(dir)
 	found, all := 0, 0
 	for _, m := range mutations.All() {
@@ -54,7 +49,7 @@ func run(ctx context.Context, only string, whole bool, out io.Writer) error {
 		}
 		all++
 		began := time.Now()
-		by, err := try(ctx, root, dir, m, whole)
+		by, err := findersOf(ctx, root, dir, m, whole)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -75,12 +70,10 @@ func run(ctx context.Context, only string, whole bool, out io.Writer) error {
 // failed is the line by which a test says that it has failed.
 var failed = regexp.MustCompile(`(?m)^--- FAIL: (\S+)`)
 
-// try tells which test finds the defect. The error says that none does, or that there is no such defect any more.
-func try(ctx context.Context, root, dir string, m mutations.Mutation, whole bool) (by string, err error) {
-	overlay, err := replace(root, dir, m)
-	if err != nil {
-		return "", err
-	}
+// findersOf tells which test finds the defect. The error says that none does, or that there is no such defect any more.
+func findersOf(ctx context.Context, root, dir string, m mutations.Mutation, whole bool) (by string, err error) {
+	defer try.Catch(&err)
+	overlay := try.Get(replace(root, dir, m))
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	args := []string{"test", "-overlay", overlay, "-vet=off", "-count=1", "-timeout", "5m"}
@@ -111,15 +104,10 @@ func try(ctx context.Context, root, dir string, m mutations.Mutation, whole bool
 
 // replace writes the defective file, and the list that puts it in place of the other one.
 func replace(root, dir string, m mutations.Mutation) (overlay string, err error) {
-	text, err := m.Mutated(root)
-	if err != nil {
-		return "", err
-	}
+	defer try.Catch(&err)
+	text := try.Get(m.Mutated(root))
 	defective := filepath.Join(dir, "defective.go")
-	list, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(root, m.File): defective}})
-	if err != nil {
-		return "", err
-	}
+	list := try.Get(json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(root, m.File): defective}}))
 	overlay = filepath.Join(dir, "overlay.json")
 	return overlay, errors.Join(os.WriteFile(defective, text, 0o600), os.WriteFile(overlay, list, 0o600))
 }

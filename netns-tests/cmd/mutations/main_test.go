@@ -34,7 +34,7 @@ func TestMutationIsFoundByATestThatFails(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m := mutations.Mutation{Name: tt.name, File: "a.go", Old: "a + b", New: tt.new, Test: tt.test}
-			by, err := try(t.Context(), root, t.TempDir(), m, tt.whole)
+			by, err := findersOf(t.Context(), root, t.TempDir(), m, tt.whole)
 			if tt.err != "" {
 				require.ErrorContains(t, err, tt.err)
 			} else {
