@@ -4,16 +4,20 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // measuringThreads is more than the threads of all labs that are open at a time: each has about eight.
@@ -21,14 +25,13 @@ const measuringThreads = 128
 
 // Host is the machine that labs are opened on. It is safe for concurrent use.
 type Host struct {
-	less    bool // see MeasureLess
-	runs    atomic.Int32
-	reaper  sync.Once
-	reaping error       // why there is no reaper
-	pipe    io.Closer   // its input, which ends with this process
-	ending  atomic.Bool // a signal ends this process
-	mu      sync.Mutex
-	labs    map[*Lab]struct{}
+	less   bool // see MeasureLess
+	runs   atomic.Int32
+	reaped func() error // starts the reaper, once
+	pipe   io.Closer    // its input, which ends with this process
+	ending atomic.Bool  // a signal ends this process
+	mu     sync.Mutex
+	labs   map[*Lab]struct{}
 }
 
 // Enter prepares this process for labs and must be called first in main or
@@ -54,6 +57,7 @@ func Enter() *Host {
 	debug.SetMemoryLimit(memoryLimit)
 	go collect(context.Background()) // as long as this process
 	h := &Host{labs: make(map[*Lab]struct{})}
+	h.reaped = sync.OnceValue(h.reap)
 	_ = monitorInRealtime() // where that is allowed
 	go h.closeOnSignal()
 	return h
@@ -84,29 +88,20 @@ func (h *Host) Close() {
 
 func (h *Host) closeLabs() {
 	h.mu.Lock()
-	labs := make([]*Lab, 0, len(h.labs))
-	for l := range h.labs {
-		labs = append(labs, l)
-	}
+	labs := slices.Collect(maps.Keys(h.labs))
 	h.mu.Unlock()
 	for _, l := range labs {
 		l.Close()
 	}
 }
 
-// reaped starts the process that sweeps the runs of this one when this one is gone, if there is none yet.
-func (h *Host) reaped() error {
-	h.reaper.Do(func() {
-		cmd := helper(roleReaper, os.Getpid())
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-		if h.pipe, h.reaping = cmd.StdinPipe(); h.reaping == nil {
-			h.reaping = cmd.Start()
-		}
-	})
-	if h.reaping != nil {
-		return fmt.Errorf("lab: start the reaper: %w", h.reaping)
-	}
-	return nil
+// reap starts the process that sweeps the runs of this one when this one is gone.
+func (h *Host) reap() (err error) {
+	defer try.Say(&err, "lab: start the reaper")
+	cmd := helper(roleReaper, os.Getpid())
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	h.pipe = try.Get(cmd.StdinPipe())
+	return cmd.Start()
 }
 
 // runReaper is that process.

@@ -4,15 +4,15 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // leases is a stand-in for a Kubernetes API that knows objects of coordination.k8s.io/v1 alone, in the API's protobuf, and keeps them in memory:
@@ -32,28 +32,12 @@ type kept struct {
 const leasesPort = 8001
 
 // LeaseAPI is the URL of a Kubernetes API for leases that all nodes of the lab reach. It ends with the lab.
-func (n *Node) LeaseAPI() (string, error) {
-	l := n.lab
+func (n *Node) LeaseAPI() (string, error) { return n.lab.leaseAPI() }
+
+func (l *Lab) startLeaseAPI() (url string, err error) {
+	defer try.Say(&err, "lab: API for leases")
 	at := netip.AddrPortFrom(l.Client.Address, leasesPort).String()
-	l.leaseAPI.Do(func() {
-		var listener net.Listener
-		if listener, l.leaseAPIFailed = l.Client.Listen(at); l.leaseAPIFailed != nil {
-			return
-		}
-		server := &http.Server{Handler: &leases{objects: map[string]kept{}}}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			_ = server.Serve(listener)
-		}()
-		l.atEnd(func() {
-			_ = server.Close()
-			<-done
-		})
-	})
-	if l.leaseAPIFailed != nil {
-		return "", fmt.Errorf("lab: API for leases: %w", l.leaseAPIFailed)
-	}
+	l.atEnd(serveHTTP(&http.Server{Handler: &leases{objects: map[string]kept{}}}, try.Get(l.Client.Listen(at))))
 	return "http://" + at, nil
 }
 

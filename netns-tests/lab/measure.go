@@ -6,8 +6,6 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -157,7 +155,7 @@ func (m *Measurement) Stop() *Report {
 }
 
 func (m *Measurement) finish() *Report {
-	r := &Report{Name: m.cfg.Name, Began: m.began, Load: loadAverage(), nodes: m.lab.nodeAddresses(), targets: m.cfg.Targets}
+	r := &Report{Name: m.cfg.Name, Began: m.began, Load: loadAverage(), targets: m.cfg.Targets}
 	// All stop together: each waits for its last answers.
 	var wait sync.WaitGroup
 	r.Streams = make([]StreamReport, len(m.streams))
@@ -188,20 +186,8 @@ func (m *Measurement) finish() *Report {
 	return r
 }
 
-func loadAverage() float64 {
-	b, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return 0
-	}
-	first, _, _ := strings.Cut(string(b), " ")
-	v, _ := strconv.ParseFloat(first, 64)
+func loadAverage() (v float64) {
+	text, _ := os.ReadFile("/proc/loadavg")
+	_, _ = fmt.Sscan(string(text), &v)
 	return v
-}
-
-func (l *Lab) nodeAddresses() map[netip.Addr]int {
-	own := map[netip.Addr]int{}
-	for _, n := range l.Nodes {
-		own[n.Address], own[n.Addr6] = n.ID, n.ID
-	}
-	return own
 }

@@ -46,7 +46,7 @@ type StreamReport struct {
 
 // summarize computes a report from the probes, which are in order of sending.
 func summarize(client string, target netip.Addr, interval time.Duration, samples []sample) StreamReport {
-	r := StreamReport{Client: client, Target: target, Interval: interval, Sent: len(samples), ByNode: map[int]int{}, samples: samples}
+	r := StreamReport{Client: client, Target: target, Interval: interval, Sent: len(samples), ByNode: map[int]int{}, Failures: map[string]int{}, samples: samples}
 	var open *Outage
 	var lastLost time.Duration
 	for _, s := range samples {
@@ -57,7 +57,7 @@ func summarize(client string, target netip.Addr, interval time.Duration, samples
 			r.Twice++
 		}
 		if s.failure != "" {
-			r.fail(s.failure)
+			r.Failures[s.failure]++
 		}
 		if s.node == 0 {
 			r.Lost++
@@ -84,13 +84,6 @@ func summarize(client string, target netip.Addr, interval time.Duration, samples
 		r.addOutage(*open, lastLost, lastLost+interval)
 	}
 	return r
-}
-
-func (r *StreamReport) fail(how string) {
-	if r.Failures == nil {
-		r.Failures = map[string]int{}
-	}
-	r.Failures[how]++
 }
 
 func (r *StreamReport) addOutage(o Outage, lastLost, end time.Duration) {

@@ -237,14 +237,10 @@ func (p *Process) CPU() (time.Duration, error) {
 
 // UsedInAll is CPU also of a process that has ended.
 func (p *Process) UsedInAll() time.Duration {
-	select {
-	case <-p.done:
-		if state := p.cmd.ProcessState; state != nil {
-			return state.UserTime() + state.SystemTime()
-		}
-	default:
+	if p.Alive() {
+		return cpuOf(statFields(p.PID()))
 	}
-	return cpuOf(statFields(p.PID()))
+	return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime()
 }
 
 // cpuOf is the processor time in the fields of a /proc stat, 0 without them.

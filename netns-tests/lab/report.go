@@ -27,7 +27,6 @@ type Report struct {
 	Starved       []Stall        `json:"starved"` // lateness of an ordinary process above 10 ms
 	Load          float64        `json:"load"`    // load average of the machine at the end
 
-	nodes   map[netip.Addr]int
 	targets []netip.Addr
 }
 

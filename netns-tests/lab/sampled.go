@@ -76,16 +76,13 @@ func (l *Lab) Sample(from *Namespace, target netip.AddrPort, count int) (_ Sampl
 	return s.out, nil
 }
 
-// Sampling are such connections, one after the other until they are stopped.
-type Sampling struct{ *sampler }
-
-// StartSampling begins them, one at each interval, however many are not answered yet. One fails after a second: a segment that was lost once
+// StartSampling begins such connections until they are stopped, one at each interval, however many are not answered yet. One fails after a second: a segment that was lost once
 // would have arrived.
 func (l *Lab) StartSampling(from *Namespace, target netip.AddrPort, every time.Duration) (_ *Sampling, err error) {
 	defer try.Catch(&err)
 	s := try.Get(l.sample(from, target, pace{math.MaxInt, math.MaxInt, every, time.Second}))
 	l.atEnd(func() { s.stop.Store(true) })
-	return &Sampling{s}, nil
+	return s, nil
 }
 
 // Stop begins no more of them, waits for the last ones and returns who answered.
@@ -102,7 +99,8 @@ type pace struct {
 	limit time.Duration // until a connection has failed
 }
 
-type sampler struct {
+// Sampling are short connections that are being made.
+type Sampling struct {
 	measuring
 	pace
 	lab    *Lab
@@ -113,16 +111,16 @@ type sampler struct {
 }
 
 // sample has a thread in the client's namespace make the connections.
-func (l *Lab) sample(from *Namespace, target netip.AddrPort, p pace) (_ *sampler, err error) {
+func (l *Lab) sample(from *Namespace, target netip.AddrPort, p pace) (_ *Sampling, err error) {
 	defer try.Say(&err, "lab: connections from %s to %s", from.Name, target)
-	s := &sampler{
+	s := &Sampling{
 		pace: p, lab: l, target: target, poll: try.Get(newPoller()), open: map[int]*heldConn{},
 		out: Sampled{ByNode: map[string]int{}, Failures: map[string]int{}},
 	}
 	return s, s.startIn(from, s.run)
 }
 
-func (s *sampler) run() {
+func (s *Sampling) run() {
 	defer s.poll.close()
 	began, begun := s.lab.Now(), 0
 	for begun < s.count && !s.stop.Load() || len(s.open) > 0 {
@@ -143,7 +141,7 @@ func (s *sampler) run() {
 	}
 }
 
-func (s *sampler) begin() {
+func (s *Sampling) begin() {
 	now := s.lab.Now()
 	fd, err := socketTCP(s.target)
 	if err != nil {
@@ -160,7 +158,7 @@ func (s *sampler) begin() {
 	}
 }
 
-func (s *sampler) greeted(c *heldConn) {
+func (s *Sampling) greeted(c *heldConn) {
 	var buf [128]byte
 	n, err := unix.Read(c.fd, buf[:])
 	switch {
@@ -184,7 +182,7 @@ func (s *sampler) greeted(c *heldConn) {
 	s.end(c, "")
 }
 
-func (s *sampler) end(c *heldConn, failure string) {
+func (s *Sampling) end(c *heldConn, failure string) {
 	if failure != "" {
 		s.failed(c.Began, failure)
 	}
@@ -192,7 +190,7 @@ func (s *sampler) end(c *heldConn, failure string) {
 	s.poll.shut(c.fd)
 }
 
-func (s *sampler) failed(at time.Duration, how string) {
+func (s *Sampling) failed(at time.Duration, how string) {
 	s.out.Failures[how]++
 	s.out.FailedAt = append(s.out.FailedAt, at)
 }

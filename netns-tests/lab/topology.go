@@ -51,8 +51,7 @@ type Lab struct {
 	echoes  []*echo
 	closed  sync.Once
 
-	leaseAPI       sync.Once
-	leaseAPIFailed error
+	leaseAPI func() (url string, err error)
 
 	mu       sync.Mutex
 	measures map[*Measurement]struct{} // not stopped yet
@@ -74,6 +73,7 @@ func (h *Host) Open(cfg Config) (*Lab, error) {
 	}
 	cfg = cfg.withDefaults()
 	l := &Lab{host: h, epoch: time.Now(), lans: cfg.lans(), measures: map[*Measurement]struct{}{}, run: fmt.Sprintf("%s%d", runsOf(os.Getpid()), h.runs.Add(1))}
+	l.leaseAPI = sync.OnceValues(l.startLeaseAPI)
 	h.mu.Lock()
 	h.labs[l] = struct{}{}
 	h.mu.Unlock()
@@ -98,11 +98,7 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) lans() int {
-	n := 1
-	for _, nics := range c.NICs {
-		n = max(n, len(nics))
-	}
-	return n
+	return len(slices.MaxFunc(c.NICs, func(a, b []string) int { return len(a) - len(b) }))
 }
 
 func (l *Lab) build(cfg Config) (err error) {

@@ -3,6 +3,7 @@ package lab
 import (
 	"crypto/tls"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -15,9 +16,9 @@ import (
 // WatchServer is a stand-in for an apiserver that is watched: an HTTP/2 server of one node whose every answer lasts, and says something
 // each watchEvery. It notes who asked, as an audit log does.
 type WatchServer struct {
-	node   *Node
-	server *http.Server
-	wait   sync.WaitGroup
+	node *Node
+	// Close ends the server and its connections.
+	Close func()
 
 	mu    sync.Mutex
 	audit []netip.AddrPort
@@ -31,12 +32,12 @@ func (n *Node) StartWatchServer(port uint16) (_ *WatchServer, err error) {
 	defer try.Say(&err, "lab: watch server on %s", n.Label)
 	cert := try.Get(selfSigned())
 	s := &WatchServer{node: n}
-	s.server = &http.Server{Handler: s, TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}}, ReadHeaderTimeout: time.Minute}
-	n.lab.atEnd(s.Close)
+	var listeners []net.Listener
 	for _, a := range []netip.Addr{n.Address, n.Addr6} {
-		l := try.Get(n.Listen(netip.AddrPortFrom(a, port).String()))
-		s.wait.Go(func() { _ = s.server.ServeTLS(l, "", "") })
+		listeners = append(listeners, try.Get(n.Listen(netip.AddrPortFrom(a, port).String())))
 	}
+	s.Close = serveHTTP(&http.Server{Handler: s, TLSConfig: &tls.Config{Certificates: []tls.Certificate{cert}}, ReadHeaderTimeout: time.Minute}, listeners...)
+	n.lab.atEnd(s.Close)
 	return s, nil
 }
 
@@ -68,8 +69,18 @@ func (s *WatchServer) Audit() []netip.AddrPort {
 	return slices.Clone(s.audit)
 }
 
-// Close ends the server and its connections.
-func (s *WatchServer) Close() {
-	_ = s.server.Close()
-	s.wait.Wait()
+// serveHTTP serves until end is called, over TLS if the server has a configuration of that.
+func serveHTTP(server *http.Server, listeners ...net.Listener) (end func()) {
+	var wait sync.WaitGroup
+	for _, l := range listeners {
+		if server.TLSConfig != nil {
+			wait.Go(func() { _ = server.ServeTLS(l, "", "") })
+		} else {
+			wait.Go(func() { _ = server.Serve(l) })
+		}
+	}
+	return func() {
+		_ = server.Close()
+		wait.Wait()
+	}
 }
