@@ -53,15 +53,14 @@ func (n *Node) StartAPIServer() (_ *APIServer, err error) {
 	_ = os.Remove(socket)
 	p := try.Get(n.StartCommand(Command{Name: "apiserver", Args: []string{exe}, Env: roleOf(roleAPIServer, standInConfig{n.Label, socket})}))
 	n.api = &APIServer{Process: p, node: n, socket: socket}
-	for end := time.Now().Add(10 * time.Second); ; {
-		if err = n.api.Set(APIHealthy, ""); err == nil {
-			return n.api, nil
-		}
-		if time.Now().After(end) || !p.Alive() {
-			return nil, fmt.Errorf("lab: apiserver of %s does not start: %w: %s", n.Label, err, p.Log())
-		}
-		time.Sleep(5 * time.Millisecond)
+	comes(10*time.Second, 5*time.Millisecond, func() bool {
+		err = n.api.Set(APIHealthy, "")
+		return err == nil || !p.Alive()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("lab: apiserver of %s does not start: %w: %s", n.Label, err, p.Log())
 	}
+	return n.api, nil
 }
 
 // API is the node's stand-in apiserver, nil if none was started.

@@ -133,13 +133,8 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	case APISlow:
-		delay, err := time.ParseDuration(arg)
-		if err == nil {
-			select {
-			case <-time.After(delay):
-			case <-r.Context().Done():
-			}
-		}
+		delay, _ := time.ParseDuration(arg)
+		pauseFor(r.Context(), delay)
 	case APIDrip:
 		drip(w, r)
 		return
@@ -182,25 +177,16 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // withoutEtcd fails as a check does that waits for etcd, or is told at once that it is gone.
 func withoutEtcd(w http.ResponseWriter, r *http.Request) {
-	if randv2.IntN(2) == 0 {
-		select {
-		case <-time.After(2 * time.Second):
-		case <-r.Context().Done():
-			return
-		}
+	if randv2.IntN(2) == 0 && !pauseFor(r.Context(), 2*time.Second) {
+		return
 	}
 	http.Error(w, "[-]etcd failed: reason withheld\nreadyz check failed", http.StatusInternalServerError)
 }
 
 // drip sends a byte now and then, so that no read of the client times out.
 func drip(w http.ResponseWriter, r *http.Request) {
-	for {
+	for more := true; more; more = pauseFor(r.Context(), 100*time.Millisecond) {
 		if _, err := w.Write([]byte{'.'}); err != nil || http.NewResponseController(w).Flush() != nil {
-			return
-		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-r.Context().Done():
 			return
 		}
 	}

@@ -96,7 +96,7 @@ func (p *Process) freeze(f freezer, g cgroup, length time.Duration, stands func(
 	defer try.Say(&err, "lab: freeze")
 	try.Do(g.join(p))
 	try.Do(g.write(f.file, f.frozen))
-	still := func() (bool, error) { return strings.Contains(readFile(filepath.Join(g.dir, f.shows)), f.done), nil }
+	still := func() bool { return strings.Contains(readFile(filepath.Join(g.dir, f.shows)), f.done) }
 	if err := p.eventually(still); err != nil {
 		return errors.Join(err, g.write(f.file, f.thawed))
 	}

@@ -25,15 +25,8 @@ const (
 // until that is done. A real-time thread spins on the processor that the collector, which is ordinary, was on, until the kernel's limit for
 // real-time threads is reached: 950 ms in which nothing else runs there.
 func collect(ctx context.Context) {
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
+	for pauseFor(ctx, time.Second) {
 		if metrics.Read(sample); sample[0].Value.Uint64() > collectFrom {
 			withoutRealtime(runtime.GC)
 		}

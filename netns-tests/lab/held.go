@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,8 +30,8 @@ type Held struct {
 	name    string
 	cfg     HeldConfig
 	poll    *poller
-	greeted atomic.Int64
-	conns   []*heldConn // owned by run until it has ended
+	greeted atomic.Int64 // on how many a server has said something
+	conns   []*heldConn  // owned by run until it has ended
 	byFD    map[int]*heldConn
 
 	mu    sync.Mutex
@@ -90,18 +91,13 @@ func (l *Lab) Hold(from *Namespace, cfg HeldConfig) (*Held, error) {
 		return nil, fmt.Errorf("lab: %d connections from %s to %s: %w", cfg.Count, from.Name, cfg.Target, err)
 	}
 	l.atEnd(func() { h.Stop() })
-	for end := l.Now() + 10*time.Second; h.Greeted() < cfg.Count; time.Sleep(5 * time.Millisecond) {
-		if l.Now() > end {
-			greeted := h.Greeted()
-			r := h.Stop()
-			return nil, fmt.Errorf("lab: %d of %d connections from %s to %s were greeted within 10 s %s", greeted, cfg.Count, from.Name, cfg.Target, r.Failures())
-		}
+	if !comes(10*time.Second, 5*time.Millisecond, func() bool { return int(h.greeted.Load()) >= cfg.Count }) {
+		greeted := h.greeted.Load()
+		r := h.Stop()
+		return nil, fmt.Errorf("lab: %d of %d connections from %s to %s were greeted within 10 s %s", greeted, cfg.Count, from.Name, cfg.Target, r.Failures())
 	}
 	return h, nil
 }
-
-// Greeted is how many connections a server has said something on.
-func (h *Held) Greeted() int { return int(h.greeted.Load()) }
 
 // Alive is how many connections a node has served that are not lost yet.
 func (h *Held) Alive(node string) int {
@@ -275,12 +271,7 @@ func (h *Held) lose(c *heldConn, err error) {
 }
 
 func (h *Held) anyWaiting() bool {
-	for _, c := range h.conns {
-		if len(c.waiting) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.conns, func(c *heldConn) bool { return len(c.waiting) > 0 })
 }
 
 func (h *Held) finish(now time.Duration) {

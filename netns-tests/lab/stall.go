@@ -52,9 +52,9 @@ func (p *Process) Pause(length time.Duration, stands func()) (err error) {
 }
 
 // stopped tells whether all threads are.
-func (p *Process) stopped() (_ bool, err error) {
-	defer try.Catch(&err)
-	return !slices.ContainsFunc(try.Get(threads(p.PID())), func(tid int) bool { return state(tid) != "T" }), nil
+func (p *Process) stopped() bool {
+	all, err := threads(p.PID())
+	return err == nil && !slices.ContainsFunc(all, func(tid int) bool { return state(tid) != "T" })
 }
 
 // state is what a thread does (proc_pid_stat(5)): T stopped, S asleep; "" if it has ended.
@@ -69,13 +69,11 @@ func state(tid int) string {
 const standLimit = 5 * time.Second
 
 // eventually waits until the process stands still.
-func (p *Process) eventually(still func() (bool, error)) error {
-	for end := time.Now().Add(standLimit); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		if done, err := still(); done || err != nil {
-			return err
-		}
+func (p *Process) eventually(still func() bool) error {
+	if !comes(standLimit, time.Millisecond, still) {
+		return fmt.Errorf("lab: %s does not stand still within %v", p.Name, standLimit)
 	}
-	return fmt.Errorf("lab: %s does not stand still within %v", p.Name, standLimit)
+	return nil
 }
 
 func threads(pid int) ([]int, error) { return numbersIn(fmt.Sprintf("/proc/%d/task", pid)) }

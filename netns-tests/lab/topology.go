@@ -212,9 +212,7 @@ func (l *Lab) Reaches(from *Namespace, addr netip.Addr, limit time.Duration) boo
 	if err != nil {
 		return false
 	}
-	for end := l.Now() + limit; l.Now() < end && s.answered.Load() == 0; {
-		time.Sleep(2 * time.Millisecond)
-	}
+	comes(limit, 2*time.Millisecond, func() bool { return s.answered.Load() > 0 })
 	r := s.finish()
 	return r.Sent > r.Lost
 }

@@ -47,16 +47,9 @@ func (s *WatchServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.audit = append(s.audit, netip.AddrPortFrom(client.Addr().Unmap(), client.Port()))
 	s.mu.Unlock()
 	w.Header().Set("X-Node", s.node.Label)
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
-	for i := 0; ; i++ {
+	for i := 0; i == 0 || pauseFor(r.Context(), watchEvery); i++ {
 		_, err := fmt.Fprintf(w, "{\"type\":\"MODIFIED\",\"object\":{\"data\":{\"n\":\"%d\"}}}\n", i)
 		if err != nil || http.NewResponseController(w).Flush() != nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-r.Context().Done():
 			return
 		}
 	}

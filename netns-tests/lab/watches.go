@@ -141,10 +141,7 @@ func (w *Watches) watch(ctx context.Context, client *http.Client, number int) {
 		w.mu.Lock()
 		w.report.Restarts = append(w.report.Restarts, WatchEnd{w.lab.Now(), err.Error()})
 		w.mu.Unlock()
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
-		}
+		pauseFor(ctx, 100*time.Millisecond)
 	}
 }
 
@@ -186,12 +183,7 @@ func (w *Watches) once(ctx context.Context, client *http.Client, number int, fir
 
 // ask makes short requests, one after the other.
 func (w *Watches) ask(ctx context.Context, client *http.Client) {
-	for {
-		select {
-		case <-time.After(w.cfg.AskEvery):
-		case <-ctx.Done():
-			return
-		}
+	for pauseFor(ctx, w.cfg.AskEvery) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+w.cfg.Target.String()+w.cfg.Ask, nil)
 		if err != nil {
 			return
@@ -205,7 +197,7 @@ func (w *Watches) ask(ctx context.Context, client *http.Client) {
 
 // Await waits until all watches have told of a number, but no longer than the limit.
 func (w *Watches) Await(number int, limit time.Duration) {
-	told := func() bool {
+	comes(limit, 10*time.Millisecond, func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		for _, last := range w.last {
@@ -214,9 +206,7 @@ func (w *Watches) Await(number int, limit time.Duration) {
 			}
 		}
 		return true
-	}
-	for end := w.lab.Now() + limit; !told() && w.lab.Now() < end; time.Sleep(10 * time.Millisecond) {
-	}
+	})
 }
 
 // Connections is how many the clients have opened so far.
