@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/keepvip/keepvip/netns-tests/trial"
 	"github.com/keepvip/keepvip/netns-tests/try"
@@ -36,12 +37,7 @@ func writeFailures(path string, rows map[string]trial.Row) (err error) {
 
 // asked tells that requests were made: without any there is nothing to tell of them.
 func asked(results []*trial.Result) bool {
-	for _, r := range results {
-		if r.Report == nil || len(r.Report.HTTPS) == 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(results, func(r *trial.Result) bool { return r.Report == nil || len(r.Report.HTTPS) == 0 })
 }
 
 // key names a case with its product.

@@ -61,30 +61,32 @@ func (o options) wants(c benchCase) bool {
 }
 
 func run(host *lab.Host, args []string, out io.Writer) error {
+	var o options
+	var k soak
 	flags := flag.NewFlagSet("bench", flag.ExitOnError)
-	runs := flags.Int("runs", 0, "repetitions of every case instead of its own number")
+	flags.IntVar(&o.runs, "runs", 0, "repetitions of every case instead of its own number")
 	only := flags.String("only", ".", "run the cases whose \"product: name\" matches this regular expression")
-	side := flags.Int("side-by-side", 1, "run so many cases of a show at once, each in a lab of its own: they mostly wait; above two for each processor they starve each other")
-	quiet := flags.Duration("quiet", 0, "for how long each disturbance goes on that must move nothing (\"detector fast moves nothing\"); 0: 10 minutes")
-	results := flags.String("json", "", "write every report to this file, one JSON object per line")
-	timeline := flags.Bool("timeline", false, "print the timeline of every run")
+	flags.IntVar(&o.side, "side-by-side", 1, "run so many cases of a show at once, each in a lab of its own: they mostly wait; above two for each processor they starve each other")
+	flags.DurationVar(&o.length, "quiet", 0, "for how long each disturbance goes on that must move nothing (\"detector fast moves nothing\"); 0: 10 minutes")
+	flags.StringVar(&o.results, "json", "", "write every report to this file, one JSON object per line")
+	flags.BoolVar(&o.timeline, "timeline", false, "print the timeline of every run")
 	failures := flags.String("failure-modes", "", "run only the cases of the table of failure modes, and write it to this file")
 	detector := flags.String("detector", "", "run only the cases of the table of what is lost between nodes, and write it into this document")
 	grows := flags.String("growth", "", "instead of the table: how keepvip grows with the size of a cluster, written into this folder of documents; -only picks by \"nodes 3\", and then nothing is written")
 	compares := flags.String("compare", "", "instead of the table: keepvip and other programs side by side, written into this folder of documents; with a part by -only nothing is written")
 	from := flags.String("from", "", "run nothing, take the results that -json has written to this file: for the table, or with -failure-modes, -detector or -compare for those")
-	length := flags.Duration("soak", 0, "instead of the table: random faults for this long")
-	seed := flags.Uint64("seed", 0, "with -soak: the faults of this seed alone, which an earlier run has printed")
-	episode := flags.Int("episode", -1, "with -soak and -seed: this episode alone")
+	flags.DurationVar(&k.length, "soak", 0, "instead of the table: random faults for this long")
+	flags.Uint64Var(&k.seed, "seed", 0, "with -soak: the faults of this seed alone, which an earlier run has printed")
+	flags.IntVar(&k.episode, "episode", -1, "with -soak and -seed: this episode alone")
 	_ = flags.Parse(args)
-	pattern, err := regexp.Compile(*only)
-	if err != nil {
+	var err error
+	if o.only, err = regexp.Compile(*only); err != nil {
 		return fmt.Errorf("bench: -only: %w", err)
 	}
-	if *length > 0 {
-		return runSoak(host, soak{length: *length, seed: *seed, episode: *episode}, out)
+	if k.length > 0 {
+		return runSoak(host, k, out)
 	}
-	o := options{runs: *runs, side: *side, only: pattern, length: *quiet, results: *results, timeline: *timeline, page: pageOf(*failures, *detector)}
+	o.page = pageOf(*failures, *detector)
 	if *grows != "" {
 		return growth(host, o, *grows, out)
 	}
