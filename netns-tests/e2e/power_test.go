@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"net/netip"
 	"sync"
 	"testing"
 	"time"
@@ -11,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/keepvip/keepvip/netns-tests/lab"
-	"github.com/keepvip/keepvip/netns-tests/try"
 )
 
 // Nothing that keepvip needs is behind the address that it keeps.
@@ -51,32 +51,26 @@ func (c *cluster) firsts(limit time.Duration) (healthy, answered time.Duration) 
 	began := time.Now()
 	var mu sync.Mutex
 	var wait sync.WaitGroup
-	done := func() bool {
+	over := func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return answered != 0
+		return answered != 0 || time.Since(began) >= limit
 	}
-	poll := func(ready func() error, first *time.Duration) {
-		for !done() && time.Since(began) < limit {
+	poll := func(at netip.Addr, first *time.Duration) {
+		for ; !over(); pause(20 * time.Millisecond) {
 			sent := time.Since(began)
-			if ready() == nil {
-				mu.Lock()
-				if *first == 0 {
-					*first = sent
-				}
-				mu.Unlock()
+			_, err := c.lab.Ask(c.lab.Client.Namespace, at, "/readyz", time.Second)
+			mu.Lock()
+			if err == nil && *first == 0 {
+				*first = sent
 			}
-			pause(20 * time.Millisecond)
+			mu.Unlock()
 		}
 	}
 	for _, m := range c.machines {
-		wait.Go(func() {
-			poll(func() error { return try.Err(c.lab.Ask(c.lab.Client.Namespace, m.Address, "/readyz", time.Second)) }, &healthy)
-		})
+		wait.Go(func() { poll(m.Address, &healthy) })
 	}
-	wait.Go(func() {
-		poll(func() error { return try.Err(c.lab.Ask(c.lab.Client.Namespace, lab.VIP4, "/readyz", time.Second)) }, &answered)
-	})
+	wait.Go(func() { poll(lab.VIP4, &answered) })
 	wait.Wait()
 	return healthy, answered
 }

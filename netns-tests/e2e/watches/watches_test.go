@@ -38,23 +38,20 @@ func open(t *testing.T, flags ...string) *cluster {
 // writing changes the object ten times a second until stop is called, which returns the last number.
 func (c *cluster) writing(t *testing.T) (stop func() int) {
 	t.Helper()
-	end, last := make(chan struct{}), make(chan int)
+	end, last := make(chan struct{}), make(chan int, 1)
 	var failed error
 	go func() {
 		n := 0
-		for {
+		defer func() { last <- n }()
+		for ; ; n++ {
 			select {
 			case <-end:
-				last <- n
 				return
 			case <-time.After(100 * time.Millisecond):
 			}
 			if failed = c.write(n + 1); failed != nil {
-				<-end
-				last <- n
 				return
 			}
-			n++
 		}
 	}()
 	return func() int {
