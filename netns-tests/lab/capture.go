@@ -22,7 +22,7 @@ type capture struct {
 	ports map[int]int // ifindex on the switch -> node, 0 if it belongs to another host
 	fd    int
 	heard atomic.Bool         // an advertisement was captured
-	raw   func(RecordedFrame) // instead of reading the frames, whose data are its own until it returns
+	raw   func(RecordedFrame) // is given each frame instead, whose data the next one replaces
 
 	announcements []Announcement // owned by run until it has ended
 	adverts       []Advert

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// roleEnv names the environment variable that makes [Enter] turn this process into one of the lab's helpers, and configEnv that
-	// of its configuration, as JSON.
+	// roleEnv names the environment variable that makes [Enter] turn this process into one of the lab's helpers. That of configEnv has
+	// the helper's configuration, as JSON.
 	roleEnv, configEnv = "KEEPVIP_LAB_ROLE", "KEEPVIP_LAB_CONFIG"
 
 	roleAPIServer   = "apiserver"
@@ -64,8 +64,8 @@ func helper(role string, config any) *exec.Cmd {
 // A helper process has so long to be ready, and to end.
 const readyLimit, helperEnd = 3 * time.Minute, 30 * time.Second
 
-// helperProcess works in a namespace until its input is closed: what has many connections must not share the Go runtime of the threads that
-// measure. At its end it may write what has come of them.
+// helperProcess works in a namespace until its input is closed, and may write at its end what has come of that. What has many connections
+// must not share the Go runtime of the threads that measure.
 type helperProcess struct {
 	cmd *exec.Cmd
 	in  io.Closer

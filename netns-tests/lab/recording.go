@@ -19,7 +19,7 @@ type RecordedFrame struct {
 	Data []byte
 }
 
-// Datagram is the source and the content of a UDP datagram over IPv4 to the port; the content is nil if the frame is none.
+// Datagram is the source and the content of a UDP datagram over IPv4 to the port. The content is nil if the frame is none.
 func (f RecordedFrame) Datagram(port uint16) (from netip.Addr, content []byte) {
 	p, _ := packetOf(f.Data)
 	if _, to, content := p.datagram(); p.from.Is4() && to == port {

@@ -76,8 +76,8 @@ func (l *Lab) Sample(from *Namespace, target netip.AddrPort, count int) (_ Sampl
 	return s.out, nil
 }
 
-// StartSampling begins such connections until they are stopped, one at each interval, however many are not answered yet. One fails after a second: a segment that was lost once
-// would have arrived.
+// StartSampling begins such connections until they are stopped, one at each interval, however many are not answered yet. One fails after a
+// second: a segment that was lost once would have arrived.
 func (l *Lab) StartSampling(from *Namespace, target netip.AddrPort, every time.Duration) (_ *Sampling, err error) {
 	defer try.Catch(&err)
 	s := try.Get(l.sample(from, target, pace{math.MaxInt, math.MaxInt, every, time.Second}))

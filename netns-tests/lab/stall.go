@@ -25,7 +25,7 @@ func (p *Process) Trace(length time.Duration, stands func()) (err error) {
 	return nil
 }
 
-// runTracer is the helper process that traces: whoever waits for the end of a child that it traces itself is told of its stops, too.
+// runTracer is the helper process that traces. The lab cannot: it waits for the end of its child, and would be told of the stops, too.
 func runTracer(pid int) (err error) {
 	defer try.Catch(&err)
 	runtime.LockOSThread() // the kernel takes orders only from the thread that attached

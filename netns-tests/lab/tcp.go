@@ -24,7 +24,7 @@ type Server struct {
 	wait      sync.WaitGroup
 }
 
-// serve has a node handle the connections to some addresses, each in a goroutine of its own, until that fails or ctx ends.
+// serve has a node handle the connections to some addresses. Each has a goroutine of its own, and ends with it.
 func (n *Node) serve(handle func(ctx context.Context, c net.Conn) error, at ...string) (*Server, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Server{cancel: cancel}
@@ -63,7 +63,7 @@ func (s *Server) Close() {
 	s.wait.Wait()
 }
 
-// StartTicker sends a line to every connection to any address of the node each few milliseconds, and so always has data on the way.
+// StartTicker has the node send a line on every connection each few milliseconds, at any of its addresses. So data is always on the way.
 func (n *Node) StartTicker() (_ *Server, err error) {
 	defer try.Say(&err, "lab: ticker on %s", n.Label)
 	return n.serve(n.tick, fmt.Sprintf(":%d", tcpPort))
