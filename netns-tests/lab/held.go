@@ -81,7 +81,7 @@ func (l *Lab) Hold(from *Namespace, cfg HeldConfig) (*Held, error) {
 	if cfg.Every == 0 {
 		cfg.Every = heldEvery
 	}
-	h := &Held{lab: l, name: from.Name[strings.LastIndex(from.Name, "-")+1:], cfg: cfg, byFD: map[int]*heldConn{}, alive: map[string]int{}}
+	h := &Held{lab: l, name: from.short(), cfg: cfg, byFD: map[int]*heldConn{}, alive: map[string]int{}}
 	var err error
 	if h.poll, err = newPoller(); err != nil {
 		return nil, err

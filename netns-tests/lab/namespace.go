@@ -82,6 +82,12 @@ func shareNetns() (err error) {
 	return unix.Mount("", netnsRoot, "none", unix.MS_SHARED|unix.MS_REC, "")
 }
 
+// short is the name within its lab, "c1".
+func (n *Namespace) short() string {
+	_, short, _ := cutLast(n.Name, "-")
+	return short
+}
+
 func (n *Namespace) path() string { return filepath.Join(netnsRoot, n.Name) }
 
 // enter moves the calling thread, which must be locked, into the namespace.

@@ -13,7 +13,6 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -38,7 +37,6 @@ type Watches struct {
 	cfg    WatchesConfig
 	cancel context.CancelFunc
 	wait   sync.WaitGroup
-	ready  chan struct{} // one for each watch that has begun
 
 	mu     sync.Mutex
 	report WatchesReport
@@ -47,15 +45,14 @@ type Watches struct {
 
 // WatchesReport is what became of watches.
 type WatchesReport struct {
-	Client      string
-	Count       int
-	Connections int              // that clients have opened; more than clients: they had to
-	Own         []netip.AddrPort // their own addresses
-	ByNode      map[string]int   // who served, counted each time a watch began
-	Events      int
-	Missed      int // numbers left out between two events of a watch
-	Restarts    []WatchEnd
-	Silence     time.Duration // the longest time from one event of a watch to the next
+	Client   string
+	Count    int
+	Own      []netip.AddrPort // of the connections that clients have opened, their own addresses; more than clients: they had to
+	ByNode   map[string]int   // who served, counted each time a watch began
+	Events   int
+	Missed   int // numbers left out between two events of a watch
+	Restarts []WatchEnd
+	Silence  time.Duration // the longest time from one event of a watch to the next
 }
 
 // WatchEnd is how a watch ended that had to begin again.
@@ -68,8 +65,8 @@ type WatchEnd struct {
 func (l *Lab) Watch(from *Namespace, cfg WatchesConfig) (*Watches, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	count := cfg.Clients * cfg.Each
-	w := &Watches{lab: l, cfg: cfg, cancel: cancel, ready: make(chan struct{}, count), last: map[int]int{}}
-	w.report = WatchesReport{Client: from.Name[strings.LastIndex(from.Name, "-")+1:], Count: count, ByNode: map[string]int{}}
+	w := &Watches{lab: l, cfg: cfg, cancel: cancel, last: map[int]int{}}
+	w.report = WatchesReport{Client: from.short(), Count: count, ByNode: map[string]int{}}
 	l.atEnd(func() { w.Stop() })
 	clients := make([]*http.Client, cfg.Clients)
 	for i := range clients {
@@ -79,8 +76,8 @@ func (l *Lab) Watch(from *Namespace, cfg WatchesConfig) (*Watches, error) {
 		for j, client := range clients {
 			w.wait.Go(func() { w.watch(ctx, client, i*cfg.Clients+j) })
 		}
-		if err := w.begun(cfg.Clients); err != nil {
-			return nil, fmt.Errorf("lab: watches from %s of %s: %d of each client have begun: %w", from.Name, cfg.Target, i, err)
+		if !comes(20*time.Second, 5*time.Millisecond, func() bool { return w.begun() == (i+1)*cfg.Clients }) {
+			return nil, fmt.Errorf("lab: watches from %s of %s: %d of each client have begun: no event within 20 s: %v", from.Name, cfg.Target, i, w.Stop().Restarts)
 		}
 	}
 	if cfg.AskEvery > 0 {
@@ -91,17 +88,11 @@ func (l *Lab) Watch(from *Namespace, cfg WatchesConfig) (*Watches, error) {
 	return w, nil
 }
 
-// begun waits for the first event of so many more.
-func (w *Watches) begun(count int) error {
-	limit := time.After(20 * time.Second)
-	for range count {
-		select {
-		case <-w.ready:
-		case <-limit:
-			return fmt.Errorf("no event within 20 s: %v", w.Stop().Restarts)
-		}
-	}
-	return nil
+// begun is how many watches have had an event.
+func (w *Watches) begun() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.last)
 }
 
 // client is set up as client-go does it.
@@ -126,15 +117,14 @@ func (w *Watches) opened(c net.Conn) {
 	own, _ := netip.ParseAddrPort(c.LocalAddr().String())
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.report.Connections++
 	w.report.Own = append(w.report.Own, own)
 }
 
 // watch begins again for as long as nobody stops it.
 func (w *Watches) watch(ctx context.Context, client *http.Client, number int) {
 	defer client.CloseIdleConnections()
-	for first := true; ctx.Err() == nil; {
-		err := w.once(ctx, client, number, &first)
+	for ctx.Err() == nil {
+		err := w.once(ctx, client, number)
 		if ctx.Err() != nil {
 			return
 		}
@@ -145,8 +135,8 @@ func (w *Watches) watch(ctx context.Context, client *http.Client, number int) {
 	}
 }
 
-// once is one watch to its end; first, until there was an event.
-func (w *Watches) once(ctx context.Context, client *http.Client, number int, first *bool) (err error) {
+// once is one watch to its end.
+func (w *Watches) once(ctx context.Context, client *http.Client, number int) (err error) {
 	defer try.Catch(&err)
 	var own string
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) { own = i.Conn.LocalAddr().String() }})
@@ -173,10 +163,6 @@ func (w *Watches) once(ctx context.Context, client *http.Client, number int, fir
 			w.report.Silence = max(w.report.Silence, now-at)
 		}
 		w.mu.Unlock()
-		if *first {
-			*first = false
-			w.ready <- struct{}{}
-		}
 		last, at = max(n, last, 0), now
 	}
 }
@@ -213,7 +199,7 @@ func (w *Watches) Await(number int, limit time.Duration) {
 func (w *Watches) Connections() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.report.Connections
+	return len(w.report.Own)
 }
 
 // eventNumber is the n among an object's data; -1 without one.

@@ -77,7 +77,7 @@ func watchedOf(reports []lab.WatchesReport, connections int, servers []*lab.Watc
 	own := map[netip.AddrPort]bool{}
 	for _, r := range reports {
 		got.Count += r.Count
-		got.Again += r.Connections - connections
+		got.Again += len(r.Own) - connections
 		got.Missed += r.Missed
 		got.Silence = max(got.Silence, r.Silence)
 		got.Restarts = append(got.Restarts, r.Restarts...)
