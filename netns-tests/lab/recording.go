@@ -3,8 +3,10 @@ package lab
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -112,4 +114,102 @@ func WritePCAP(path string, frames []RecordedFrame) (err error) {
 		b = append(b, f.Data...)
 	}
 	return os.WriteFile(path, b, 0o644)
+}
+
+// Carried is a frame that a node sent in an address's name.
+type Carried struct {
+	At      time.Duration
+	Node    int
+	Kind    string // "arp", "ip", "ns", "na" or KindReset
+	Address netip.Addr
+}
+
+// WatchCarried notes each frame that comes out of a node and carries one of the
+// addresses: as the sender in ARP, as the source of a packet, or as the target of
+// a neighbour solicitation or advertisement.
+func (l *Lab) WatchCarried(addrs ...netip.Addr) (*Recording[Carried], error) {
+	return record(l, func(f RecordedFrame) (Carried, bool) {
+		for kind, addr := range carriedBy(f.Data) {
+			if slices.Contains(addrs, addr) {
+				return Carried{At: f.At, Node: f.Node, Kind: kind, Address: addr}, true
+			}
+		}
+		return Carried{}, false
+	})
+}
+
+// KindReset is the end of a connection of TCP: it answers nobody.
+const KindReset = "reset"
+
+func resets(segment []byte) bool { return len(segment) > 13 && segment[13]&0x04 != 0 }
+
+// carriedBy lists the addresses in whose name a frame speaks.
+func carriedBy(frame []byte) map[string]netip.Addr {
+	if len(frame) >= etherHeader+28 && binary.BigEndian.Uint16(frame[12:]) == unix.ETH_P_ARP {
+		return map[string]netip.Addr{"arp": netip.AddrFrom4([4]byte(frame[etherHeader+14:]))}
+	}
+	p, ok := packetOf(frame)
+	switch {
+	case !ok:
+		return nil
+	case p.protocol == unix.IPPROTO_TCP && resets(p.content):
+		return map[string]netip.Addr{KindReset: p.from}
+	}
+	found := map[string]netip.Addr{"ip": p.from}
+	if p.protocol == unix.IPPROTO_ICMPV6 && len(p.content) >= 24 {
+		target := netip.AddrFrom16([16]byte(p.content[8:24]))
+		switch {
+		case p.content[0] == icmpNeighborSolicit && !p.from.IsUnspecified():
+			found["ns"] = target
+		case p.content[0] == icmpNeighborAdvertise:
+			found["na"] = target
+		}
+	}
+	return found
+}
+
+// Tripwire does something as soon as the switch sees a certain frame.
+type Tripwire struct {
+	capture *capture
+	match   func(RecordedFrame) bool
+	act     func() error
+	tripped chan struct{} // closed when act has returned
+
+	sprung bool // of the capture's thread; the others are read after tripped
+	at     time.Duration
+	err    error
+}
+
+// Trip calls act once, in the thread that watches, as soon as a node sends a frame to a group that matches. The frame itself is
+// on its way: whoever has another processor may have it before act has done anything.
+func (l *Lab) Trip(match func(RecordedFrame) bool, act func() error) (*Tripwire, error) {
+	t := &Tripwire{match: match, act: act, tripped: make(chan struct{})}
+	var err error
+	t.capture, err = l.startCapture(func(f RecordedFrame) { t.note(l, f) })
+	return t, err
+}
+
+func (t *Tripwire) note(l *Lab, f RecordedFrame) {
+	if t.sprung || f.Data[0]&1 == 0 || !t.match(f) {
+		return
+	}
+	t.sprung = true
+	t.err = t.act()
+	t.at = l.Now()
+	close(t.tripped)
+}
+
+// Wait ends the watch when act has returned, or after the limit, which is an error. It returns when that was.
+func (t *Tripwire) Wait(limit time.Duration) (time.Duration, error) {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-t.tripped:
+	case <-timer.C:
+	}
+	t.capture.finish()
+	if !t.sprung {
+		return 0, fmt.Errorf("lab: the frame that was waited for did not come within %v", limit)
+	}
+	return t.at, t.err
 }

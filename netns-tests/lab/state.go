@@ -70,23 +70,19 @@ func (n *Node) sysctls() (string, error) {
 func (n *Node) ChangeMAC(mac net.HardwareAddr) (err error) {
 	defer try.Catch(&err)
 	try.Get(n.Run("ip", "link", "set", n.NICs[0].Name, "address", mac.String()))
-	n.lab.changeMAC(n, mac)
+	n.lab.mu.Lock()
+	defer n.lab.mu.Unlock()
+	n.NICs[0].MAC = mac
+	for m := range n.lab.measures {
+		if m.direct != nil {
+			m.direct.prepareAll()
+		}
+	}
 	return nil
 }
 
 // ResetMAC undoes [Node.ChangeMAC].
 func (n *Node) ResetMAC() error { return n.ChangeMAC(hostMAC(n.NICs[0].LAN, n.NICs[0].Host)) }
-
-func (l *Lab) changeMAC(n *Node, mac net.HardwareAddr) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n.NICs[0].MAC = mac
-	for m := range l.measures {
-		if m.direct != nil {
-			m.direct.prepareAll()
-		}
-	}
-}
 
 // ApplyAddressesAgain deletes the node's own addresses and adds them again immediately, as a network manager does that is restarted.
 func (n *Node) ApplyAddressesAgain() error {
