@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -148,22 +149,10 @@ func (m *machine) file(name string) string { return filepath.Join(m.data, "disk"
 
 // pids are the processes on the machine that run the program of that name.
 func (m *machine) pids(name string) []int {
-	var found []int
-	all, _ := filepath.Glob("/proc/[0-9]*/exe")
-	for _, exe := range all {
-		pid, _ := strconv.Atoi(strings.Split(exe, "/")[2])
-		program, err := os.Readlink(exe)
-		if err == nil && filepath.Base(program) == name && m.has(pid) {
-			found = append(found, pid)
-		}
-	}
-	return found
-}
-
-// has reports whether the process is in the machine's network.
-func (m *machine) has(pid int) bool {
-	var ours, theirs unix.Stat_t
-	return unix.Stat("/run/netns/"+m.Name, &ours) == nil && unix.Stat(fmt.Sprintf("/proc/%d/ns/net", pid), &theirs) == nil && ours.Ino == theirs.Ino
+	return slices.DeleteFunc(m.Processes(), func(pid int) bool {
+		program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
+		return err != nil || filepath.Base(program) != name
+	})
 }
 
 // signal sends a signal to every process with that name; there has to be one.

@@ -131,7 +131,7 @@ func (n *Node) LinkUp() error {
 
 // PowerOff cuts the node off and kills everything that runs on it.
 func (n *Node) PowerOff() (time.Duration, error) {
-	pids := processesIn(n.path())
+	pids := n.Processes()
 	at, err := n.CutPort()
 	for _, pid := range pids {
 		_ = unix.Kill(pid, unix.SIGKILL)

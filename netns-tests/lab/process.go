@@ -256,7 +256,7 @@ func cpuOf(fields []string) time.Duration {
 // KillAll kills everything that runs on the node and waits for what the lab
 // itself started.
 func (n *Node) KillAll() {
-	for _, pid := range processesIn(n.path()) {
+	for _, pid := range n.Processes() {
 		_ = unix.Kill(pid, unix.SIGKILL)
 	}
 	var wait sync.WaitGroup

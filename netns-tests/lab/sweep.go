@@ -126,6 +126,9 @@ func removeNamespace(path string) {
 	_ = os.Remove(path)
 }
 
+// Processes are those that live in the namespace, other than this one.
+func (n *Namespace) Processes() []int { return processesIn(n.path()) }
+
 // processesIn lists the processes, other than this one, that live in the
 // network namespace bound to path.
 func processesIn(path string) []int {

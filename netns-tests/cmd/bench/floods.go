@@ -16,13 +16,15 @@ import (
 const floodLength = 5 * time.Second
 
 // floods runs what bears the name of a flood, once, and prints a table of its own.
-func floods(host *lab.Host, o options, out io.Writer) (counted count, err error) {
+func floods(host *lab.Host, o options, out io.Writer, counted *count) error {
+	begun := false
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, f := range trial.Floods() {
 		if !o.only.MatchString("flood: " + f.Name) {
 			continue
 		}
-		if counted.cases == 0 {
+		if !begun {
+			begun = true
 			fmt.Fprintln(t, "flood\ta second\tprocessor %\tmemory MiB\tlog lines\ttransitions\tsilent ms\ttwo answering ms\ttimer late ms\tothers served\tstill in a second ms\tverdict")
 		}
 		var found trial.Flooded
@@ -33,7 +35,7 @@ func floods(host *lab.Host, o options, out io.Writer) (counted count, err error)
 		fmt.Fprintf(t, "%s\t%.0f\t%.1f\t%.1f\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", f.Name, found.Rate, found.CPU, mib(found.RSS), found.Lines, found.Transitions,
 			lab.Milliseconds(found.Silent), lab.Milliseconds(found.Two), lab.Milliseconds(found.Late), besideOf(found), lab.Milliseconds(stood), strings.Split(verdict, "\n")[0])
 	}
-	return counted, t.Flush()
+	return t.Flush()
 }
 
 // besideOf is how many of those who asked beside the flood were served.

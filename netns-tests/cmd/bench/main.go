@@ -5,6 +5,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -127,15 +128,10 @@ func table(host *lab.Host, o options, out io.Writer) (err error) {
 	if err := trial.Print(out, rows); err != nil {
 		return fmt.Errorf("bench: print: %w", err)
 	}
-	for _, more := range []func(*lab.Host, options, io.Writer) (count, error){shows, floods} {
-		if o.page != nil {
-			break
-		}
-		these, err := more(host, o, out)
-		if err != nil {
+	if o.page == nil {
+		if err := errors.Join(shows(host, o, out, &counted), floods(host, o, out, &counted)); err != nil {
 			return fmt.Errorf("bench: print: %w", err)
 		}
-		counted = counted.plus(these)
 	}
 	fmt.Fprintln(out, counted)
 	return counted.err()

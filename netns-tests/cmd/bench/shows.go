@@ -17,7 +17,7 @@ import (
 
 // shows runs what brings its own lab, and prints a table of its own: first what consists of cases, side by side if that is wanted,
 // then the rest, one after the other.
-func shows(host *lab.Host, o options, out io.Writer) (counted count, err error) {
+func shows(host *lab.Host, o options, out io.Writer, counted *count) error {
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	tell := func(name string, took, stood time.Duration, found trial.Findings, err error) {
 		verdict := verdictOf(found, stood, err)
@@ -58,7 +58,7 @@ func shows(host *lab.Host, o options, out io.Writer) (counted count, err error) 
 		still, err := lab.StoodStill(func() (err error) { found, err = s.Run(host, true); return err })
 		tell(s.Name, time.Since(began), still, found, err)
 	}
-	return counted, t.Flush()
+	return t.Flush()
 }
 
 // stillInASecond is for how long within a second the machine may stand still beside what counts. Others take a node for dead that does not run

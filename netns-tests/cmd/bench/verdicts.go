@@ -27,10 +27,6 @@ func (n *count) add(verdict string) {
 	}
 }
 
-func (n count) plus(m count) count {
-	return count{cases: n.cases + m.cases, over: n.over + m.over, leftOut: n.leftOut + m.leftOut}
-}
-
 // String is the last line of the output.
 func (n count) String() string {
 	return fmt.Sprintf("%d cases, %d over their limits or failed, %d left out because the machine stood still", n.cases, n.over, n.leftOut)
