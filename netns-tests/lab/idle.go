@@ -25,13 +25,11 @@ type idleConfig struct {
 	Target netip.AddrPort // or connects to there
 	Count  int
 	Every  time.Duration // each of Count says something so often; 0: never
+	Zero   time.Duration // when the clock of every report began, by the one that all processes share
 }
 
 // IdleConns are connections on which nobody says anything, as those of watches without events. Clients and servers are processes of their own.
-type IdleConns struct {
-	lab   *Lab
-	procs []*helperProcess
-}
+type IdleConns struct{ procs []*helperProcess }
 
 // IdleEnd is how one connection ended.
 type IdleEnd struct {
@@ -84,11 +82,11 @@ func (s *IdleServers) Kill9() error {
 // HoldIdle opens connections, and returns when all are open. On each the client says something so often; 0: never.
 func (l *Lab) HoldIdle(from *Namespace, target netip.AddrPort, count int, every time.Duration) (_ *IdleConns, err error) {
 	defer try.Catch(&err)
-	idle := &IdleConns{lab: l}
+	idle := &IdleConns{}
 	// Ports of connections that a moment ago were ended may be in use still: there are more than twice as many as are wanted.
 	try.Get(from.Run("sysctl", "-qw", "net.ipv4.ip_local_port_range=1024 65000"))
 	for left := count; left > 0; left -= perIdleProcess {
-		p := try.Get(from.startHelper(roleIdle, idleConfig{Target: target, Count: min(left, perIdleProcess), Every: every}, unix.SCHED_NORMAL))
+		p := try.Get(from.startHelper(roleIdle, idleConfig{Target: target, Count: min(left, perIdleProcess), Every: every, Zero: monotonic() - l.Now()}, unix.SCHED_NORMAL))
 		l.atEnd(p.end)
 		idle.procs = append(idle.procs, p)
 	}
@@ -104,12 +102,6 @@ func (i *IdleConns) Stop() (_ IdleReport, err error) {
 		var some IdleReport
 		try.Do(json.Unmarshal(p.out.Bytes(), &some))
 		all = append(all, some...)
-	}
-	offset := monotonic() - i.lab.Now()
-	for k := range all {
-		if all[k].At > 0 {
-			all[k].At -= offset
-		}
 	}
 	return all, nil
 }
@@ -202,7 +194,7 @@ func (c idleConfig) listen(poll *poller) (err error) {
 				return json.NewEncoder(os.Stdout).Encode(ends)
 			}
 			i := at[e.Fd]
-			ends[i], speak.fds[i] = IdleEnd{At: monotonic(), Reset: socketError(int(e.Fd)) != nil}, -1
+			ends[i], speak.fds[i] = IdleEnd{At: monotonic() - c.Zero, Reset: socketError(int(e.Fd)) != nil}, -1
 			poll.shut(int(e.Fd))
 		}
 	}

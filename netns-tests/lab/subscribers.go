@@ -68,9 +68,10 @@ func runSubscribers(s subscribers) (err error) {
 	tellReady()
 	ctx, cancel := context.WithCancel(context.Background())
 	var wait sync.WaitGroup
-	pause := subscriberPause
+	pause, between := subscriberPause, time.Duration(0)
 	if s.Addresses > 0 {
-		pause = max(pause, time.Duration(s.Addresses*s.Ports)*subscriberEach)
+		between = subscriberEach
+		pause = max(pause, time.Duration(s.Addresses*s.Ports)*between)
 	}
 	for i := range max(s.Addresses, 1) * s.Ports {
 		from := &net.UDPAddr{}
@@ -78,9 +79,7 @@ func runSubscribers(s subscribers) (err error) {
 			from.IP = follower(i % s.Addresses).AsSlice()
 		}
 		wait.Go(func() { crowd.subscribe(ctx, uint64(i+1), from, pause) })
-		if s.Addresses > 0 {
-			time.Sleep(subscriberEach)
-		}
+		time.Sleep(between)
 	}
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	cancel()
