@@ -223,17 +223,13 @@ func (r *Report) Overdue(node int, address netip.Addr) (late []Answer) {
 // Rivalry is how often two nodes advertised the same addresses in turn, at most: none of them more than twice before the other did again.
 // One yields as soon as it hears a better one, so it is little on any machine: who is late to hear is late to advertise.
 func (r *Report) Rivalry(from, to time.Duration) int {
-	type router struct {
-		vrid int
-		v6   bool
-	}
 	type stretch struct{ node, adverts, turns int }
 	last, most := map[router]stretch{}, 0
 	for _, a := range r.Adverts {
 		if a.At < from || a.At >= to || a.Priority <= 1 { // with 1 a holder offers the addresses
 			continue
 		}
-		k := router{a.VRID, a.Source.Is6()}
+		k := a.router()
 		s := last[k]
 		switch {
 		case s.node == a.Node:

@@ -53,6 +53,14 @@ type Advert struct {
 	names []netip.Addr // the first of those addresses
 }
 
+// router is a Virtual Router of one family.
+type router struct {
+	vrid int
+	v6   bool
+}
+
+func (a Advert) router() router { return router{a.VRID, a.Source.Is6()} }
+
 // startCapture watches what nodes say. raw, if there is one, is given each frame of a node instead.
 func (l *Lab) startCapture(raw func(RecordedFrame)) (_ *capture, err error) {
 	defer try.Catch(&err)

@@ -14,10 +14,6 @@ func (r *Report) BySilence(from time.Duration) int { return r.silences(from, tru
 func (r *Report) Silences(from time.Duration) int { return r.silences(from, false) }
 
 func (r *Report) silences(from time.Duration, moved bool) int {
-	type router struct {
-		vrid int
-		v6   bool
-	}
 	type said struct {
 		Advert
 
@@ -29,7 +25,7 @@ func (r *Report) silences(from time.Duration, moved bool) int {
 		if a.Priority == 0 {
 			continue
 		}
-		k := router{a.VRID, a.Source.Is6()}
+		k := a.router()
 		next := said{a, a.At}
 		before, known := last[k]
 		if known && before.Node == a.Node {

@@ -54,8 +54,8 @@ func (r *Report) Timeline(w io.Writer, zero time.Duration) {
 // and the last one before silence.
 func (t *timeline) addAdverts() {
 	type key struct {
-		node, vrid int
-		v6         bool
+		node int
+		router
 	}
 	last := map[key]Advert{}
 	const silence = 3
@@ -63,7 +63,7 @@ func (t *timeline) addAdverts() {
 		t.add(a.At, label(a.Node), "last advertisement (VRID %d, priority %d)", a.VRID, a.Priority)
 	}
 	for _, a := range t.Adverts {
-		k := key{a.Node, a.VRID, a.Source.Is6()}
+		k := key{a.Node, a.router()}
 		before, seen := last[k]
 		if gap := a.At - before.At; seen && gap > silence*max(before.Interval, 10*time.Millisecond) {
 			quiet(before)
