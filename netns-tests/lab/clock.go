@@ -27,31 +27,25 @@ type Clock struct {
 	Ahead time.Duration // of the machine's clock, in whole seconds
 }
 
-// clockCode reads a clock by the system call, and adds the eight octets at clockShift to the seconds of CLOCK_REALTIME.
-type clockCode struct {
-	symbol string
-	code   []byte
-}
+const (
+	clockReaderName = "__vdso_clock_gettime"
+	// clockShift is where in clockCode the seconds stand that it adds.
+	clockShift = 32
+)
 
-// clockShift is where the seconds stand that the code adds.
-const clockShift = 32
-
-func clockCodes() map[string]clockCode {
-	return map[string]clockCode{
-		"amd64": {symbol: "__vdso_clock_gettime", code: []byte{
-			0xb8, 0xe4, 0x00, 0x00, 0x00, // mov $228, %eax (clock_gettime)
-			0x0f, 0x05, // syscall
-			0x85, 0xc0, // test %eax, %eax
-			0x75, 0x0e, // jnz end
-			0x85, 0xff, // test %edi, %edi (CLOCK_REALTIME)
-			0x75, 0x0a, // jnz end
-			0x48, 0x8b, 0x15, 0x0a, 0x00, 0x00, 0x00, // mov shift(%rip), %rdx
-			0x48, 0x01, 0x16, // add %rdx, (%rsi)
-			0xc3,                               // end: ret
-			0x90, 0x90, 0x90, 0x90, 0x90, 0x90, // up to shift
-			0, 0, 0, 0, 0, 0, 0, 0,
-		}},
-	}
+// clockCode reads a clock by the system call, and adds the eight octets at clockShift to the seconds of CLOCK_REALTIME. It is for amd64.
+var clockCode = []byte{
+	0xb8, 0xe4, 0x00, 0x00, 0x00, // mov $228, %eax (clock_gettime)
+	0x0f, 0x05, // syscall
+	0x85, 0xc0, // test %eax, %eax
+	0x75, 0x0e, // jnz end
+	0x85, 0xff, // test %edi, %edi (CLOCK_REALTIME)
+	0x75, 0x0a, // jnz end
+	0x48, 0x8b, 0x15, 0x0a, 0x00, 0x00, 0x00, // mov shift(%rip), %rdx
+	0x48, 0x01, 0x16, // add %rdx, (%rsi)
+	0xc3,                               // end: ret
+	0x90, 0x90, 0x90, 0x90, 0x90, 0x90, // up to shift
+	0, 0, 0, 0, 0, 0, 0, 0,
 }
 
 // startWithClock starts a command and gives it its clock before it runs. It must be called on a thread that stays: that
@@ -103,34 +97,33 @@ func seconds(d time.Duration) []byte {
 	return binary.NativeEndian.AppendUint64(nil, uint64(int64(d/time.Second)))
 }
 
-// replaceClock puts the code for this machine into a process that stands still, and returns the address of the seconds.
+// replaceClock puts the code into a process that stands still, and returns the address of the seconds.
 func replaceClock(pid int, ahead time.Duration) (_ uintptr, err error) {
 	defer try.Say(&err, "lab: a clock of a process's own")
-	with, ok := clockCodes()[runtime.GOARCH]
-	if !ok {
+	if runtime.GOARCH != "amd64" {
 		return 0, fmt.Errorf("not known how on %s", runtime.GOARCH)
 	}
-	at, size := try.Two(clockReader(pid, with.symbol))
-	if size < uint64(len(with.code)) {
-		return 0, fmt.Errorf("%s has %d octets, want %d", with.symbol, size, len(with.code))
+	at, size := try.Two(clockReader(pid))
+	if size < uint64(len(clockCode)) {
+		return 0, fmt.Errorf("%s has %d octets, want %d", clockReaderName, size, len(clockCode))
 	}
-	code := append(bytes.Clone(with.code[:clockShift]), seconds(ahead)...)
+	code := append(bytes.Clone(clockCode[:clockShift]), seconds(ahead)...)
 	try.Get(syscall.PtracePokeText(pid, at, code))
 	return at + clockShift, nil
 }
 
 // clockReader finds the function that reads clocks in a process that stands still.
-func clockReader(pid int, symbol string) (at uintptr, size uint64, err error) {
+func clockReader(pid int) (at uintptr, size uint64, err error) {
 	defer try.Catch(&err)
 	start, end := try.Two(vdso(pid))
 	image := make([]byte, end-start)
 	try.Get(syscall.PtracePeekText(pid, start, image))
 	for _, s := range try.Get(try.Get(elf.NewFile(bytes.NewReader(image))).DynamicSymbols()) {
-		if s.Name == symbol {
+		if s.Name == clockReaderName {
 			return start + uintptr(s.Value), s.Size, nil
 		}
 	}
-	return 0, 0, fmt.Errorf("the vdso has no %s", symbol)
+	return 0, 0, fmt.Errorf("the vdso has no %s", clockReaderName)
 }
 
 // vdso is where the kernel has put its code into a process.
