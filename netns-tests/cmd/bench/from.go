@@ -21,12 +21,12 @@ func fromResults(path string, o options, out io.Writer) (err error) {
 	var counted count
 	var missing []string
 	for _, c := range cases() {
+		row := results[c.key()]
 		switch {
 		case !o.wants(c):
-		case len(results[c.key()].Results)+len(results[c.key()].LeftOut) == 0:
+		case len(row.Results)+len(row.LeftOut) == 0:
 			missing = append(missing, c.key())
 		default:
-			row := results[c.key()]
 			row.Name, row.Product = c.name, c.product().Name()
 			rows = append(rows, c.judged(row))
 			counted.add(rows[len(rows)-1].Verdict)

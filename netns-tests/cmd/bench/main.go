@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -151,10 +152,7 @@ func (c benchCase) repeat(host *lab.Host, o options) (trial.Row, error) {
 			g.Close()
 		}
 	}()
-	want := c.runs
-	if o.runs > 0 {
-		want = o.runs
-	}
+	want := cmp.Or(o.runs, c.runs)
 	for runs := 0; len(row.Results) < want && runs < want+want/2; runs++ {
 		var err error
 		if g == nil {
