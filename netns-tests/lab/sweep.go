@@ -87,17 +87,12 @@ func sweepRun(run string) {
 		return
 	}
 	defer global.Close()
-	for range 50 {
-		lock, err := lockFile(filepath.Join(runRoot, run, "lock"), false)
-		if errors.Is(err, os.ErrNotExist) {
-			break
-		}
-		if err == nil {
-			defer lock.Close()
-			break
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	var lock *os.File // nil where its directory is gone
+	comes(time.Second, 20*time.Millisecond, func() bool {
+		lock, err = lockFile(filepath.Join(runRoot, run, "lock"), false)
+		return err == nil || errors.Is(err, os.ErrNotExist)
+	})
+	defer lock.Close()
 	removeRun(run)
 }
 
@@ -136,18 +131,12 @@ func processesIn(path string) []int {
 	if err := unix.Stat(path, &want); err != nil {
 		return nil
 	}
-	var pids []int
 	all, _ := numbersIn("/proc")
-	for _, pid := range all {
+	return where(all, func(pid int) bool {
 		var got unix.Stat_t
-		if pid == os.Getpid() || unix.Stat(fmt.Sprintf("/proc/%d/ns/net", pid), &got) != nil {
-			continue
-		}
-		if got.Dev == want.Dev && got.Ino == want.Ino {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
+		err := unix.Stat(fmt.Sprintf("/proc/%d/ns/net", pid), &got)
+		return err == nil && pid != os.Getpid() && got.Dev == want.Dev && got.Ino == want.Ino
+	})
 }
 
 // numbersIn lists the names in a directory that are numbers, as those of processes and threads are in /proc.
