@@ -69,7 +69,7 @@ func (g *Greeter) listen(at netip.AddrPort, quiet bool) error {
 		try.Do(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1))
 		try.Do(unix.Bind(fd, sockaddr(at)))
 		try.Do(unix.Listen(fd, 4096))
-		return g.poll.watch(fd, false)
+		return g.poll.watch(fd)
 	})
 }
 
@@ -102,7 +102,7 @@ func (g *Greeter) accept(listener int) {
 		if !g.quiet[listener] {
 			_, err = unix.Write(fd, fmt.Appendf(nil, "%s %s\n", g.node.Label, endpointOf(from)))
 		}
-		if err != nil || g.poll.watch(fd, false) != nil {
+		if err != nil || g.poll.watch(fd) != nil {
 			g.drop(fd)
 		}
 	}

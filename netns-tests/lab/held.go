@@ -153,7 +153,7 @@ func (h *Held) connect() {
 		now := h.lab.Now()
 		c := &heldConn{HeldConn: HeldConn{Began: now}, due: now + h.cfg.Every*time.Duration(i)/time.Duration(h.cfg.Count)}
 		h.conns = append(h.conns, c)
-		fd, err := socketTCP(h.cfg.Target)
+		fd, err := h.poll.dial(h.cfg.Target)
 		if err != nil {
 			h.lose(c, err)
 			continue
@@ -161,9 +161,6 @@ func (h *Held) connect() {
 		c.fd = fd
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 		h.byFD[fd] = c
-		if err := errors.Join(connectTCP(fd, h.cfg.Target), h.poll.watch(fd, false)); err != nil {
-			h.lose(c, err)
-		}
 		if i%32 == 31 {
 			time.Sleep(2 * time.Millisecond)
 		}

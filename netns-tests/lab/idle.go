@@ -127,7 +127,7 @@ func (c idleConfig) serve(poll *poller) (err error) {
 	defer try.Catch(&err)
 	fd := try.Get(socketTCP(c.Listen))
 	try.Do(errors.Join(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1), unix.Bind(fd, sockaddr(c.Listen)),
-		unix.Listen(fd, 4096), poll.watch(fd, false), poll.watch(input, false)))
+		unix.Listen(fd, 4096), poll.watch(fd), poll.watch(input)))
 	tellReady()
 	for {
 		for _, e := range poll.wait(time.Second) {
@@ -140,7 +140,7 @@ func (c idleConfig) serve(poll *poller) (err error) {
 					if err != nil {
 						break
 					}
-					_ = poll.watch(conn, false)
+					_ = poll.watch(conn)
 				}
 			default:
 				if !heard(int(e.Fd)) {
@@ -181,11 +181,11 @@ func (c idleConfig) listen(poll *poller) (err error) {
 		if err := connect(fd, sockaddr(c.Target)); err != nil {
 			return fmt.Errorf("connection %d: %w", i+1, err)
 		}
-		try.Do(poll.watch(fd, false))
+		try.Do(poll.watch(fd))
 		at[int32(fd)] = i
 		speak.fds = append(speak.fds, fd)
 	}
-	try.Do(poll.watch(input, false))
+	try.Do(poll.watch(input))
 	tellReady()
 	speak.began = time.Now()
 	for {

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"errors"
 	"net/netip"
 	"time"
 
@@ -21,17 +22,20 @@ func newPoller() (_ *poller, err error) {
 	return &poller{fd: fd}, nil
 }
 
-// watch waits for input on a socket, and with output for room to write, too.
-func (p *poller) watch(fd int, output bool) error {
-	e := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP, Fd: int32(fd)}
-	if output {
-		e.Events |= unix.EPOLLOUT
+// watch waits for input on a socket.
+func (p *poller) watch(fd int) error {
+	return unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP, Fd: int32(fd)})
+}
+
+// dial begins a connection, and watches it.
+func (p *poller) dial(to netip.AddrPort) (fd int, err error) {
+	if fd, err = socketTCP(to); err != nil {
+		return -1, err
 	}
-	err := unix.EpollCtl(p.fd, unix.EPOLL_CTL_MOD, fd, &e)
-	if err == unix.ENOENT {
-		err = unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd, &e)
+	if err = errors.Join(connectTCP(fd, to), p.watch(fd)); err != nil {
+		p.shut(fd)
 	}
-	return err
+	return fd, err
 }
 
 // wait returns the sockets that are ready, at once if some are, and otherwise within the limit. epoll_wait knows whole milliseconds alone,

@@ -13,7 +13,7 @@ func TestPollerForgetsASocketThatAProgramBeingStartedStillHas(t *testing.T) {
 	p := must(newPoller())(t)
 	defer p.close()
 	pair := must(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))(t)
-	require.NoError(t, p.watch(pair[0], false))
+	require.NoError(t, p.watch(pair[0]))
 	started, err := unix.Dup(pair[0]) // as the child has it between fork and exec
 	require.NoError(t, err)
 	defer unix.Close(started)

@@ -143,19 +143,12 @@ func (s *Sampling) run() {
 
 func (s *Sampling) begin() {
 	now := s.lab.Now()
-	fd, err := socketTCP(s.target)
+	fd, err := s.poll.dial(s.target)
 	if err != nil {
 		s.failed(now, err.Error())
 		return
 	}
-	c := &heldConn{HeldConn: HeldConn{Began: now}, fd: fd}
-	s.open[fd] = c
-	if err = connectTCP(fd, s.target); err == nil {
-		err = s.poll.watch(fd, false)
-	}
-	if err != nil {
-		s.end(c, err.Error())
-	}
+	s.open[fd] = &heldConn{HeldConn: HeldConn{Began: now}, fd: fd}
 }
 
 func (s *Sampling) greeted(c *heldConn) {
