@@ -36,24 +36,24 @@ func fenceCases() []benchCase {
 	dual := []netip.Addr{lab.VIP4, lab.VIP6}
 	quick := trial.Config{Addresses: dual}
 	slow := trial.Config{Addresses: dual, Interval: time.Second}
-	quiet := func(outage, gone time.Duration) limits {
+	const gone = 5 * time.Second // the lifetime of the address, and a second
+	quiet := func(outage time.Duration) limits {
 		return limits{outageWorst: outage, two: noTwo, silence: silence{wanted: true, gone: gone}, vrrpLimits: vrrpLimits{turns: mostTurns}}
 	}
-	const gone = 5 * time.Second // the lifetime of the address, and a second
 	// The kill comes in the midst of a handover, when the former holder serves clients that know it: as in each handover, one of two answers ARP.
-	passing := quiet(120*ms, gone)
+	passing := quiet(120*ms)
 	passing.two, passing.alone = 20*ms, true
 	return []benchCase{
-		{name: "kill -9 for good", mode: "keepvip is killed (SIGKILL)", runs: 20, config: quick, fault: trial.KilledForGood, limits: quiet(120*ms, gone)},
-		{name: "kill -9 for good, IPv4", runs: 20, fault: trial.KilledForGood, limits: quiet(120*ms, gone)},
-		{name: "kill -9 for good, IPv6", runs: 20, config: trial.Config{Addresses: []netip.Addr{lab.VIP6}}, fault: trial.KilledForGood, limits: quiet(120*ms, gone)},
-		{name: "kill -9 for good, 25 entries", runs: 10, open: openEntries, fault: trial.KilledForGood, limits: quiet(120*ms, gone)},
-		{name: "kill -9 for good, lifelines' ends lost", runs: 10, config: quick, fault: trial.KilledUnheard, limits: quiet(450*ms, gone)},
+		{name: "kill -9 for good", mode: "keepvip is killed (SIGKILL)", runs: 20, config: quick, fault: trial.KilledForGood, limits: quiet(120*ms)},
+		{name: "kill -9 for good, IPv4", runs: 20, fault: trial.KilledForGood, limits: quiet(120*ms)},
+		{name: "kill -9 for good, IPv6", runs: 20, config: trial.Config{Addresses: []netip.Addr{lab.VIP6}}, fault: trial.KilledForGood, limits: quiet(120*ms)},
+		{name: "kill -9 for good, 25 entries", runs: 10, open: openEntries, fault: trial.KilledForGood, limits: quiet(120*ms)},
+		{name: "kill -9 for good, lifelines' ends lost", runs: 10, config: quick, fault: trial.KilledUnheard, limits: quiet(450*ms)},
 		{name: "kill -9 during a handover", runs: 20, config: quick, fault: trial.KilledPassingOn(), limits: passing},
-		{name: "kill -9 for good, 1 s", runs: 5, config: slow, fault: trial.KilledForGood, limits: quiet(1200*ms, gone)},
-		{name: "SIGSTOP for 10 s", mode: "keepvip stands still for 10 s (SIGSTOP)", runs: 20, config: quick, fault: trial.Silenced("SIGSTOP", trial.BySignal, 10*time.Second), limits: quiet(120*ms, gone)},
-		{name: "stopped by a debugger for 5 s", runs: 5, config: quick, fault: trial.Silenced("ptrace", trial.ByDebugger, 5*time.Second), limits: quiet(120*ms, gone)},
-		{name: "cgroup frozen for 5 s", runs: 5, config: quick, fault: trial.Silenced("cgroup freezer", trial.ByFreezer, 5*time.Second), limits: quiet(120*ms, gone)},
+		{name: "kill -9 for good, 1 s", runs: 5, config: slow, fault: trial.KilledForGood, limits: quiet(1200*ms)},
+		{name: "SIGSTOP for 10 s", mode: "keepvip stands still for 10 s (SIGSTOP)", runs: 20, config: quick, fault: trial.Silenced("SIGSTOP", trial.BySignal, 10*time.Second), limits: quiet(120*ms)},
+		{name: "stopped by a debugger for 5 s", runs: 5, config: quick, fault: trial.Silenced("ptrace", trial.ByDebugger, 5*time.Second), limits: quiet(120*ms)},
+		{name: "cgroup frozen for 5 s", runs: 5, config: quick, fault: trial.Silenced("cgroup freezer", trial.ByFreezer, 5*time.Second), limits: quiet(120*ms)},
 	}
 }
 
