@@ -32,12 +32,7 @@ func (l *Lab) setPort(port string, state byte) (err error) {
 	})
 }
 
-func (n *Namespace) linkIndex(name string) (index int, err error) {
+func (n *Namespace) linkIndex(name string) (_ int, err error) {
 	defer try.Say(&err, "lab: interface %s in %s", name, n.Name)
-	err = n.Do(func() (err error) {
-		defer try.Catch(&err)
-		index = try.Get(net.InterfaceByName(name)).Index
-		return nil
-	})
-	return index, err
+	return try.Get(doIn(n, func() (*net.Interface, error) { return net.InterfaceByName(name) })).Index, nil
 }

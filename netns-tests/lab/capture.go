@@ -75,20 +75,17 @@ func (l *Lab) startCapture(raw func(RecordedFrame)) (_ *capture, err error) {
 	return c, nil
 }
 
-func (c *capture) learnPorts() error {
-	return c.lab.Switch.Do(func() (err error) {
-		defer try.Catch(&err)
-		links := try.Get(net.Interfaces())
-		for _, l := range links {
-			c.ports[l.Index] = 0
-			for _, n := range c.lab.Nodes {
-				if slices.ContainsFunc(n.NICs, func(nic NIC) bool { return nic.Port == l.Name }) {
-					c.ports[l.Index] = n.ID
-				}
+func (c *capture) learnPorts() (err error) {
+	defer try.Catch(&err)
+	for _, l := range try.Get(doIn(c.lab.Switch, net.Interfaces)) {
+		c.ports[l.Index] = 0
+		for _, n := range c.lab.Nodes {
+			if slices.ContainsFunc(n.NICs, func(nic NIC) bool { return nic.Port == l.Name }) {
+				c.ports[l.Index] = n.ID
 			}
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 func (c *capture) run() {

@@ -112,17 +112,21 @@ func (n *Namespace) Do(fn func() error) error {
 	}
 }
 
+// doIn is [Namespace.Do] for what returns something.
+func doIn[T any](n *Namespace, fn func() (T, error)) (got T, err error) {
+	err = n.Do(func() (err error) { got, err = fn(); return err })
+	return got, err
+}
+
 // Listen listens for connections of TCP.
-func (n *Namespace) Listen(at string) (l net.Listener, err error) {
-	err = n.Do(func() (err error) { l, err = net.Listen("tcp", at); return err })
-	return l, err
+func (n *Namespace) Listen(at string) (net.Listener, error) {
+	return doIn(n, func() (net.Listener, error) { return net.Listen("tcp", at) })
 }
 
 // Dial connects over TCP.
-func (n *Namespace) Dial(to netip.AddrPort, limit time.Duration) (c net.Conn, err error) {
+func (n *Namespace) Dial(to netip.AddrPort, limit time.Duration) (net.Conn, error) {
 	d := net.Dialer{Timeout: limit, FallbackDelay: -1}
-	err = n.Do(func() (err error) { c, err = d.Dial("tcp", to.String()); return err })
-	return c, err
+	return doIn(n, func() (net.Conn, error) { return d.Dial("tcp", to.String()) })
 }
 
 // Run runs a short command inside the namespace and returns its standard

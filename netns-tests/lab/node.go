@@ -248,11 +248,7 @@ func (n *Node) Addresses() (_ map[string][]netip.Addr, err error) {
 
 // Holds reports whether the node has the address on any interface.
 func (n *Node) Holds(addr netip.Addr) bool {
-	var all []net.Addr
-	err := n.Do(func() (err error) {
-		all, err = net.InterfaceAddrs()
-		return err
-	})
+	all, err := doIn(n.Namespace, net.InterfaceAddrs)
 	return err == nil && slices.ContainsFunc(all, func(a net.Addr) bool {
 		p, err := netip.ParsePrefix(a.String())
 		return err == nil && p.Addr() == addr

@@ -25,10 +25,8 @@ const (
 // none of, to the target. The answers come from the server. No packet is sent, and nobody has a socket of them.
 func (n *Namespace) Track(target, server netip.AddrPort, count int) (err error) {
 	defer try.Say(&err, "lab: track connections")
-	var fd int
-	try.Do(n.Do(func() (err error) {
-		fd, err = unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
-		return err
+	fd := try.Get(doIn(n, func() (int, error) {
+		return unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_NETFILTER)
 	}))
 	defer func() { _ = unix.Close(fd) }()
 	var ask []byte
