@@ -31,7 +31,7 @@ type standIn struct {
 	cert tls.Certificate
 
 	mu      sync.Mutex
-	mode    string
+	mode    APIMode
 	arg     string
 	changed chan struct{} // closed and replaced on every change of mode
 	server  *http.Server
@@ -43,7 +43,7 @@ type standInConfig struct{ Node, Socket string }
 // runAPIServer is that process.
 func runAPIServer(c standInConfig) (err error) {
 	defer try.Catch(&err)
-	s := &standIn{node: c.Node, cert: try.Get(selfSigned()), mode: string(APIHealthy), changed: make(chan struct{})}
+	s := &standIn{node: c.Node, cert: try.Get(selfSigned()), mode: APIHealthy, changed: make(chan struct{})}
 	try.Do(s.listen())
 	control := try.Get(net.Listen("unix", c.Socket))
 	for {
@@ -59,25 +59,24 @@ func (s *standIn) command(conn net.Conn) {
 		return
 	}
 	mode, arg, _ := strings.Cut(strings.TrimSpace(line), " ")
-	if err := s.set(mode, arg); err != nil {
+	if err := s.set(APIMode(mode), arg); err != nil {
 		fmt.Fprintln(conn, err)
 		return
 	}
 	fmt.Fprintln(conn, "ok")
 }
 
-func (s *standIn) set(mode, arg string) error {
+func (s *standIn) set(mode APIMode, arg string) error {
 	s.mu.Lock()
 	was := s.mode
 	s.mode, s.arg = mode, arg
 	close(s.changed)
 	s.changed = make(chan struct{})
 	s.mu.Unlock()
-	refuse := string(APIRefuse)
 	switch {
-	case mode == refuse && was != refuse:
+	case mode == APIRefuse && was != APIRefuse:
 		return s.server.Close()
-	case mode != refuse && was == refuse:
+	case mode != APIRefuse && was == APIRefuse:
 		return s.listen()
 	}
 	return nil
@@ -106,7 +105,7 @@ func (l stalling) Accept() (_ net.Conn, err error) {
 	for {
 		conn := try.Get(l.Listener.Accept())
 		mode, _, changed := l.in.now()
-		if mode != string(APIHandshake) {
+		if mode != APIHandshake {
 			return conn, nil
 		}
 		go func() {
@@ -116,7 +115,7 @@ func (l stalling) Accept() (_ net.Conn, err error) {
 	}
 }
 
-func (s *standIn) now() (mode, arg string, changed <-chan struct{}) {
+func (s *standIn) now() (mode APIMode, arg string, changed <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mode, s.arg, s.changed
@@ -125,7 +124,7 @@ func (s *standIn) now() (mode, arg string, changed <-chan struct{}) {
 func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	mode, arg, changed := s.now()
 	w.Header().Set("X-Node", s.node)
-	switch APIMode(mode) {
+	switch mode {
 	case APIHang:
 		select {
 		case <-changed:
@@ -167,8 +166,8 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	case APIHealthy:
 	default:
-		if code, err := strconv.Atoi(mode); err == nil {
-			http.Error(w, mode, code)
+		if code, err := strconv.Atoi(string(mode)); err == nil {
+			http.Error(w, string(mode), code)
 			return
 		}
 	}

@@ -86,7 +86,8 @@ func (l *Lab) HoldIdle(from *Namespace, target netip.AddrPort, count int, every 
 	// Ports of connections that a moment ago were ended may be in use still: there are more than twice as many as are wanted.
 	try.Get(from.Run("sysctl", "-qw", "net.ipv4.ip_local_port_range=1024 65000"))
 	for left := count; left > 0; left -= perIdleProcess {
-		p := try.Get(from.startHelper(roleIdle, idleConfig{Target: target, Count: min(left, perIdleProcess), Every: every, Zero: monotonic() - l.Now()}, unix.SCHED_NORMAL))
+		c := idleConfig{Target: target, Count: min(left, perIdleProcess), Every: every, Zero: monotonic() - l.Now()}
+		p := try.Get(from.startHelper(roleIdle, c, unix.SCHED_NORMAL))
 		l.atEnd(p.end)
 		idle.procs = append(idle.procs, p)
 	}
