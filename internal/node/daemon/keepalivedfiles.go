@@ -270,7 +270,7 @@ func keepalivedStats(s instance.Status) report.Stats {
 	}
 	out := report.Stats{
 		Received: c.Received, Sent: c.Sent, BecameMaster: c.Takeovers, ReleasedMaster: c.Takeovers, ZeroReceived: c.Resignations, ZeroSent: c.Resigned,
-		Length: sum(vrrp.RejectLength), TTL: sum(vrrp.RejectTTL), InvalidType: sum(vrrp.RejectType), AdvertInterval: sum(vrrp.RejectInterval), AddressSet: sum(vrrp.RejectAddresses),
+		Length: sum(vrrp.RejectLength), TTL: sum(vrrp.RejectTTL), InvalidType: sum(vrrp.RejectType), AdvertInterval: sum(vrrp.RejectInterval), AddressList: sum(vrrp.RejectAddresses),
 		AuthMismatch: sum(vrrp.RejectAuth, vrrp.RejectUnsigned, vrrp.RejectSigned), AuthFailure: sum(vrrp.RejectKey, vrrp.RejectMAC, vrrp.RejectStale, vrrp.RejectReplay),
 	}
 	if keepalivedState(s) == report.Master && out.ReleasedMaster > 0 {

@@ -50,7 +50,7 @@ func TestKeepalivedReportJoinsConfigurationAndStatus(t *testing.T) {
 	}}
 	common.Stats = report.Stats{
 		Sent: 1, Received: 2, ZeroSent: 3, ZeroReceived: 4, BecameMaster: 5, ReleasedMaster: 5, Length: 6, TTL: 7, InvalidType: 8, AdvertInterval: 9,
-		AddressSet: 10, AuthMismatch: 12, AuthFailure: 12,
+		AddressList: 10, AuthMismatch: 12, AuthFailure: 12,
 	}
 	cfg := &config.Config{VIPs: []config.VIP{kubeadmVIP()}}
 	for name, tt := range map[string]struct {

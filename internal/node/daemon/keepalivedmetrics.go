@@ -40,7 +40,7 @@ func (c keepalivedCollector) Collect(ch chan<- prometheus.Metric) {
 		counter("keepalived_advertisements_interval_errors_total", "Advertisements with another interval.", s.AdvertInterval)
 		counter("keepalived_ip_ttl_errors_total", "Advertisements with a wrong TTL.", s.TTL)
 		counter("keepalived_invalid_type_received_total", "Packets of another type.", s.InvalidType)
-		counter("keepalived_address_list_errors_total", "Advertisements with other addresses.", s.AddressSet)
+		counter("keepalived_address_list_errors_total", "Advertisements with other addresses.", s.AddressList)
 		counter("keepalived_authentication_mismatch_total", "Advertisements with another kind of authentication.", s.AuthMismatch)
 		counter("keepalived_authentication_failure_total", "Advertisements whose authentication failed.", s.AuthFailure)
 		counter("keepalived_priority_zero_received_total", "Advertisements with priority 0 received.", s.ZeroReceived)

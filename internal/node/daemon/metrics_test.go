@@ -99,7 +99,7 @@ func TestKeepalivedNames(t *testing.T) {
 		{
 			Name: "VI_1", Interface: "eth0", VRID: 51, State: report.Master, Addresses: []netip.Prefix{at("10.77.0.100/24")}, Excluded: []netip.Prefix{at("fd77::100/64")},
 			Stats: report.Stats{
-				Received: 1, Sent: 2, BecameMaster: 3, ReleasedMaster: 4, Length: 5, TTL: 6, InvalidType: 7, AdvertInterval: 8, AddressSet: 9,
+				Received: 1, Sent: 2, BecameMaster: 3, ReleasedMaster: 4, Length: 5, TTL: 6, InvalidType: 7, AdvertInterval: 8, AddressList: 9,
 				AuthMismatch: 10, AuthFailure: 11, ZeroReceived: 12, ZeroSent: 13,
 			},
 			Scripts: []report.Script{{Name: "chk", Good: true}, {Name: "bad"}, {Name: "new", Unknown: true}},

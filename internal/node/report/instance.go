@@ -90,13 +90,22 @@ type Script struct {
 	Unknown    bool // it has no result yet
 }
 
-// Stats count for one instance.
+// Stats count for one instance. They have keepalived's names, in its order.
 type Stats struct {
-	Received, Sent                                       uint64 // advertisements
-	BecameMaster, ReleasedMaster                         uint64
-	Length, TTL, InvalidType, AdvertInterval, AddressSet uint64 // packets with an error
-	AuthInvalid, AuthMismatch, AuthFailure               uint64
-	ZeroReceived, ZeroSent                               uint64 // advertisements of priority 0
+	Received       uint64 `json:"advert_rcvd"` // advertisements
+	Sent           uint64 `json:"advert_sent"`
+	BecameMaster   uint64 `json:"become_master"`
+	ReleasedMaster uint64 `json:"release_master"`
+	Length         uint64 `json:"packet_len_err"` // packets with an error
+	AdvertInterval uint64 `json:"advert_interval_err"`
+	TTL            uint64 `json:"ip_ttl_err"`
+	InvalidType    uint64 `json:"invalid_type_rcvd"`
+	AddressList    uint64 `json:"addr_list_err"`
+	AuthInvalid    uint64 `json:"invalid_authtype"`
+	AuthMismatch   uint64 `json:"authtype_mismatch"`
+	AuthFailure    uint64 `json:"auth_failure"`
+	ZeroReceived   uint64 `json:"pri_zero_rcvd"` // advertisements of priority 0
+	ZeroSent       uint64 `json:"pri_zero_sent"`
 }
 
 // ipv6 tells whether the election runs by IPv6.

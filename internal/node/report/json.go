@@ -11,7 +11,7 @@ import (
 func JSON(n Node) ([]byte, error) {
 	out := make([]dumped, len(n.Instances))
 	for i, in := range n.Instances {
-		out[i] = dumped{dataOf(in), statsOf(in.Stats)}
+		out[i] = dumped{dataOf(in), in.Stats}
 	}
 	b, err := json.Marshal(out)
 	if err != nil {
@@ -22,7 +22,7 @@ func JSON(n Node) ([]byte, error) {
 
 type dumped struct {
 	Data  data  `json:"data"`
-	Stats stats `json:"stats"`
+	Stats Stats `json:"stats"`
 }
 
 // data has keepalived's names, in its order. Those of which keepvip does not know a value are missing.
@@ -70,29 +70,4 @@ func dataOf(i Instance) data {
 		d.AuthType = 1
 	}
 	return d
-}
-
-type stats struct {
-	Received       uint64 `json:"advert_rcvd"`
-	Sent           uint64 `json:"advert_sent"`
-	BecameMaster   uint64 `json:"become_master"`
-	ReleasedMaster uint64 `json:"release_master"`
-	Length         uint64 `json:"packet_len_err"`
-	AdvertInterval uint64 `json:"advert_interval_err"`
-	TTL            uint64 `json:"ip_ttl_err"`
-	InvalidType    uint64 `json:"invalid_type_rcvd"`
-	AddressList    uint64 `json:"addr_list_err"`
-	AuthInvalid    uint64 `json:"invalid_authtype"`
-	AuthMismatch   uint64 `json:"authtype_mismatch"`
-	AuthFailure    uint64 `json:"auth_failure"`
-	ZeroReceived   uint64 `json:"pri_zero_rcvd"`
-	ZeroSent       uint64 `json:"pri_zero_sent"`
-}
-
-func statsOf(s Stats) stats {
-	return stats{
-		Received: s.Received, Sent: s.Sent, BecameMaster: s.BecameMaster, ReleasedMaster: s.ReleasedMaster, Length: s.Length, AdvertInterval: s.AdvertInterval,
-		TTL: s.TTL, InvalidType: s.InvalidType, AddressList: s.AddressSet, AuthInvalid: s.AuthInvalid, AuthMismatch: s.AuthMismatch, AuthFailure: s.AuthFailure,
-		ZeroReceived: s.ZeroReceived, ZeroSent: s.ZeroSent,
-	}
 }

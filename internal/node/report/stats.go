@@ -19,7 +19,7 @@ func (s Stats) Since(before Stats) Stats {
 		{&s.TTL, before.TTL},
 		{&s.InvalidType, before.InvalidType},
 		{&s.AdvertInterval, before.AdvertInterval},
-		{&s.AddressSet, before.AddressSet},
+		{&s.AddressList, before.AddressList},
 		{&s.AuthInvalid, before.AuthInvalid},
 		{&s.AuthMismatch, before.AuthMismatch},
 		{&s.AuthFailure, before.AuthFailure},
@@ -57,7 +57,7 @@ func Statistics(n Node) []byte {
   Priority Zero:
     Received: %d
     Sent: %d
-`, i.Name, s.Received, s.Sent, s.BecameMaster, s.ReleasedMaster, s.Length, s.TTL, s.InvalidType, s.AdvertInterval, s.AddressSet,
+`, i.Name, s.Received, s.Sent, s.BecameMaster, s.ReleasedMaster, s.Length, s.TTL, s.InvalidType, s.AdvertInterval, s.AddressList,
 			s.AuthInvalid, s.AuthMismatch, s.AuthFailure, s.ZeroReceived, s.ZeroSent)
 	}
 	return b.Bytes()
