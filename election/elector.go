@@ -148,7 +148,6 @@ type Fitness struct {
 // Status is a snapshot of an elector.
 type Status struct {
 	State    State
-	Since    time.Time // when State was entered
 	Reason   string    // why State was entered
 	Code     code.Code // the same for machines
 	Holder   netip.Addr

@@ -190,8 +190,7 @@ func fits(m election.Member) bool { return m.SaysFit() && m.State != election.Si
 
 // become has a role carried out. With an error of Serve the state is the one before.
 func (e *Elector) become(role election.Role, reason string, c code.Code, apply func(election.Decision) error) error {
-	now := time.Now()
-	d := election.Decision{Role: role, Reason: reason, Code: c, At: now}
+	d := election.Decision{Role: role, Reason: reason, Code: c, At: time.Now()}
 	if role == election.Serve {
 		d.Holder = e.source
 	}
@@ -203,7 +202,7 @@ func (e *Elector) become(role election.Role, reason string, c code.Code, apply f
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if state := role.State(); state != e.status.State {
-		e.status.State, e.status.Since = state, now
+		e.status.State = state
 		e.status.Counters.Transitions++
 		if state == election.Active {
 			e.status.Counters.Takeovers++

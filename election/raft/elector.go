@@ -272,7 +272,7 @@ func (e *Elector) comeLast() {
 func (e *Elector) change(d election.Decision) error {
 	d = e.moves.explained(d)
 	e.shown.mu.Lock()
-	e.status.State, e.status.Since, e.status.Reason, e.status.Holder = d.Role.State(), d.At, d.Reason, d.Holder
+	e.status.State, e.status.Reason, e.status.Holder = d.Role.State(), d.Reason, d.Holder
 	e.status.Present, e.status.Code = d.Reason, d.Code
 	e.status.Counters.Transitions++
 	if d.Role == election.Serve {

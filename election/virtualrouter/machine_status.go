@@ -23,7 +23,7 @@ func (m *machine) facts() facts {
 // status is what the machine knows, as of now.
 func (m *machine) status(now time.Time) election.Status {
 	s := election.Status{
-		State: m.state, Since: m.since, Reason: m.reason, Code: m.code, Holder: m.holder.address,
+		State: m.state, Reason: m.reason, Code: m.code, Holder: m.holder.address,
 		Priority: m.router.Snapshot().Priority, Fitness: m.fitness.effective, Counters: m.counters,
 	}
 	s.Members, s.Outside = m.members(now), m.outside.outsiders()

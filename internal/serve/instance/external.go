@@ -55,7 +55,7 @@ func (in *Config) elect(p Place) (election.Elector, func(), error) {
 	if !in.apart() {
 		return in.Maker.Elect(in, p)
 	}
-	o := &outsider{talk: func() (election.Elector, func(), error) { return in.Maker.Elect(in, p) }, status: election.Status{Since: time.Now(), Code: code.External}}
+	o := &outsider{talk: func() (election.Elector, func(), error) { return in.Maker.Elect(in, p) }, status: election.Status{Code: code.External}}
 	o.Adjust(in, p)
 	return o, func() {}, nil
 }
