@@ -113,7 +113,7 @@ func (b *builder) Elect(in *instance.Config, p instance.Place) (election.Elector
 }
 
 // Serve implements instance.Maker.
-func (b *builder) Serve(in *instance.Config, blocked func(instance.Blocked)) instance.Service {
+func (b *builder) Serve(in *instance.Config, blocked func(election.Fitness)) instance.Service {
 	switch {
 	case in.VIP.Local() && len(in.VIP.SpreadPorts()) > 0:
 		return b.spreadByRoutes(in, blocked)

@@ -3,6 +3,7 @@ package daemon
 import (
 	"sync/atomic"
 
+	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 	"github.com/keepvip/keepvip/internal/serve/service/address"
@@ -11,7 +12,7 @@ import (
 
 // spreadByRoutes serves the addresses by a route, and spreads what routers send here over the members: a connection then goes on where it is, whichever
 // member the routers choose from one moment to the next.
-func (b *builder) spreadByRoutes(in *instance.Config, blocked func(instance.Blocked)) *routed {
+func (b *builder) spreadByRoutes(in *instance.Config, blocked func(election.Fitness)) *routed {
 	log := b.log.With("vip", in.VIP.Name)
 	s := &routed{blocked: blocked, servedAddresses: &servedAddresses{build: b, log: log}}
 	s.host = routedHost{spreadHost{b.host, b, &company{}}, s}
@@ -23,7 +24,7 @@ func (b *builder) spreadByRoutes(in *instance.Config, blocked func(instance.Bloc
 // routed is the service of an address that each member announces by a route, and whose load is spread: no router is told before the tables are there.
 type routed struct {
 	*servedAddresses
-	blocked func(instance.Blocked)
+	blocked func(election.Fitness)
 	waits   atomic.Bool // for the tables
 }
 
@@ -58,8 +59,8 @@ func (r *routed) stands(yes bool) {
 		return
 	}
 	if yes {
-		r.blocked(instance.Blocked{})
+		r.blocked(election.Fitness{})
 		return
 	}
-	r.blocked(instance.Blocked{Wait: true, Reason: "the tables that spread connections are not there yet", Code: code.NotSpread})
+	r.blocked(election.Fitness{Wait: true, Reason: "the tables that spread connections are not there yet", Code: code.NotSpread})
 }

@@ -6,15 +6,16 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
 // TestNoRouterIsToldBeforeTheTablesAreThere in each term, and each change is said once: what blocks an instance has the service look again.
 func TestNoRouterIsToldBeforeTheTablesAreThere(t *testing.T) {
-	var said []instance.Blocked
+	var said []election.Fitness
 	r := &routed{
-		blocked:         func(b instance.Blocked) { said = append(said, b) },
+		blocked:         func(b election.Fitness) { said = append(said, b) },
 		servedAddresses: &servedAddresses{addresses: &plainService{}, host: plainHost{}, log: slog.New(slog.DiscardHandler)},
 	}
 	for range 2 {

@@ -53,7 +53,7 @@ var (
 )
 
 // serveAddresses has an instance hold its addresses, whichever way it is elected.
-func (b *builder) serveAddresses(in *instance.Config, blocked func(instance.Blocked)) *servedAddresses {
+func (b *builder) serveAddresses(in *instance.Config, blocked func(election.Fitness)) *servedAddresses {
 	s := &servedAddresses{build: b, log: b.log.With("vip", in.VIP.Name), host: spreadHost{b.host, b, &company{}}}
 	s.addresses = address.NewSeveral(b.partsOf(in, s.left(in.VIP, nil)), b.host, s.log, blocked)
 	s.lease = dhcplease.New(leasesOf(in.VIP), openDHCP, s.log)

@@ -68,8 +68,8 @@ type Maker interface {
 	// addresses are external it is one that holds nothing, by which the nodes tell each other how they are; nil: they do not.
 	Elect(in *Config, p Place) (election.Elector, func(), error)
 	// Serve makes the service, for the life of the instance. The service says by blocked, from any goroutine, whenever it becomes able
-	// or unable to serve; blocked never blocks.
-	Serve(in *Config, blocked func(Blocked)) Service
+	// or unable to serve: Out and Wait count. blocked never blocks.
+	Serve(in *Config, blocked func(election.Fitness)) Service
 }
 
 // Adjuster is an elector that takes over another configuration while it runs.

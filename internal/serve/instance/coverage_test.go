@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/config"
 )
@@ -17,7 +18,7 @@ func TestNodeAtWhoseAddressNothingListensComesAfterTheOthers(t *testing.T) {
 	assert.Equal(t, 98, f.Less, "priority 2")
 	assert.Equal(t, code.NotCovered, f.Code)
 	assert.True(t, readiness(f).Fit, "where no node is better it serves")
-	v.blocked = Blocked{Out: true, Reason: "no carrier"}
+	v.blocked = election.Fitness{Out: true, Reason: "no carrier"}
 	f = v.fitness()
 	assert.Equal(t, "no carrier", f.Reason)
 	assert.Equal(t, lastPlace, f.Less)

@@ -74,7 +74,7 @@ func (maker) Elect(*instance.Config, instance.Place) (election.Elector, func(), 
 	return alone{make(chan election.Fitness, 1)}, func() {}, nil
 }
 
-func (m maker) Serve(*instance.Config, func(instance.Blocked)) instance.Service { return m.printer }
+func (m maker) Serve(*instance.Config, func(election.Fitness)) instance.Service { return m.printer }
 
 // An elector and a service of one's own, joined.
 func Example() {

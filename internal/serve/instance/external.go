@@ -61,7 +61,7 @@ func (in *Config) elect(p Place) (election.Elector, func(), error) {
 }
 
 // serve makes the service. External addresses have none.
-func (in *Config) serve(blocked func(Blocked)) Service {
+func (in *Config) serve(blocked func(election.Fitness)) Service {
 	if in.apart() {
 		return noService{}
 	}

@@ -29,7 +29,7 @@ const eth0 = 2
 
 // fakeService prints what is asked of it.
 type fakeService struct {
-	blocked func(Blocked)
+	blocked func(election.Fitness)
 	stuck   chan struct{} // HostChanged returns when it is closed; nil: at once
 
 	mu       sync.Mutex // guards what follows
@@ -225,12 +225,12 @@ func (p *fakePlace) set(change func(*fakePlace)) {
 // parts makes what the test says.
 type parts struct {
 	elect func(Place) (election.Elector, func(), error)
-	serve func(blocked func(Blocked)) Service
+	serve func(blocked func(election.Fitness)) Service
 }
 
 func (p *parts) Elect(_ *Config, at Place) (election.Elector, func(), error) { return p.elect(at) }
 
-func (p *parts) Serve(_ *Config, blocked func(Blocked)) Service { return p.serve(blocked) }
+func (p *parts) Serve(_ *Config, blocked func(election.Fitness)) Service { return p.serve(blocked) }
 
 // partsOf are what makes the parts of in.
 func partsOf(in *Config) *parts { return in.Maker.(*parts) }
@@ -269,7 +269,7 @@ func (b *bench) instance(change func(*Config)) Config {
 				b.electors <- e
 				return e, func() {}, nil
 			},
-			serve: func(blocked func(Blocked)) Service {
+			serve: func(blocked func(election.Fitness)) Service {
 				s := &fakeService{blocked: blocked}
 				b.services <- s
 				return s

@@ -3,6 +3,7 @@ package instance
 import (
 	"errors"
 
+	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
 )
 
@@ -15,7 +16,7 @@ func (a *Set) Fit(name string) (why error, known bool) {
 		return nil, false
 	}
 	v := i.shared.now()
-	f := v.cfg.combine(v.desired, v.said(), Blocked{})
+	f := v.cfg.combine(v.desired, v.said(), election.Fitness{})
 	r := readiness(f)
 	if r.Fit {
 		return nil, true

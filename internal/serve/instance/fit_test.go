@@ -35,7 +35,7 @@ func TestFitIsWhatBalancersMayKnow(t *testing.T) {
 		b.verdicts <- health.Verdict{State: health.Healthy}
 		fit("")
 		require.NoError(t, e.decide(election.Standby, netip.Addr{}))
-		service.blocked(Blocked{Out: true, Reason: "another host has the address"})
+		service.blocked(election.Fitness{Out: true, Reason: "another host has the address"})
 		fit("")
 		require.NoError(t, b.Drain(t.Context(), nil))
 		fit("drained by an operator")

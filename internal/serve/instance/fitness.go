@@ -25,7 +25,7 @@ const (
 // a condition: one that is unhealthy, or has no result yet, puts the node last. The others move the priority: above 0 a check adds
 // its weight while it is good, below 0 it takes it off while it is bad; one that is numbered says how much, and is a condition, too. The elector's priority is that with all weights added (see
 // [TopPriority]), so that fitness only ever takes off.
-func (in *Config) combine(d desiredState, verdicts map[string]health.Verdict, b Blocked) election.Fitness {
+func (in *Config) combine(d desiredState, verdicts map[string]health.Verdict, b election.Fitness) election.Fitness {
 	f := d.fitness(in.judge(verdicts))
 	switch {
 	case b.Out:

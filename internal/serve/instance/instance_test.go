@@ -53,9 +53,9 @@ func TestInstanceHasItsServiceForItsLife(t *testing.T) {
 
 func TestInstanceTellsTheElectorWhatBlocksTheService(t *testing.T) {
 	running(t, func(t *testing.T, b *bench, s *fakeService, e *fakeElector) {
-		s.blocked(Blocked{Out: true, Reason: "refused"})
+		s.blocked(election.Fitness{Out: true, Reason: "refused"})
 		assert.Equal(t, election.Fitness{Out: true, Less: lastPlace, Reason: "refused"}, e.fitness(), "at once")
-		s.blocked(Blocked{Wait: true, Reason: "suspected"})
+		s.blocked(election.Fitness{Wait: true, Reason: "suspected"})
 		assert.Equal(t, election.Fitness{Wait: true, Reason: "suspected"}, e.fitness())
 		b.place.set(func(p *fakePlace) { p.place.Index = 7 })
 		b.HostChanged()
@@ -157,21 +157,21 @@ func TestCombine(t *testing.T) {
 		name    string
 		desired Desired
 		give    map[string]health.Verdict
-		blocked Blocked
+		blocked election.Fitness
 		want    election.Fitness
 	}{
 		{name: "fit", desired: Available, give: healthy},
 		{name: "unhealthy", desired: Available, give: map[string]health.Verdict{"": bad}, want: election.Fitness{Less: lastPlace, Reason: "the health check fails: 500", Code: code.CheckFailed}},
 		{name: "drained", desired: Drained, give: healthy, want: election.Fitness{Less: lastPlace, Reason: "drained by an operator", Code: code.Drained}},
 		{name: "held", desired: Held, give: healthy, want: election.Fitness{Out: true, Less: lastPlace, Reason: "held by an operator", Code: code.Held}},
-		{name: "blocked", desired: Available, give: healthy, blocked: Blocked{Out: true, Reason: "claimed"}, want: election.Fitness{Out: true, Less: lastPlace, Reason: "claimed"}},
-		{name: "blocked for a moment", desired: Available, give: healthy, blocked: Blocked{Wait: true, Reason: "claimed"}, want: election.Fitness{Wait: true, Reason: "claimed"}},
+		{name: "blocked", desired: Available, give: healthy, blocked: election.Fitness{Out: true, Reason: "claimed"}, want: election.Fitness{Out: true, Less: lastPlace, Reason: "claimed"}},
+		{name: "blocked for a moment", desired: Available, give: healthy, blocked: election.Fitness{Wait: true, Reason: "claimed"}, want: election.Fitness{Wait: true, Reason: "claimed"}},
 		{
-			name: "blocked for a moment, and unhealthy", desired: Available, give: map[string]health.Verdict{"": bad}, blocked: Blocked{Wait: true, Reason: "claimed"},
+			name: "blocked for a moment, and unhealthy", desired: Available, give: map[string]health.Verdict{"": bad}, blocked: election.Fitness{Wait: true, Reason: "claimed"},
 			want: election.Fitness{Wait: true, Less: lastPlace, Reason: "claimed"},
 		},
-		{name: "held, and blocked", desired: Held, give: healthy, blocked: Blocked{Out: true, Reason: "claimed"}, want: election.Fitness{Out: true, Less: lastPlace, Reason: "claimed"}},
-		{name: "held, and blocked for a moment", desired: Held, give: healthy, blocked: Blocked{Wait: true, Reason: "claimed"}, want: election.Fitness{Out: true, Less: lastPlace, Reason: "held by an operator", Code: code.Held}},
+		{name: "held, and blocked", desired: Held, give: healthy, blocked: election.Fitness{Out: true, Reason: "claimed"}, want: election.Fitness{Out: true, Less: lastPlace, Reason: "claimed"}},
+		{name: "held, and blocked for a moment", desired: Held, give: healthy, blocked: election.Fitness{Wait: true, Reason: "claimed"}, want: election.Fitness{Out: true, Less: lastPlace, Reason: "held by an operator", Code: code.Held}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -149,9 +149,9 @@ func TestReportOfANodeThatTakesNoPart(t *testing.T) {
 	reporting(t, nil, func(r *reported) {
 		require.NoError(t, r.elector.decide(election.Standby, nodeB))
 		assert.Equal(t, []string{"ready: decided"}, r.take())
-		r.service.blocked(Blocked{Out: true, Reason: "10.77.0.100 is another host's"})
+		r.service.blocked(election.Fitness{Out: true, Reason: "10.77.0.100 is another host's"})
 		assert.Equal(t, []string{"unable: 10.77.0.100 is another host's"}, r.take())
-		r.service.blocked(Blocked{Wait: true, Reason: "in a moment"})
+		r.service.blocked(election.Fitness{Wait: true, Reason: "in a moment"})
 		assert.Equal(t, []string{"ready: decided"}, r.take())
 		r.place.set(func(p *fakePlace) { p.err = errors.New("eth0 is down") })
 		r.HostChanged()

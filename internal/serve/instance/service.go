@@ -110,14 +110,6 @@ type Elector interface {
 	Status() election.Status
 }
 
-// Blocked says why a service cannot serve, or not yet. The zero Blocked is one that can.
-type Blocked struct {
-	Out    bool // it must not become the holder, nor stay it: election.Fitness.Out
-	Wait   bool // it must not become the holder at this moment: election.Fitness.Wait
-	Reason string
-	Code   code.Code // why, for machines
-}
-
 // ServiceStatus is a service's part of Status. What it does not have is zero.
 type ServiceStatus struct {
 	Passing           bool // another node is taking the address, or has taken it while connections are drained here

@@ -147,7 +147,7 @@ func TestAddedInstanceBeginsAfterTheOthersHaveTakenTheirConfigurationsOver(t *te
 		taken := b.instance(func(in *Config) {
 			in.VIP.Name = "ingress"
 			serve := partsOf(in).serve
-			partsOf(in).serve = func(blocked func(Blocked)) Service {
+			partsOf(in).serve = func(blocked func(election.Fitness)) Service {
 				first.note("another one serves")
 				return serve(blocked)
 			}
@@ -166,7 +166,7 @@ func TestReloadBeginsTheNewAfterTheOldHasEnded(t *testing.T) {
 		first.take()
 		again := b.instance(func(in *Config) {
 			serve := partsOf(in).serve
-			partsOf(in).serve = func(blocked func(Blocked)) Service {
+			partsOf(in).serve = func(blocked func(election.Fitness)) Service {
 				first.note("the new one serves")
 				return serve(blocked)
 			}

@@ -3,6 +3,7 @@ package instance
 import (
 	"sync"
 
+	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/check/health"
 )
 
@@ -13,7 +14,7 @@ type shared struct {
 }
 
 // block is what the service says.
-func (s *shared) block(b Blocked) { s.tell(func(v *view) { v.blocked = b }) }
+func (s *shared) block(b election.Fitness) { s.tell(func(v *view) { v.blocked = b }) }
 
 // tell changes what the fitness comes from, and has the elector know. The lock keeps an older fitness from coming last.
 func (s *shared) tell(change func(*view)) {

@@ -39,7 +39,7 @@ type view struct {
 	desired  desiredState
 	verdicts map[string]health.Verdict // replaced, never changed
 	failing  string                    // why every check is taken to be bad, in a drill; empty: it is not
-	blocked  Blocked
+	blocked  election.Fitness
 
 	uncovered string // why clients are refused at an address while this node holds it
 	unrouted  Unrouted
@@ -50,7 +50,7 @@ type view struct {
 }
 
 func (v *view) begin(p Place, e election.Elector) {
-	v.place, v.elector, v.role, v.blocked = p, e, election.Off, Blocked{}
+	v.place, v.elector, v.role, v.blocked = p, e, election.Off, election.Fitness{}
 	v.apart, v.decides, v.holder, v.outside = false, false, netip.Addr{}, ""
 	v.terms++
 }

@@ -26,14 +26,14 @@ type alone struct {
 	elector *fakeElector
 
 	mu      sync.Mutex // guards blocked
-	blocked instance.Blocked
+	blocked election.Fitness
 }
 
 func newAlone() *alone {
 	a := &alone{host: newFakeHost(), kernel: &fakeFence{egress: true}, elector: newFakeElector()}
 	in := entry{Part: Part{Addresses: vips, Schedule: announcing(0), VRID: 51}}
 	fenced(a.kernel)(&in)
-	a.service = newService(in.Part, a.host, slog.New(slog.DiscardHandler), func(b instance.Blocked) {
+	a.service = newService(in.Part, a.host, slog.New(slog.DiscardHandler), func(b election.Fitness) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.blocked = b
@@ -41,7 +41,7 @@ func newAlone() *alone {
 	return a
 }
 
-func (a *alone) newest() instance.Blocked {
+func (a *alone) newest() election.Fitness {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.blocked
@@ -188,10 +188,10 @@ func TestServiceSaysWhatBlocksIt(t *testing.T) {
 		a.host.claims <- Claim{Address: vip4.Addr(), MAC: foreignMAC}
 		time.Sleep(time.Second) // the lease, by whose end every member has been heard
 		synctest.Wait()
-		assert.Equal(t, instance.Blocked{Out: true, Reason: "yielded: 10.77.0.100 is claimed by " + foreignMAC + ", which takes no part in the election", Code: code.DuplicateAddress}, a.newest())
+		assert.Equal(t, election.Fitness{Out: true, Reason: "yielded: 10.77.0.100 is claimed by " + foreignMAC + ", which takes no part in the election", Code: code.DuplicateAddress}, a.newest())
 		time.Sleep(foreignForget)
 		synctest.Wait()
-		assert.Equal(t, instance.Blocked{}, a.newest())
+		assert.Equal(t, election.Fitness{}, a.newest())
 		a.close(t)
 	})
 }

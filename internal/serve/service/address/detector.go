@@ -33,7 +33,7 @@ const (
 type detector struct {
 	*core
 	announcer *announcer
-	report    func(instance.Blocked) // of what keeps this node from having the addresses
+	report    func(election.Fitness) // of what keeps this node from having the addresses
 
 	foreignHosts
 	overhearing
@@ -318,16 +318,16 @@ func (d *detector) judge() {
 	conflicts, refused := d.conflicts(), d.refuse()
 	switch {
 	case len(conflicts) > 0 && d.cfg.Yield:
-		d.report(instance.Blocked{Out: true, Reason: "yielded: " + claimText(conflicts[0]), Code: code.DuplicateAddress})
+		d.report(election.Fitness{Out: true, Reason: "yielded: " + claimText(conflicts[0]), Code: code.DuplicateAddress})
 	case len(conflicts) > 0 && refused != nil:
-		d.report(instance.Blocked{Out: true, Reason: refused.Error(), Code: code.DuplicateAddress})
+		d.report(election.Fitness{Out: true, Reason: refused.Error(), Code: code.DuplicateAddress})
 	case !d.until.IsZero():
-		d.report(instance.Blocked{Out: true, Reason: "asking the link whether anybody has the address", Code: code.Probing})
+		d.report(election.Fitness{Out: true, Reason: "asking the link whether anybody has the address", Code: code.Probing})
 	case refused != nil:
 		// A claim that is not reported yet is most likely that of a holder whose next advertisement will say so.
-		d.report(instance.Blocked{Wait: true, Reason: refused.Error(), Code: code.DuplicateAddress})
+		d.report(election.Fitness{Wait: true, Reason: refused.Error(), Code: code.DuplicateAddress})
 	default:
-		d.report(instance.Blocked{})
+		d.report(election.Fitness{})
 	}
 }
 

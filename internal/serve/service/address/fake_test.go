@@ -391,7 +391,7 @@ func (m *maker) Elect(_ *instance.Config, p instance.Place) (election.Elector, f
 	return m.entry.Elect(p)
 }
 
-func (m *maker) Serve(_ *instance.Config, blocked func(instance.Blocked)) instance.Service {
+func (m *maker) Serve(_ *instance.Config, blocked func(election.Fitness)) instance.Service {
 	return &reconfigured{newService(m.Part, m.bench.host, m.bench.logger(), blocked)}
 }
 

@@ -27,13 +27,13 @@ var (
 var errClosed = errors.New("the service has ended")
 
 // newService makes a service on host. blocked is told what keeps this node from having the addresses.
-func newService(cfg Part, host Host, log *slog.Logger, blocked func(instance.Blocked)) *service {
+func newService(cfg Part, host Host, log *slog.Logger, blocked func(election.Fitness)) *service {
 	return newBeside(nil, cfg, host, log, blocked)
 }
 
 // newBeside makes one whose addresses may answer only while those of first may, which the kernel silences where it is the first not to hear an
 // advertisement of ours leave.
-func newBeside(first *service, cfg Part, host Host, log *slog.Logger, blocked func(instance.Blocked)) *service {
+func newBeside(first *service, cfg Part, host Host, log *slog.Logger, blocked func(election.Fitness)) *service {
 	c := &core{cfg: cfg, host: host, log: log, first: first, adopting: true}
 	s := &service{shown: &c.shown, calls: make(chan func(*server)), ended: make(chan struct{})}
 	go s.run(newServer(c, blocked))

@@ -43,13 +43,13 @@ type part struct {
 }
 
 // NewSeveral makes a service of each part on host. blocked is told of the interface of the election.
-func NewSeveral(all []Part, host Host, log *slog.Logger, blocked func(instance.Blocked)) *Several {
+func NewSeveral(all []Part, host Host, log *slog.Logger, blocked func(election.Fitness)) *Several {
 	s := &Several{log: log}
 	var first *service
 	for _, p := range all {
 		at, tell := host, blocked
 		if p.Place != nil {
-			at, tell = unwatched{host}, func(instance.Blocked) {}
+			at, tell = unwatched{host}, func(election.Fitness) {}
 		}
 		service := newBeside(first, p.watched(), at, log, tell)
 		first = cmp.Or(first, service)

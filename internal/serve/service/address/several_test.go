@@ -42,7 +42,7 @@ func several(t *testing.T, wrap func(*fakeHost) Host, place func() (instance.Pla
 		s := NewSeveral([]Part{
 			{Addresses: []netip.Prefix{vip4}, Schedule: announcing(0)},
 			{Addresses: []netip.Prefix{vip6}, Schedule: announcing(0), Place: place},
-		}, at, b.logger(), func(instance.Blocked) {})
+		}, at, b.logger(), func(election.Fitness) {})
 		s.Begin(instance.Term{Place: h.place, Elector: newFakeElector()})
 		test(t, s, h)
 		s.End()
@@ -115,7 +115,7 @@ func severalFenced(t *testing.T, first, second *fakeFence, test func(t *testing.
 		s := NewSeveral([]Part{
 			part(vip4, first, nil),
 			part(vip6, second, func() (instance.Place, error) { return instance.Place{Index: eth1, Name: "eth1"}, nil }),
-		}, h, b.logger(), func(instance.Blocked) {})
+		}, h, b.logger(), func(election.Fitness) {})
 		elector := newFakeElector()
 		elector.lease = time.Second
 		s.Begin(instance.Term{Place: h.place, Elector: elector})

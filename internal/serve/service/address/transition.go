@@ -14,12 +14,12 @@ type server struct {
 	*addresses
 	announcer *announcer
 	detector  *detector // nil between terms
-	blocked   func(instance.Blocked)
+	blocked   func(election.Fitness)
 	role      election.Role // of the newest decision
 	closed    bool
 }
 
-func newServer(c *core, blocked func(instance.Blocked)) *server {
+func newServer(c *core, blocked func(election.Fitness)) *server {
 	return &server{addresses: newAddresses(c), announcer: &announcer{core: c}, blocked: blocked}
 }
 
