@@ -212,12 +212,7 @@ func (k vipValidator) spreadMembers() {
 		k.fail("spread.members", "%d members, want at most %d", len(list), maxSpreadMembers)
 	}
 	for _, m := range list {
-		switch {
-		case len(k.v.Addresses) > 0 && m.Is4() != k.v.First().Is4():
-			k.fail("spread.members", "%s, want the family of the first address %s", m, k.v.First())
-		case k.isVirtual(m):
-			k.fail("spread.members", "%s is a virtual address, want a node's own", m)
-		}
+		k.nodesOwn("spread.members", m)
 	}
 }
 

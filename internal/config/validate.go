@@ -161,27 +161,33 @@ func (k vipValidator) vrrp() {
 	}
 	switch {
 	case !r.MulticastGroup.IsValid():
-	case len(k.v.Addresses) > 0 && r.MulticastGroup.Is4() != k.v.First().Is4():
-		k.fail("vrrp.multicastGroup", "%s, want the family of the first address %s", r.MulticastGroup, k.v.First())
+	case k.otherFamily("vrrp.multicastGroup", r.MulticastGroup):
 	case len(r.Peers) > 0:
 		k.fail("vrrp.multicastGroup", "%s beside vrrp.peers, want one of them", r.MulticastGroup)
 	}
-	switch {
-	case !r.Source.IsValid():
-	case len(k.v.Addresses) > 0 && r.Source.Is4() != k.v.First().Is4():
-		k.fail("vrrp.source", "%s, want the family of the first address %s", r.Source, k.v.First())
-	case k.isVirtual(r.Source):
-		k.fail("vrrp.source", "%s is a virtual address, want a node's own", r.Source)
+	if r.Source.IsValid() {
+		k.nodesOwn("vrrp.source", r.Source)
 	}
 	k.detector()
 	for _, peer := range r.Peers {
-		switch {
-		case len(k.v.Addresses) > 0 && peer.Is4() != k.v.First().Is4():
-			k.fail("vrrp.peers", "%s, want the family of the first address %s", peer, k.v.First())
-		case k.isVirtual(peer):
-			k.fail("vrrp.peers", "%s is a virtual address, want a node's own", peer)
-		}
+		k.nodesOwn("vrrp.peers", peer)
 	}
+}
+
+// nodesOwn refuses what cannot be a node's own address on the link.
+func (k vipValidator) nodesOwn(key string, a netip.Addr) {
+	if !k.otherFamily(key, a) && k.isVirtual(a) {
+		k.fail(key, "%s is a virtual address, want a node's own", a)
+	}
+}
+
+// otherFamily refuses an address that is not of the family that carries the election, and tells whether it is one.
+func (k vipValidator) otherFamily(key string, a netip.Addr) bool {
+	other := len(k.v.Addresses) > 0 && a.Is4() != k.v.First().Is4()
+	if other {
+		k.fail(key, "%s, want the family of the first address %s", a, k.v.First())
+	}
+	return other
 }
 
 // leastWatched is how many nodes there are at least of whom two can agree about the third.
@@ -195,8 +201,7 @@ func (k vipValidator) detector() {
 		case r.Detector != DetectorFast:
 			k.fail("vrrp.detectorWitness", "%s without vrrp.detector fast, want both or neither", witness().format(w))
 		case w.Gateway:
-		case len(k.v.Addresses) > 0 && host.Is4() != k.v.First().Is4():
-			k.fail("vrrp.detectorWitness", "%s, want the family of the first address %s", host, k.v.First())
+		case k.otherFamily("vrrp.detectorWitness", host):
 		case k.isVirtual(host):
 			k.fail("vrrp.detectorWitness", "%s is a virtual address, want a host that does not move, such as the gateway", host)
 		case slices.Contains(r.Peers, host):
