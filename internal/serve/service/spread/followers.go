@@ -102,14 +102,14 @@ func reportOf(now time.Time, tables []*table, members *roster, node string) *sub
 	for _, t := range tables {
 		for _, row := range t.known {
 			if row.Self {
-				by[row.serves()] = row.Address
+				by[servesAt(row.Address, row.Addresses)] = row.Address
 			}
 		}
 	}
 	for _, t := range tables {
 		for _, row := range t.known {
 			m := known[row.Address]
-			at := row.serves()
+			at := servesAt(row.Address, row.Addresses)
 			if first, taken := by[at]; taken && first != row.Address {
 				continue
 			}
@@ -135,7 +135,7 @@ func reportOf(now time.Time, tables []*table, members *roster, node string) *sub
 // shown is a member without its ports, which says something every so often; m is nil for this node.
 func (r row) shown(now time.Time, m *member, name string, every time.Duration) subscription.Member {
 	out := subscription.Member{
-		Address: r.serves(), Node: subscription.NodeName(name), Self: r.Self, Weight: r.Weight, Lifetime: every * silentAfter / 10,
+		Address: servesAt(r.Address, r.Addresses), Node: subscription.NodeName(name), Self: r.Self, Weight: r.Weight, Lifetime: every * silentAfter / 10,
 	}
 	if !r.Self {
 		out.Age = subscription.Never
@@ -151,13 +151,13 @@ func (r row) shown(now time.Time, m *member, name string, every time.Duration) s
 	return out
 }
 
-// serves is where a member serves the addresses of the family that carries the election. A link-local address, by which members may know it, is none
-// that another host can use.
-func (r row) serves() netip.Addr {
-	if i := slices.IndexFunc(r.Addresses, func(a netip.Addr) bool { return a.Is4() == r.Address.Is4() }); i >= 0 {
-		return r.Addresses[i]
+// servesAt is where the member of that address serves the family that carries the election, of its own addresses. A link-local address, by which
+// members may know it, is none that another host can use.
+func servesAt(address netip.Addr, own []netip.Addr) netip.Addr {
+	if i := slices.IndexFunc(own, func(a netip.Addr) bool { return a.Is4() == address.Is4() }); i >= 0 {
+		return own[i]
 	}
-	return r.Address
+	return address
 }
 
 // expected is what followers are told. Connections to a member that only does not spread a port are not lost, and those to one that may live are not,

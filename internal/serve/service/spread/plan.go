@@ -27,14 +27,6 @@ type self struct {
 	never   bool // it never holds the addresses
 }
 
-// serves is where this node serves the addresses of the family that carries the election.
-func (s self) serves() netip.Addr {
-	if i := slices.IndexFunc(s.own, func(a netip.Addr) bool { return a.Is4() == s.address.Is4() }); i >= 0 {
-		return s.own[i]
-	}
-	return s.address
-}
-
 // row is one member in a table.
 type row struct {
 	slots.Member

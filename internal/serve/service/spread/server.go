@@ -257,7 +257,7 @@ func (v *server) self(list []election.Member) (self, error) {
 			me.holder = me.gets && !v.cfg.Local()
 		}
 	}
-	serves := me.serves()
+	serves := servesAt(me.address, me.own)
 	me.address = v.roster.named(me.address, serves)
 	if len(v.cfg.Spread.Members) > 0 && !me.witness && !slices.Contains(v.cfg.Spread.Members, me.address) {
 		if !slices.Contains(v.cfg.Candidates, me.address) && !slices.Contains(v.cfg.Candidates, serves) {
