@@ -143,26 +143,26 @@ type Arrival struct {
 	Source netip.Addr // of the IP packet, without a zone
 	At     time.Time
 	TTL    int // or hop limit; 0 stands for 255
+	port   uint16
 }
 
 // Receive blocks until a message comes in, and puts it into b. An *envelope.PacketError says that one was refused, net.ErrClosed that
 // the Conn was closed; any other error is what the kernel says about the interface, and the Conn may go on to work after it.
 func (c *Conn) Receive(b []byte) (Arrival, error) {
 	for {
-		d, err := c.recv.read(b)
+		a, err := c.recv.read(b)
 		if err != nil {
 			return Arrival{}, fmt.Errorf("members: receive: %w", err)
 		}
-		a := Arrival{Length: d.length, Source: d.from.Addr().Unmap().WithZone(""), At: d.at, TTL: d.ttl}
 		switch {
 		case a.Source == c.cfg.Source:
 			continue
-		case c.cfg.Other != nil && c.cfg.Other(b[:d.length], netip.AddrPortFrom(a.Source, d.from.Port()), d.ttl):
+		case c.cfg.Other != nil && c.cfg.Other(b[:a.Length], netip.AddrPortFrom(a.Source, a.port), a.TTL):
 			continue
-		case d.ttl != envelope.HopLimit && !c.cfg.Unicast: // of unicast a group may take it, or is told whose it is
-			return Arrival{Source: a.Source}, &envelope.PacketError{Reason: RejectTTL, Got: d.ttl, Want: envelope.HopLimit}
-		case d.from.Port() != envelope.SourcePort:
-			return Arrival{Source: a.Source}, &envelope.PacketError{Reason: envelope.RejectPort, Got: int(d.from.Port()), Want: envelope.SourcePort}
+		case a.TTL != envelope.HopLimit && !c.cfg.Unicast: // of unicast a group may take it, or is told whose it is
+			return Arrival{Source: a.Source}, &envelope.PacketError{Reason: RejectTTL, Got: a.TTL, Want: envelope.HopLimit}
+		case a.port != envelope.SourcePort:
+			return Arrival{Source: a.Source}, &envelope.PacketError{Reason: envelope.RejectPort, Got: int(a.port), Want: envelope.SourcePort}
 		}
 		return a, nil
 	}

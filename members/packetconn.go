@@ -31,14 +31,6 @@ type packetConn struct {
 	holds  bool       // taking, by the goroutine that reads
 }
 
-// datagram is what came in, with the buffer's first octets as its content.
-type datagram struct {
-	length int
-	ttl    int // or hop limit; 0 where the kernel does not say
-	from   netip.AddrPort
-	at     time.Time // when the kernel took it in
-}
-
 // newPacketConn has the kernel tell the TTL and the time of what comes in. It owns c from now on, unless it fails.
 func newPacketConn(c net.PacketConn, v4 bool) (*packetConn, error) {
 	udp, ok := c.(*net.UDPConn)
@@ -72,14 +64,14 @@ func (p *packetConn) join(ifi *net.Interface, group netip.Addr) error {
 	return ipv6.NewPacketConn(p.conn).JoinGroup(ifi, to)
 }
 
-// read waits for a datagram. One goroutine may be in it.
-func (p *packetConn) read(b []byte) (d datagram, err error) {
+// read waits for a datagram, and puts it into b. Its TTL is 0 where the kernel does not say. One goroutine may be in it.
+func (p *packetConn) read(b []byte) (a Arrival, err error) {
 	p.done()
 	waiting := p.raw.Read(func(fd uintptr) bool {
 		p.taking.Lock()
 		p.holds = true
 		for {
-			d, err = p.receive(int(fd), b)
+			a, err = p.receive(int(fd), b)
 			switch err {
 			case unix.EINTR:
 			case unix.EAGAIN:
@@ -92,9 +84,9 @@ func (p *packetConn) read(b []byte) (d datagram, err error) {
 		}
 	})
 	if waiting != nil {
-		return datagram{}, waiting
+		return Arrival{}, waiting
 	}
-	return d, err
+	return a, err
 }
 
 // done lets others know that what was taken has been looked at.
@@ -114,13 +106,13 @@ func (p *packetConn) behind() bool {
 	return waits > 0
 }
 
-func (p *packetConn) receive(fd int, b []byte) (datagram, error) {
+func (p *packetConn) receive(fd int, b []byte) (Arrival, error) {
 	n, oobn, from, err := nonblock.Recvmsg(fd, b, p.oob)
 	if err != nil {
-		return datagram{}, err
+		return Arrival{}, err
 	}
 	now := time.Now()
-	d := datagram{length: n, from: from}
+	a := Arrival{Length: n, Source: from.Addr().Unmap().WithZone(""), port: from.Port()}
 	var timestamp time.Time
 	for oob := p.oob[:oobn]; len(oob) > 0; {
 		header, data, rest, err := unix.ParseOneSocketControlMessage(oob)
@@ -133,11 +125,11 @@ func (p *packetConn) receive(fd int, b []byte) (datagram, error) {
 		if at, ok := arrival.Timestamp(level, typ, data); ok {
 			timestamp = at
 		} else if hops && len(data) >= 4 {
-			d.ttl = int(int32(binary.NativeEndian.Uint32(data)))
+			a.TTL = int(int32(binary.NativeEndian.Uint32(data)))
 		}
 	}
-	d.at = now.Add(-arrival.Age(timestamp, now, p.emptied))
-	return d, nil
+	a.At = now.Add(-arrival.Age(timestamp, now, p.emptied))
+	return a, nil
 }
 
 // Close wakes read.
