@@ -94,18 +94,6 @@ func (c *complaint) follow(now time.Time, why string, of code.Code) (changed boo
 	return changed
 }
 
-// worsen is the fitness f meanwhile.
-func (c *complaint) worsen(f election.Fitness, base uint8) election.Fitness {
-	if c.reason == "" || f.Out {
-		return f
-	}
-	if f.Wait || good(f, effective(base, f)) {
-		f.Reason, f.Code = c.reason, c.code
-	}
-	f.Less = 255
-	return f
-}
-
 // judgeAnswers makes a holder come last whose members get no answer, or no connection. What is broken stays broken when it has given the address away,
 // so it comes last for a while.
 func (s *standing) judgeAnswers() {

@@ -1,6 +1,9 @@
 package virtualrouter
 
-import "github.com/keepvip/keepvip/election"
+import (
+	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/code"
+)
 
 // unfitPriority is what a node advertises that would rather not be Active: the lowest that is not a
 // resignation, so that it comes last in every election and yields to anybody fitter.
@@ -22,7 +25,22 @@ type ownFitness struct {
 func (o *ownFitness) alone(base uint8, cannotWait bool) election.Fitness {
 	f := o.backoff.Worsen(o.told)
 	f.Out = f.Out || o.backoff.Pausing() || f.Wait && cannotWait
-	return o.candidacy(o.unreached.worsen(o.unanswered.worsen(o.deafness(f, base), base), base), base)
+	f = comesLast(f, base, o.deaf, code.Deaf)
+	f = comesLast(f, base, o.unanswered.reason, o.unanswered.code)
+	f = comesLast(f, base, o.unreached.reason, o.unreached.code)
+	return o.candidacy(f, base)
+}
+
+// comesLast is the fitness f of a node that comes last for a reason; empty: for none. It may be alone, so it is not out.
+func comesLast(f election.Fitness, base uint8, reason string, c code.Code) election.Fitness {
+	if reason == "" || f.Out {
+		return f
+	}
+	if f.Wait || good(f, effective(base, f)) {
+		f.Reason, f.Code = reason, c
+	}
+	f.Less = 255
+	return f
 }
 
 // waits tells whether the node must not become Active if it is Backup.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
-	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
 )
@@ -174,16 +173,4 @@ func (h *hearing) due() time.Time {
 		return time.Time{}
 	}
 	return h.Deadline(h.pace())
-}
-
-// deafness is the fitness f of a node that is deaf: it comes last. It may be alone, so it is not out.
-func (o *ownFitness) deafness(f election.Fitness, base uint8) election.Fitness {
-	if o.deaf == "" || f.Out {
-		return f
-	}
-	if f.Wait || good(f, effective(base, f)) {
-		f.Reason, f.Code = o.deaf, code.Deaf
-	}
-	f.Less = 255
-	return f
 }
