@@ -57,15 +57,12 @@ type follower struct {
 // open opens what it takes, and changes nothing of the host yet. Run has to follow. before is the one that has run and left to this one what is in
 // the kernel; its listener goes on, too. nil: there was none.
 func (p Process) open(cfg Following, before *follower) (*follower, error) {
-	if p.Open == nil {
-		p.Open = func(port uint16, signed bool) (client, error) { return subscription.OpenClient(port, signed) }
-	}
 	f := &follower{process: p, cfg: cfg, log: p.Log, probes: newProbes(), asked: make(chan chan Status), ended: make(chan struct{}), begun: time.Now()}
 	var err error
 	if f.known, err = readKnown(cfg.Whole.StateDir); err != nil {
 		f.log.Warn("the members that the last run knew cannot be read", "error", err)
 	}
-	if f.client, err = p.Open(cfg.Whole.Port, cfg.Key != nil); err != nil {
+	if f.client, err = p.Host.Client(cfg.Whole.Port, cfg.Key != nil); err != nil {
 		return nil, err
 	}
 	if err := f.listen(before); err != nil {

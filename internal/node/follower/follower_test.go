@@ -124,6 +124,7 @@ func (m *members) Close() error                        { return nil }
 // kernel is a Host, a Plane and a localproxy.Listener.
 type kernel struct {
 	*world
+	members *members
 	targets []intercept.Target
 	renewed time.Time
 	dead    []netip.Addr
@@ -146,6 +147,8 @@ type kernel struct {
 	uncounted error
 	counts    int // how often it was asked
 }
+
+func (k *kernel) Client(uint16, bool) (client, error) { return k.members, nil }
 
 func (k *kernel) Open(string) (plane, error) { return k, nil }
 func (k *kernel) Listen(at string, fallback []netip.AddrPort) (localproxy.Listener, error) {
@@ -291,7 +294,6 @@ func (b *bench) start(dir string, e Entry, stays bool) {
 	b.free(func() {
 		f, err = Process{
 			Node: "w-1", Host: b.kernel, Log: slog.New(slog.NewTextHandler(b.log, nil)),
-			Open: func(uint16, bool) (client, error) { return b.members, nil },
 		}.open(followingOf(dir, "127.0.0.1:9443", e), b.before)
 	})
 	require.NoError(b.t, err)
@@ -345,7 +347,7 @@ func inBubble(t *testing.T, test func(*testing.T, *bench)) {
 		m := &members{world: w, group: vip, pub: subscription.NewPublisher(random), in: make(chan subscription.Packet, 100), expects: []slots.Condition{slots.Fit, slots.Fit, slots.Fit}}
 		m.pub.SetKeys(subscription.Keys{Open: true})
 		m.pub.Serve(vip)
-		test(t, &bench{t: t, members: m, world: w, kernel: &kernel{world: w}, refuses: map[netip.Addr]error{}})
+		test(t, &bench{t: t, members: m, world: w, kernel: &kernel{world: w, members: m}, refuses: map[netip.Addr]error{}})
 	})
 }
 

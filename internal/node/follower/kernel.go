@@ -11,6 +11,7 @@ import (
 	"github.com/keepvip/keepvip/internal/kernel/link"
 	"github.com/keepvip/keepvip/internal/kernel/nfttables"
 	"github.com/keepvip/keepvip/internal/serve/localproxy"
+	"github.com/keepvip/keepvip/members/subscription"
 )
 
 // Kernel is the host by its kernel. Watch tells of what others do to its tables; nil: nobody does.
@@ -18,6 +19,9 @@ type Kernel struct {
 	Log   *slog.Logger
 	Watch *nfttables.Watch
 }
+
+// Client implements Host.
+func (Kernel) Client(port uint16, signed bool) (client, error) { return subscription.OpenClient(port, signed) }
 
 // Open implements Host.
 func (k Kernel) Open(name string) (plane, error) {

@@ -23,6 +23,8 @@ func (*listeningHost) Listen(at string, fallback []netip.AddrPort) (localproxy.L
 	return Kernel{}.Listen(at, fallback)
 }
 
+func (*listeningHost) Client(uint16, bool) (client, error) { return unasked{}, nil }
+
 // unasked is a way to members that nobody goes.
 type unasked struct{}
 
@@ -36,7 +38,6 @@ func TestFollowerGoesOnWithoutItsListener(t *testing.T) {
 	require.NoError(t, err)
 	p := Process{
 		Node: "w-1", Host: &listeningHost{}, Log: slog.New(slog.DiscardHandler),
-		Open: func(uint16, bool) (client, error) { return unasked{}, nil },
 	}
 	f, err := p.open(configOf(t, taken.Addr().String()), nil)
 	require.NoError(t, err)
@@ -65,7 +66,6 @@ func TestReloadMovesTheListenerToAnAddressThatItPartlyHas(t *testing.T) {
 	require.NoError(t, l.Close())
 	p := Process{
 		Node: "w-1", Host: &listeningHost{}, Log: slog.New(slog.DiscardHandler),
-		Open: func(uint16, bool) (client, error) { return unasked{}, nil },
 	}
 	var f *follower
 	for _, host := range []string{"127.0.0.1", "localhost", "127.0.0.1"} {

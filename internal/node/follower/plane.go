@@ -11,6 +11,8 @@ import (
 
 // Host is this machine.
 type Host interface {
+	// Client opens the way to the members, which listen at that port.
+	Client(port uint16, signed bool) (client, error)
 	// Open takes charge of what intercepts connections for the entry of that name, and changes nothing yet.
 	Open(name string) (plane, error)
 	// Listen listens for programs of this host, and passes connections on; those for which there is no backend to one of fallback.

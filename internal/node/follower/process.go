@@ -46,8 +46,6 @@ type Process struct {
 	Node      string
 	Host      Host
 	Log       *slog.Logger
-	// Open opens the way to members; nil: a socket.
-	Open func(port uint16, signed bool) (client, error)
 
 	reading reloads.Reading
 }

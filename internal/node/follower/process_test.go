@@ -51,7 +51,6 @@ func following(t *testing.T, b *bench, first Following, test func(*reloading)) e
 			return r.next, r.fails
 		},
 		Node: "w-1", Host: b.kernel, Log: slog.New(slog.NewTextHandler(b.log, nil)),
-		Open: func(uint16, bool) (client, error) { return b.members, nil },
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -153,7 +152,6 @@ func TestFollowerGoesOnWithoutItsControlSocket(t *testing.T) {
 		p := Process{
 			Following: but(configOf(t, ""), func(w *config.Config) { w.Socket = "/dev/null/keepvip.sock" }),
 			Node:      "w-1", Host: b.kernel, Log: slog.New(slog.NewTextHandler(b.log, nil)),
-			Open: func(uint16, bool) (client, error) { return b.members, nil },
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
