@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/base/nudge"
 	"github.com/keepvip/keepvip/internal/base/spare"
 	"github.com/keepvip/keepvip/members/envelope"
 	"github.com/keepvip/keepvip/members/lifeline"
@@ -218,7 +219,7 @@ func (h *Hub) reject(r Reason) {
 func (h *Hub) Join(group netip.Addr, peers []netip.Addr, minTTL uint8) *Wire {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	w := &Wire{hub: h, group: group, leastTTL: cmp.Or(int(minTTL), envelope.HopLimit), arrived: make(chan struct{}, 1)}
+	w := &Wire{hub: h, group: group, leastTTL: cmp.Or(int(minTTL), envelope.HopLimit), arrived: nudge.New()}
 	for _, p := range peers {
 		w.peers = append(w.peers, p.WithZone(""))
 		if p.WithZone("") != h.source {
@@ -246,11 +247,11 @@ type Wire struct {
 	// peers are whom the group's messages go to and who is heard, in any order; the own address may be among them.
 	// None: everybody on the link, by the group of VRRP.
 	peers    []netip.Addr
-	to       []netip.Addr  // the peers without this node
-	leastTTL int           // or hop limit, of what peers say
-	arrived  chan struct{} // capacity 1: a level
-	noticed  time.Time     // when the group was told last that a message was refused; the reader's
-	named    time.Time     // when the group was told last of a sender that it does not listen to; the reader's
+	to       []netip.Addr // the peers without this node
+	leastTTL int          // or hop limit, of what peers say
+	arrived  nudge.Signal // a level
+	noticed  time.Time    // when the group was told last that a message was refused; the reader's
+	named    time.Time    // when the group was told last of a sender that it does not listen to; the reader's
 
 	mu       sync.Mutex // guards what follows
 	waiting  []Received
@@ -284,10 +285,7 @@ func (w *Wire) put(r Received) {
 		w.overflow++
 	}
 	w.mu.Unlock()
-	select {
-	case w.arrived <- struct{}{}:
-	default:
-	}
+	w.arrived.Send()
 }
 
 // Arrived has a value when Take may have something.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/nudge"
 )
 
 // Talk is an elector that holds nothing, by which members know each other.
@@ -21,11 +22,11 @@ type Talk interface {
 
 // Elector serves while this node is fit.
 type Elector struct {
-	source   netip.Addr    // own address, for the status
-	priority uint8         // the configured one, for the status: nobody compares it
-	talk     Talk          // nil: nobody is heard
-	stay     bool          // an unhealthy node that was fit before serves while no fit member is heard
-	nudged   chan struct{} // capacity 1
+	source   netip.Addr // own address, for the status
+	priority uint8      // the configured one, for the status: nobody compares it
+	talk     Talk       // nil: nobody is heard
+	stay     bool       // an unhealthy node that was fit before serves while no fit member is heard
+	nudged   nudge.Signal
 
 	leased atomic.Bool // it serves, or is about to
 
@@ -44,7 +45,7 @@ var _ election.Elector = (*Elector)(nil)
 // while no fit member is heard. Without stay it does not serve.
 func New(source netip.Addr, priority uint8, talk Talk, stay bool) *Elector {
 	return &Elector{
-		source: source, priority: priority, talk: talk, stay: stay, nudged: make(chan struct{}, 1), changed: make(chan struct{}),
+		source: source, priority: priority, talk: talk, stay: stay, nudged: nudge.New(), changed: make(chan struct{}),
 		fitness: election.Fitness{Out: true, Reason: "not started"},
 		status:  election.Status{Reason: "not started", Priority: priority},
 	}
@@ -67,10 +68,7 @@ func (e *Elector) SetFitness(f election.Fitness) {
 	if e.talk != nil {
 		e.talk.SetFitness(f)
 	}
-	select {
-	case e.nudged <- struct{}{}:
-	default:
-	}
+	e.nudged.Send()
 }
 
 // SetProbe implements election.Elector. The newest verdict is what a node goes by that asks nobody.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/nudge"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 // addresses are the virtual addresses that this node holds when it leads, with their electors. Safe for concurrent use.
 type addresses struct {
 	*plumbing
-	freed signal // an elector has let go
+	freed nudge.Signal // an elector has let go
 
 	mu     sync.Mutex // guards byName
 	byName map[string]*addressFitness
@@ -118,7 +119,7 @@ func (a *addresses) join(e *Elector) {
 		a.byName[e.name] = s
 	}
 	s.elector, s.seen = e, true
-	a.look.send()
+	a.look.Send()
 }
 
 func (a *addresses) leave(e *Elector) {
@@ -127,8 +128,8 @@ func (a *addresses) leave(e *Elector) {
 	if s := a.byName[e.name]; s != nil && s.elector == e {
 		s.elector = nil
 	}
-	a.freed.send()
-	a.look.send()
+	a.freed.Send()
+	a.look.Send()
 }
 
 // electors are those that take part.
@@ -147,7 +148,7 @@ func (a *addresses) electors() []*Elector {
 // wakeAll makes every elector look again.
 func (a *addresses) wakeAll() {
 	for _, e := range a.electors() {
-		e.nudged.send()
+		e.nudged.Send()
 	}
 }
 
@@ -157,12 +158,12 @@ func (a *addresses) renewed(until time.Time) {
 	for _, e := range a.electors() {
 		switch {
 		case e.waits.Load():
-			e.nudged.send()
+			e.nudged.Send()
 		case e.holds.Load():
 			if !until.IsZero() {
 				e.timer.Reset(time.Until(until))
 			}
-			e.longer.send()
+			e.longer.Send()
 		}
 	}
 }

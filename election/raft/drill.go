@@ -39,7 +39,7 @@ func (e *Elector) StandStill(ctx context.Context) error {
 		return nil
 	}
 	e.node.still.Add(1)
-	defer e.node.look.send()
+	defer e.node.look.Send()
 	defer e.node.still.Add(-1)
 	<-s.over
 	return nil

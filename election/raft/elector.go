@@ -10,6 +10,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/nudge"
 )
 
 // Elector elects for one virtual address: it is Active while this node leads, its lease is valid, and it is not out.
@@ -21,13 +22,13 @@ type Elector struct {
 
 	apply   func(election.Decision) error
 	backoff election.BindBackoff
-	nudged  signal
+	nudged  nudge.Signal
 	stills  chan still // an operator wants it to stand still
 	timer   *time.Timer
-	stirred signal      // a member is another to those that spread
-	longer  signal      // the lease may have become longer
-	waits   atomic.Bool // for a lease
-	holds   atomic.Bool // the address may be bound
+	stirred nudge.Signal // a member is another to those that spread
+	longer  nudge.Signal // the lease may have become longer
+	waits   atomic.Bool  // for a lease
+	holds   atomic.Bool  // the address may be bound
 
 	own
 	shown
@@ -60,7 +61,7 @@ var (
 // which members that spread them know them; the zero Addr: none does. priority, 1 to 254, holds while the node is fit.
 func (n *Node) NewElector(name string, group netip.Addr, priority uint8, log *slog.Logger) *Elector {
 	return &Elector{
-		node: n, name: name, group: group, log: log, own: own{base: priority}, timer: time.NewTimer(0), nudged: newSignal(), longer: newSignal(), stirred: newSignal(), stills: make(chan still),
+		node: n, name: name, group: group, log: log, own: own{base: priority}, timer: time.NewTimer(0), nudged: nudge.New(), longer: nudge.New(), stirred: nudge.New(), stills: make(chan still),
 		shown: shown{status: election.Status{Reason: "not started", Priority: priority}}, moves: moves{node: n},
 	}
 }
@@ -71,12 +72,12 @@ func (e *Elector) SetFitness(f election.Fitness) {
 	old := e.fitness
 	e.fitness = f
 	e.own.mu.Unlock()
-	e.nudged.send()
+	e.nudged.Send()
 	if old.Out != f.Out || old.Less != f.Less {
 		e.node.gossip.now()
 		return
 	}
-	e.node.look.send()
+	e.node.look.Send()
 }
 
 // SetProbe implements election.Elector. Leadership moves between nodes that tell each other how they are; there is no
@@ -88,7 +89,7 @@ func (e *Elector) SetPriority(p uint8) {
 	e.own.mu.Lock()
 	e.base = p
 	e.own.mu.Unlock()
-	e.node.look.send()
+	e.node.look.Send()
 }
 
 // fit is the fitness that counts, and the priority that it takes from.
@@ -257,7 +258,7 @@ func (e *Elector) become(why word) {
 	e.backoff.Begin(time.Now(), err, 4*e.node.cfg.Heartbeat)
 	e.comeLast()
 	e.change(election.Decision{Role: election.Standby, Reason: e.backoff.Reason(), Code: code.BindRefused, At: time.Now()})
-	e.node.look.send()
+	e.node.look.Send()
 }
 
 // comeLast publishes whether a bind backoff lasts.
@@ -265,7 +266,7 @@ func (e *Elector) comeLast() {
 	e.own.mu.Lock()
 	e.worse = e.backoff.Reason()
 	e.own.mu.Unlock()
-	e.node.look.send()
+	e.node.look.Send()
 }
 
 // change has the decision carried out before anything else happens.
@@ -282,7 +283,7 @@ func (e *Elector) change(d election.Decision) error {
 	err := e.apply(d)
 	if d.Role != election.Serve {
 		e.holds.Store(false)
-		e.node.addresses.freed.send()
+		e.node.addresses.freed.Send()
 	}
 	return err
 }

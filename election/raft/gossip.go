@@ -43,7 +43,7 @@ type gossip struct {
 // now tells everybody at once how this node is, and not at the next turn.
 func (g *gossip) now() {
 	g.news.Store(true)
-	g.look.send()
+	g.look.Send()
 }
 
 // round asks everybody how they are, all at once, but nobody twice at a time; when there is news, and regularly. A question says
@@ -186,7 +186,7 @@ func (g *gossip) hear(m message, named bool) {
 	}
 	g.mu.Unlock()
 	if old.at.IsZero() || old.Priority != m.Priority || old.Formed != m.Formed || old.ID != m.ID || old.List != m.List {
-		g.look.send()
+		g.look.Send()
 	}
 	if old.Priority != m.Priority || !spreadsAlike(old.Spread, m.Spread) {
 		g.addresses.stir()

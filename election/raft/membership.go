@@ -62,7 +62,7 @@ func (m *membership) next() {
 		if done {
 			m.log.Info("raft membership changed", "step", step)
 		}
-		m.look.send() // for the next one
+		m.look.Send() // for the next one
 	})
 }
 
@@ -213,7 +213,7 @@ func (m *membership) answerJoin(q message) message {
 	m.mu.Lock()
 	m.joins[q.From] = joinRequest{id: raft.ServerID(q.ID), term: r.CurrentTerm()}
 	m.mu.Unlock()
-	m.look.send()
+	m.look.Send()
 	return m.yes()
 }
 
@@ -267,7 +267,7 @@ func (m *membership) answerChange(q message) message {
 	if err != nil {
 		return m.no(err.Error())
 	}
-	m.look.send()
+	m.look.Send()
 	return m.yes()
 }
 

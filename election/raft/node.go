@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/nudge"
 )
 
 // Node is this machine's part in a raft cluster: one for the process. Whatever virtual addresses are elected by it move
@@ -41,7 +42,7 @@ type plumbing struct {
 	cfg    Config
 	log    *slog.Logger
 	opened time.Time
-	look   signal         // something has changed: Run looks at everything again
+	look   nudge.Signal   // something has changed: Run looks at everything again
 	tasks  sync.WaitGroup // what goes on beside Run
 	disk   *diskWait
 	peers  atomic.Pointer[[]netip.Addr] // as SetPeers says
@@ -60,19 +61,6 @@ func (p *plumbing) list() []netip.Addr { return *p.peers.Load() }
 func (p *plumbing) yes() message { return message{From: p.cfg.Self} }
 
 func (p *plumbing) no(why string) message { return message{From: p.cfg.Self, Error: textOf(why)} }
-
-// signal makes somebody look again. It has room for one.
-type signal chan struct{}
-
-func newSignal() signal { return make(signal, 1) }
-
-// send never blocks.
-func (s signal) send() {
-	select {
-	case s <- struct{}{}:
-	default:
-	}
-}
 
 // Open listens on this node's address. The node takes part in the cluster from Run on.
 func Open(cfg Config) (*Node, error) {
@@ -93,11 +81,11 @@ func Open(cfg Config) (*Node, error) {
 }
 
 func newNode(cfg Config) *Node {
-	p := &plumbing{cfg: cfg, log: cfg.Log, opened: time.Now(), look: newSignal(), disk: newDiskWait(cfg.Log)}
+	p := &plumbing{cfg: cfg, log: cfg.Log, opened: time.Now(), look: nudge.New(), disk: newDiskWait(cfg.Log)}
 	p.peers.Store(&cfg.Peers)
 	n := &Node{plumbing: p, rejections: newRejections(cfg.Log)}
 	n.cluster.plumbing = p
-	n.addresses = addresses{plumbing: p, freed: newSignal(), byName: map[string]*addressFitness{}}
+	n.addresses = addresses{plumbing: p, freed: nudge.New(), byName: map[string]*addressFitness{}}
 	n.lease = lease{plumbing: p, cluster: &n.cluster}
 	n.gossip = gossip{plumbing: p, cluster: &n.cluster, addresses: &n.addresses, heard: map[netip.Addr]hearing{}, asking: map[netip.Addr]bool{}, silent: map[netip.Addr]bool{}}
 	n.transfer = transfer{plumbing: p, cluster: &n.cluster, addresses: &n.addresses, lease: &n.lease, gossip: &n.gossip, cause: &n.cause}

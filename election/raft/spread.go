@@ -91,7 +91,7 @@ func (e *Elector) SetSpread(s *election.Spread) {
 	e.spread = s
 	e.own.mu.Unlock()
 	if old == nil && s != nil {
-		e.stirred.send()
+		e.stirred.Send()
 	}
 	if !old.Alike(s) {
 		e.node.gossip.now()
@@ -167,7 +167,7 @@ func (a *addresses) spreading() bool {
 func (a *addresses) stir() {
 	for _, e := range a.electors() {
 		if e.said() != nil {
-			e.stirred.send()
+			e.stirred.Send()
 		}
 	}
 }

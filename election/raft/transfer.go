@@ -64,7 +64,7 @@ func (t *transfer) end(to candidate, err error) {
 	close(t.going.ended)
 	t.going = nil
 	t.mu.Unlock()
-	t.look.send()
+	t.look.Send()
 }
 
 func (t *transfer) underway() bool {

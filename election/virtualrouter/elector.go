@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/nudge"
 	"github.com/keepvip/keepvip/members"
 )
 
@@ -24,7 +25,7 @@ type Elector struct {
 	timer   timer
 	in      inlet
 	out     outlet
-	stirred chan struct{} // capacity 1: a member is another to those that spread
+	stirred nudge.Signal // a member is another to those that spread
 
 	mu      sync.Mutex // guards machine
 	machine *machine
@@ -46,7 +47,7 @@ func New(cfg Config, wire Wire, log *slog.Logger) (*Elector, error) {
 		return nil, errUnasked
 	}
 	return &Elector{
-		cfg: cfg, wire: wire, log: log, machine: m, orders: newOrders(), stirred: make(chan struct{}, 1),
+		cfg: cfg, wire: wire, log: log, machine: m, orders: newOrders(), stirred: nudge.New(),
 		in:  inlet{wire: wire, members: cfg.Members, refused: election.NewRejections("message of a member", actOnMembers, log).Name(memberCodeOf)},
 		out: outlet{wire: wire, members: cfg.Members, log: log},
 	}, nil
@@ -196,10 +197,7 @@ func (e *Elector) carryOut(probes *probes, a action) event {
 	case split:
 		e.logSplit(a)
 	case membersChanged:
-		select {
-		case e.stirred <- struct{}{}:
-		default:
-		}
+		e.stirred.Send()
 	}
 	return nil
 }

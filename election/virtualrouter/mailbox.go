@@ -3,6 +3,8 @@ package virtualrouter
 import (
 	"slices"
 	"sync"
+
+	"github.com/keepvip/keepvip/internal/base/nudge"
 )
 
 // mailbox holds the newest advertisement of each sender until the elector takes them. A flood cannot
@@ -10,22 +12,19 @@ import (
 // lower priority do not displace the Active's advertisement while this process is late. Neither do those that resign: a resignation
 // counts from the Active alone, and one that is lost costs an Active_Down_Interval, where a lost advertisement makes two holders.
 type mailbox struct {
-	arrived chan struct{} // capacity 1: a level
+	arrived nudge.Signal // a level
 
 	mu   sync.Mutex // guards list
 	list []Arrival
 }
 
 func newMailbox() *mailbox {
-	return &mailbox{arrived: make(chan struct{}, 1)}
+	return &mailbox{arrived: nudge.New()}
 }
 
 func (m *mailbox) put(a Arrival) {
 	m.add(a)
-	select {
-	case m.arrived <- struct{}{}:
-	default:
-	}
+	m.arrived.Send()
 }
 
 func (m *mailbox) add(a Arrival) {

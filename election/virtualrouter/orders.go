@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/election"
+	"github.com/keepvip/keepvip/internal/base/nudge"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
 // orders are what an elector is told and asked, from any goroutine, until Run takes it in.
 type orders struct {
-	told  chan struct{} // capacity 1: fitness has changed, or the group, or something was posted
+	told  nudge.Signal  // fitness has changed, or the group, or something was posted
 	asked chan event    // what somebody waits for
 	ended chan struct{} // closed when Run returns
 
@@ -25,7 +26,7 @@ type orders struct {
 }
 
 func newOrders() orders {
-	return orders{told: make(chan struct{}, 1), asked: make(chan event), ended: make(chan struct{})}
+	return orders{told: nudge.New(), asked: make(chan event), ended: make(chan struct{})}
 }
 
 // SetFitness implements Elector.
@@ -84,12 +85,7 @@ func (o *orders) post(ev event) {
 }
 
 // wake makes the elector look at its fitness, at its group, and at what was posted, again.
-func (o *orders) wake() {
-	select {
-	case o.told <- struct{}{}:
-	default:
-	}
-}
+func (o *orders) wake() { o.told.Send() }
 
 // take returns the newest fitness, and what was posted since the last time.
 func (o *orders) take() (election.Fitness, []event) {

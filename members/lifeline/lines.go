@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/auth"
+	"github.com/keepvip/keepvip/internal/base/nudge"
 )
 
 // Config describes the lines of a place.
@@ -71,7 +72,7 @@ type Lines struct {
 type member struct {
 	heard    time.Time
 	sessions map[uint64]time.Time // when each was heard last
-	fresh    chan struct{}        // capacity 1: a session is new, so it may answer again
+	fresh    nudge.Signal         // a session is new, so it may answer again
 	dialled  bool                 // a line to it stands
 	accepted net.Conn             // its line to this node; nil: there is none
 	greeting int                  // how many callers from there have not shown yet who they are
@@ -145,7 +146,7 @@ func (l *Lines) Heard(from netip.Addr, session uint64, leaves bool) {
 		if l.closed || leaves || from == l.cfg.Source || len(l.members) >= mostMembers {
 			return
 		}
-		m = &member{sessions: map[uint64]time.Time{}, fresh: make(chan struct{}, 1)}
+		m = &member{sessions: map[uint64]time.Time{}, fresh: nudge.New()}
 		l.members[from] = m
 		l.wg.Go(func() { l.keep(from, m) })
 	}
@@ -164,10 +165,7 @@ func (m *member) hear(session uint64, leaves bool, now time.Time) {
 	}
 	m.sessions[session] = now
 	if !known {
-		select {
-		case m.fresh <- struct{}{}:
-		default:
-		}
+		m.fresh.Send()
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/nudge"
 	"github.com/keepvip/keepvip/members/envelope"
 )
 
@@ -46,8 +47,8 @@ type Server struct {
 // serving is what the sockets need as long as they are open.
 type serving struct {
 	listeners []*listener
-	inbox     chan Packet   // of the members' sockets
-	wake      chan struct{} // capacity 1
+	inbox     chan Packet // of the members' sockets
+	wake      nudge.Signal
 	stop      chan struct{}
 	done      sync.WaitGroup
 }
@@ -73,7 +74,7 @@ func (s *Server) Serve(group netip.Addr) {
 	s.groups[group]++
 	s.pub.Serve(group)
 	if s.run == nil {
-		s.run = &serving{inbox: make(chan Packet, mostWaiting), wake: make(chan struct{}, 1), stop: make(chan struct{})}
+		s.run = &serving{inbox: make(chan Packet, mostWaiting), wake: nudge.New(), stop: make(chan struct{})}
 		s.run.done.Add(1)
 		go s.open(s.run)
 	}
@@ -193,12 +194,7 @@ func (s *Server) hear(r *serving, in Packet) {
 }
 
 // rouse has tick look what is due.
-func (r *serving) rouse() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
-}
+func (r *serving) rouse() { r.wake.Send() }
 
 // send sends what the kernel takes at once, and returns the others.
 func (r *serving) send(all []Outgoing) (left []Outgoing) {

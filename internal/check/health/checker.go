@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/base/nudge"
 	"github.com/keepvip/keepvip/internal/config"
 )
 
@@ -19,7 +20,7 @@ type Checker struct {
 	told    told  // likewise
 	log     *slog.Logger
 	alone   func(context.Context) bool // nil: somebody else is good
-	news    chan struct{}              // capacity 1: there are unsaid verdicts
+	news    nudge.Signal               // there are unsaid verdicts
 
 	mu      sync.Mutex // guards what follows
 	verdict Verdict
@@ -47,7 +48,7 @@ func (p *Probing) Checker(h config.ListedCheck, log *slog.Logger) (*Checker, err
 const dampedFor = time.Minute
 
 func (p *Probing) checker(g *Gate, log *slog.Logger) *Checker {
-	return &Checker{probing: p, gate: g, log: log, news: make(chan struct{}, 1)}
+	return &Checker{probing: p, gate: g, log: log, news: nudge.New()}
 }
 
 // Always makes a Checker that finds this node healthy, for an address that follows no service.
@@ -63,7 +64,7 @@ func (c *Checker) Observe(observe func(took time.Duration)) { c.probing.Observe(
 func (c *Checker) Alone(alone func(context.Context) bool) { c.alone = alone }
 
 // Kick asks for a probe now, or right after the one that is running. It never blocks.
-func (c *Checker) Kick() { c.probing.ask() }
+func (c *Checker) Kick() { c.probing.kick.Send() }
 
 // Verdict is the verdict as of the last probe.
 func (c *Checker) Verdict() Verdict {
@@ -123,10 +124,7 @@ func (c *Checker) say(v Verdict) {
 	}
 	c.unsaid = append(c.unsaid, v)
 	c.mu.Unlock()
-	select {
-	case c.news <- struct{}{}:
-	default: // it will see this one, too
-	}
+	c.news.Send()
 }
 
 // askAlone begins to ask whether nobody else is good; nil where that makes no difference. The answer is waited for where it does.

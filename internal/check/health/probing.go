@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/base/nudge"
 	"github.com/keepvip/keepvip/internal/config"
 )
 
@@ -16,8 +17,8 @@ type Probing struct {
 	prober   Prober
 	interval time.Duration // 0: one probe, for ever
 	timeout  time.Duration
-	kick     chan struct{}
-	waiters  waiters // of Fresh
+	kick     nudge.Signal // a probe is asked for now, or right after the one that is running
+	waiters  waiters      // of Fresh
 
 	mu      sync.Mutex // guards what follows, and what Checkers count
 	hearers []*Checker
@@ -42,21 +43,13 @@ func NewProbing(p Prober, h config.ListedCheck) *Probing {
 	return out
 }
 
-func newProbing(p Prober) *Probing { return &Probing{prober: p, kick: make(chan struct{}, 1)} }
+func newProbing(p Prober) *Probing { return &Probing{prober: p, kick: nudge.New()} }
 
 // Observe has observe told how long each probe took. It must not block.
 func (p *Probing) Observe(observe func(took time.Duration)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.observe = observe
-}
-
-// ask asks for a probe now, or right after the one that is running. It never blocks.
-func (p *Probing) ask() {
-	select {
-	case p.kick <- struct{}{}:
-	default: // one is asked for already
-	}
 }
 
 // join has c hear of results, the newest of which it hears now. leave ends that, and waits for the last probe where nobody else hears.
@@ -68,7 +61,7 @@ func (p *Probing) join(c *Checker) (leave func()) {
 	case len(p.hearers) == 1:
 		p.begin()
 	case p.last != nil && c.hear(p.last, false):
-		p.ask()
+		p.kick.Send()
 	}
 	return func() { p.leave(c) }
 }
@@ -103,7 +96,7 @@ func (p *Probing) leave(c *Checker) {
 // repeat probes until ctx ends, the first time at once.
 func (p *Probing) repeat(ctx context.Context) {
 	if w, ok := p.prober.(watcher); ok {
-		defer w.Watch(ctx, p.ask)()
+		defer w.Watch(ctx, p.kick.Send)()
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -179,7 +172,7 @@ func (p *Probing) tell(found *finding, alone map[*Checker]bool) {
 		p.observe(found.took())
 	}
 	if again {
-		p.ask()
+		p.kick.Send()
 	}
 }
 

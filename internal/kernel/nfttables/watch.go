@@ -10,6 +10,8 @@ import (
 	"github.com/mdlayher/netlink"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/base/nudge"
 )
 
 // Watch tells when somebody else has changed nftables, where tables cannot be owned. It is one small message for each
@@ -18,7 +20,7 @@ type Watch struct {
 	conn *netlink.Conn // nil: tables are owned
 
 	mu    sync.Mutex
-	tell  map[*func()]bool
+	tell  map[nudge.Signal]bool
 	ended chan struct{}
 }
 
@@ -33,7 +35,7 @@ const (
 
 // OpenWatch begins to watch the network namespace of its thread, if that is of use.
 func OpenWatch() (*Watch, error) {
-	w := &Watch{tell: map[*func()]bool{}, ended: make(chan struct{})}
+	w := &Watch{tell: map[nudge.Signal]bool{}, ended: make(chan struct{})}
 	if Owning() {
 		close(w.ended)
 		return w, nil
@@ -76,15 +78,9 @@ func (w *Watch) Follow(look func()) (stop func()) {
 	if w == nil || w.conn == nil {
 		return func() {}
 	}
-	news, quit, done := make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
-	tell := func() {
-		select {
-		case news <- struct{}{}:
-		default:
-		}
-	}
+	news, quit, done := nudge.New(), make(chan struct{}), make(chan struct{})
 	w.mu.Lock()
-	w.tell[&tell] = true
+	w.tell[news] = true
 	w.mu.Unlock()
 	go func() {
 		defer close(done)
@@ -103,7 +99,7 @@ func (w *Watch) Follow(look func()) (stop func()) {
 	}()
 	return sync.OnceFunc(func() {
 		w.mu.Lock()
-		delete(w.tell, &tell)
+		delete(w.tell, news)
 		w.mu.Unlock()
 		close(quit)
 		<-done
@@ -141,8 +137,8 @@ func (w *Watch) run() {
 			continue
 		}
 		w.mu.Lock()
-		for tell := range w.tell {
-			(*tell)()
+		for news := range w.tell {
+			news.Send()
 		}
 		w.mu.Unlock()
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/nudge"
 	"github.com/keepvip/keepvip/internal/base/places"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/serve/localproxy"
@@ -27,7 +28,7 @@ type listening struct {
 	from func(virtual netip.Addr) netip.Addr
 	// owner names the user who connects; nil: all are one.
 	owner places.Asker
-	wake  chan struct{} // capacity 1: wanted has changed
+	wake  nudge.Signal // wanted has changed
 
 	mu     sync.Mutex // guards what follows
 	wanted listeningFor
@@ -48,7 +49,7 @@ type listeningFor struct {
 const listenAgain = 5 * time.Second
 
 func newListening(log *slog.Logger, from func(virtual netip.Addr) netip.Addr) *listening {
-	return &listening{log: log, from: from, wake: make(chan struct{}, 1), open: func(p *localproxy.Proxy, at string) (localproxy.Listener, error) {
+	return &listening{log: log, from: from, wake: nudge.New(), open: func(p *localproxy.Proxy, at string) (localproxy.Listener, error) {
 		return p, p.Open(at)
 	}}
 }
@@ -79,10 +80,7 @@ func (l *listening) use(cfg *config.Config) {
 	l.mu.Lock()
 	l.wanted = next
 	l.mu.Unlock()
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	l.wake.Send()
 }
 
 // run listens until ctx ends. Connections end with it: their process does.

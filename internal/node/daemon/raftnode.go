@@ -16,6 +16,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/election/raft"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/nudge"
 	"github.com/keepvip/keepvip/internal/base/printable"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/serve/instance"
@@ -31,7 +32,7 @@ type raftNode struct {
 	version string // of this program
 	log     *slog.Logger
 	life    context.Context // ends when the daemon begins to. It is set before the instances begin
-	renewed chan struct{}   // says that the configuration is another one
+	renewed nudge.Signal    // says that the configuration is another one
 	again   time.Duration   // after that a change of the membership that failed is tried again
 
 	mu       sync.Mutex // guards what follows
@@ -46,7 +47,7 @@ type raftNode struct {
 }
 
 func newRaftNode(s *seen, version string, log *slog.Logger) *raftNode {
-	return &raftNode{seen: s, version: version, log: log, life: context.Background(), renewed: make(chan struct{}, 1), again: membersAgain}
+	return &raftNode{seen: s, version: version, log: log, life: context.Background(), renewed: nudge.New(), again: membersAgain}
 }
 
 // prepare checks what a configuration needs with its keys, and returns what takes it over, which cannot fail.
@@ -65,10 +66,7 @@ func (r *raftNode) use(cfg *config.Config, identify func()) {
 	defer r.mu.Unlock()
 	identify()
 	r.cfg = cfg
-	select {
-	case r.renewed <- struct{}{}:
-	default:
-	}
+	r.renewed.Send()
 	if r.node == nil {
 		return
 	}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/nudge"
 	"github.com/keepvip/keepvip/internal/base/places"
 )
 
@@ -38,8 +39,8 @@ type Door struct {
 	code   code.Code // of a listener that cannot be opened
 	listen func(address string) (Listener, error)
 	log    *slog.Logger
-	wake   chan struct{} // capacity 1: it may have failed
-	over   chan struct{} // capacity 1: what was open has ended by itself
+	wake   nudge.Signal // it may have failed
+	over   nudge.Signal // what was open has ended by itself
 
 	mu     sync.Mutex // guards what follows
 	start  func(run func(context.Context) error) (end func())
@@ -75,7 +76,7 @@ const (
 // New makes a door of that option that is not open. listen opens its listeners, and the code is for one that cannot be
 // opened.
 func New(option string, of code.Code, listen func(address string) (Listener, error), log *slog.Logger) *Door {
-	return &Door{option: option, code: of, listen: listen, log: log, wake: make(chan struct{}, 1), over: make(chan struct{}, 1)}
+	return &Door{option: option, code: of, listen: listen, log: log, wake: nudge.New(), over: nudge.New()}
 }
 
 // Start opens it. start runs a listener in a goroutine, and returns what ends it and waits.
@@ -96,7 +97,7 @@ func (d *Door) Use(address string) {
 	}
 	d.wanted = address
 	d.step()
-	signal(d.wake)
+	d.wake.Send()
 }
 
 // Run tries again as long as it is not as wanted, until ctx ends.
@@ -134,20 +135,12 @@ func (d *Door) serve(ctx context.Context, l *standing) error {
 	if ctx.Err() == nil {
 		why := fmt.Errorf("the listener has ended: %w", cmp.Or(err, errNoReason))
 		l.ended.Store(&why)
-		signal(d.over)
+		d.over.Send()
 	}
 	return err
 }
 
 var errNoReason = errors.New("no reason is known")
-
-// signal never blocks.
-func signal(to chan struct{}) {
-	select {
-	case to <- struct{}{}:
-	default:
-	}
-}
 
 // gone closes a listener that has ended by itself, and tells whether it was one. The caller holds the lock.
 func (d *Door) gone() bool {

@@ -21,7 +21,9 @@ type Kernel struct {
 }
 
 // Client implements Host.
-func (Kernel) Client(port uint16, signed bool) (client, error) { return subscription.OpenClient(port, signed) }
+func (Kernel) Client(port uint16, signed bool) (client, error) {
+	return subscription.OpenClient(port, signed)
+}
 
 // Open implements Host.
 func (k Kernel) Open(name string) (plane, error) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/nudge"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
@@ -23,7 +24,7 @@ type Log struct {
 	log   *slog.Logger
 	path  string // set by Open
 	boot  string
-	wake  chan struct{} // capacity 1: there is something to write
+	wake  nudge.Signal  // there is something to write
 	close chan struct{} // closed by Close
 	ended chan struct{} // closed when nothing is written any more
 
@@ -47,7 +48,7 @@ type Status struct {
 
 // New makes a Log that has nothing yet, and writes nothing.
 func New(log *slog.Logger) *Log {
-	return &Log{log: log, boot: bootID(), wake: make(chan struct{}, 1), close: make(chan struct{}), ended: make(chan struct{})}
+	return &Log{log: log, boot: bootID(), wake: nudge.New(), close: make(chan struct{}), ended: make(chan struct{})}
 }
 
 // Open reads the file in a state directory, and begins to write it. Neither has to be there: what is wrong with them is logged once, and shown
@@ -105,10 +106,7 @@ func (l *Log) Add(t instance.Transition) {
 	r := Record{Boot: l.boot, BootSeconds: bootTime(t.At).Round(time.Microsecond).Seconds(), Transition: t}
 	r.At = r.At.Round(time.Microsecond).UTC()
 	l.add(r)
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	l.wake.Send()
 }
 
 // add gives a record the next number. The caller holds the lock.

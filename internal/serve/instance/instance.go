@@ -8,6 +8,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/nudge"
 	"github.com/keepvip/keepvip/internal/check/health"
 )
 
@@ -24,7 +25,7 @@ type instance struct {
 	log    *slog.Logger
 	cancel context.CancelCauseFunc // the Set's: ends run; nil until it has begun
 
-	changed chan struct{}       // capacity 1: the host has changed
+	changed nudge.Signal        // the host has changed
 	adjusts chan *adjustment    // a new configuration that needs no new election
 	desires chan *desiredChange // an operator wants something else of this node
 	stopped chan struct{}       // closed when run has returned
@@ -46,7 +47,7 @@ type instance struct {
 func newInstance(cfg Config, log *slog.Logger) *instance {
 	i := &instance{
 		name: cfg.VIP.Name, log: log.With("vip", cfg.VIP.Name), checks: newCheckRunner(), begun: time.Now(),
-		changed: make(chan struct{}, 1), adjusts: make(chan *adjustment), desires: make(chan *desiredChange), stopped: make(chan struct{}),
+		changed: nudge.New(), adjusts: make(chan *adjustment), desires: make(chan *desiredChange), stopped: make(chan struct{}),
 		shared: shared{view: view{cfg: &cfg, since: time.Now(), reason: "starting", code: code.Started}},
 	}
 	i.checks.alone, i.faults.shared, i.outside = i.shared.alone, &i.shared, newOutside(&i.shared, i.log)

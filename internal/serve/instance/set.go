@@ -204,10 +204,7 @@ func (i *instances) find(name string) *instance {
 // HostChanged makes every instance look at the host again. It never blocks.
 func (a *Set) HostChanged() {
 	for _, r := range a.all() {
-		select {
-		case r.changed <- struct{}{}:
-		default:
-		}
+		r.changed.Send()
 	}
 }
 

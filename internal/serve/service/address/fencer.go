@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/base/nudge"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
@@ -56,14 +57,11 @@ func newFencer(f Fence, log *slog.Logger, lease leasing, held bool) *fencer {
 	w := &fenceWorker{
 		fenceState: s, fence: f, log: log, leaseEnd: lease.end, first: lease.first, news: lease.news, pace: pace{lease: lease.length, told: lease.news != nil},
 		asked:    time.Now().Add(-rand.N(lapseEvery(f.Sharing(), lapseNear))), // hundreds of instances begin at the same time
-		renewals: time.NewTimer(time.Hour), jobs: jobs, looks: looks, gone: make(chan struct{}, 1), lost: make(chan struct{}, 1), ended: make(chan struct{}),
+		renewals: time.NewTimer(time.Hour), jobs: jobs, looks: looks, gone: nudge.New(), lost: nudge.New(), ended: make(chan struct{}),
 	}
 	w.tick = time.NewTimer(w.untilLook(time.Now()))
 	f.Follow(w.entitled, func() {
-		select {
-		case w.gone <- struct{}{}:
-		default:
-		}
+		w.gone.Send()
 	})
 	go w.run()
 	return &fencer{fenceState: s, worker: w, jobs: jobs, looks: looks}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/nudge"
 	"github.com/keepvip/keepvip/internal/serve/instance"
 )
 
@@ -26,8 +27,8 @@ type fenceWorker struct {
 	tick, renewals *time.Timer
 	jobs           *jobQueue
 	looks          <-chan chan instance.FenceStatus // look at the fence now, and tell
-	gone           chan struct{}                    // others have taken the fence away; capacity 1
-	lost           chan struct{}                    // the fence is missing; capacity 1
+	gone           nudge.Signal                     // others have taken the fence away
+	lost           nudge.Signal                     // the fence is missing
 	ended          chan struct{}
 }
 
@@ -166,10 +167,7 @@ func (w *fenceWorker) mend(err error) {
 // lose is for a fence that is not there.
 func (w *fenceWorker) lose() {
 	w.setMissing(true)
-	select {
-	case w.lost <- struct{}{}:
-	default:
-	}
+	w.lost.Send()
 }
 
 // repaired is for a fence that was made anew.

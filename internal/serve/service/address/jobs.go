@@ -1,6 +1,10 @@
 package address
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/keepvip/keepvip/internal/base/nudge"
+)
 
 // maxJobs is how many jobs may wait before one that is asked for again anyway is left out: the kernel does not answer then.
 const maxJobs = 16
@@ -19,14 +23,14 @@ type fenceJob struct {
 // again, an address would stay shut. There are few of those: they are for decisions of the election, and what is tried again and again while the kernel is
 // stuck, as with shutDiscovery and shutLeft, first waits for the end of what was asked before.
 type jobQueue struct {
-	some chan struct{} // there may be something to take; capacity 1
+	some nudge.Signal // there may be something to take
 
 	mu     sync.Mutex // guards what follows
 	list   []fenceJob
 	closed bool
 }
 
-func newJobQueue() *jobQueue { return &jobQueue{some: make(chan struct{}, 1)} }
+func newJobQueue() *jobQueue { return &jobQueue{some: nudge.New()} }
 
 // put tells whether the job is taken.
 func (q *jobQueue) put(j fenceJob) bool {
@@ -36,7 +40,7 @@ func (q *jobQueue) put(j fenceJob) bool {
 		return false
 	}
 	q.list = append(q.list, j)
-	q.wake()
+	q.some.Send()
 	return true
 }
 
@@ -67,7 +71,7 @@ func (q *jobQueue) goOn() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.list) > 0 {
-		q.wake()
+		q.some.Send()
 	}
 	return len(q.list) > 0 || !q.closed
 }
@@ -77,13 +81,5 @@ func (q *jobQueue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	q.wake()
-}
-
-// wake needs the lock.
-func (q *jobQueue) wake() {
-	select {
-	case q.some <- struct{}{}:
-	default:
-	}
+	q.some.Send()
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/nudge"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/hostroute"
 	"github.com/keepvip/keepvip/internal/serve/instance"
@@ -46,7 +47,7 @@ type Service struct {
 	host Host
 	log  *slog.Logger
 
-	wake  chan struct{} // capacity 1: there may be something to do earlier
+	wake  nudge.Signal // there may be something to do earlier
 	quit  chan struct{}
 	ended chan struct{}
 
@@ -84,7 +85,7 @@ var (
 func New(v config.VIP, host Host, log *slog.Logger) *Service {
 	s := &Service{
 		name: v.Name, table: TableOf(v), addresses: v.Bare(), spread: v.Local() && len(v.SpreadPorts()) > 0,
-		host: host, log: log, routes: connection{open: host.OpenRoutes}, wake: make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
+		host: host, log: log, routes: connection{open: host.OpenRoutes}, wake: nudge.New(), quit: make(chan struct{}), ended: make(chan struct{}),
 	}
 	if v.Local() && !s.spread {
 		s.ports = v.RoutedPorts()
@@ -109,7 +110,7 @@ func (s *Service) Begin(t instance.Term) {
 func (s *Service) Apply(_ context.Context, d election.Decision) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer s.nudge()
+	defer s.wake.Send()
 	if d.Role == election.Serve {
 		return s.serve()
 	}
@@ -152,7 +153,7 @@ func (s *Service) Drain(until time.Time) {
 	if !s.serving && !until.IsZero() {
 		s.say(s.count())
 	}
-	s.nudge()
+	s.wake.Send()
 }
 
 // Draining implements instance.Drainer. No connection is reset: what is left goes on for as long as its program does.
@@ -208,13 +209,6 @@ func (s *Service) Close() error {
 	}
 	s.routes.close()
 	return err
-}
-
-func (s *Service) nudge() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
 }
 
 // say logs an error of what goes on in the background, once for each text. The caller holds the lock.

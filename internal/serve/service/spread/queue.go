@@ -1,18 +1,22 @@
 package spread
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/keepvip/keepvip/internal/base/nudge"
+)
 
 // queue is what a service's goroutine is to do, in the order in which it was told. Any goroutine may add to it, and none waits: the kernel may take
 // seconds for what the service's goroutine is about, and those who tell it something decide about the address.
 type queue struct {
-	ready chan struct{} // there may be something to take; capacity 1
+	ready nudge.Signal // there may be something to take
 
 	mu     sync.Mutex // guards what follows
 	calls  []func(*server)
 	closed bool // nobody takes anything any more
 }
 
-func newQueue() *queue { return &queue{ready: make(chan struct{}, 1)} }
+func newQueue() *queue { return &queue{ready: nudge.New()} }
 
 // add tells whether it will be done: nothing is any more once the service has ended.
 func (q *queue) add(call func(*server)) bool {
@@ -23,10 +27,7 @@ func (q *queue) add(call func(*server)) bool {
 	}
 	q.calls = append(q.calls, call)
 	q.mu.Unlock()
-	select {
-	case q.ready <- struct{}{}:
-	default:
-	}
+	q.ready.Send()
 	return true
 }
 
