@@ -12,17 +12,17 @@ import (
 	"github.com/keepvip/keepvip/internal/base/code"
 )
 
-// State is that of a client (RFC 2131 section 4.4). There is no INIT: the address is known.
-type State uint8
+// state is that of a client (RFC 2131 section 4.4). There is no INIT: the address is known.
+type state uint8
 
 // The states.
 const (
-	Rebooting  State = iota // INIT-REBOOT, and REBOOTING: this client asks whether the lease goes on
-	Selecting               // no server knows of a lease
-	Requesting              // a server offers one
-	Bound
-	Renewing  // since T1, by a word to the server of the lease
-	Rebinding // since T2, by a word to all servers
+	rebooting  state = iota // INIT-REBOOT, and REBOOTING: this client asks whether the lease goes on
+	selecting               // no server knows of a lease
+	requesting              // a server offers one
+	bound
+	renewing  // since T1, by a word to the server of the lease
+	rebinding // since T2, by a word to all servers
 )
 
 const (
@@ -34,7 +34,7 @@ const (
 	requestTries = 3 // until an offer counts for nothing
 	silentTries  = 3 // words to all servers, until none is there
 
-	leastRepeat = time.Minute // in Renewing and Rebinding (RFC 2131 section 4.4.5)
+	leastRepeat = time.Minute // in renewing and rebinding (RFC 2131 section 4.4.5)
 	leastLease  = 20 * time.Second
 
 	firstPause = 30 * time.Second // until a server is asked again that has refused
@@ -70,7 +70,7 @@ type Keeper struct {
 	clientID []byte
 	random   *rand.Rand
 
-	state   State
+	state   state
 	xid     uint32
 	began   time.Time // the asking
 	sent    time.Time // the first word of this state
@@ -88,12 +88,9 @@ type Keeper struct {
 // NewKeeper makes one that asks at now, as a client that starts anew: a lease may go on that another node has kept.
 func NewKeeper(address netip.Addr, clientID []byte, random *rand.Rand, now time.Time) *Keeper {
 	k := &Keeper{address: address, clientID: clientID, random: random}
-	k.ask(Rebooting, now)
+	k.ask(rebooting, now)
 	return k
 }
-
-// State is the present one.
-func (k *Keeper) State() State { return k.state }
 
 // Lease is the present one.
 func (k *Keeper) Lease() Lease { return k.lease }
@@ -105,11 +102,11 @@ func (k *Keeper) Problem() (string, code.Code) { return k.problem, k.why }
 func (k *Keeper) Next() time.Time { return k.next }
 
 // ask begins another state with its first word at that time.
-func (k *Keeper) ask(s State, at time.Time) {
-	if s != Requesting { // which answers an offer, and has its number
+func (k *Keeper) ask(s state, at time.Time) {
+	if s != requesting { // which answers an offer, and has its number
 		k.xid = k.random.Uint32()
 	}
-	if s != Requesting && s != Rebinding {
+	if s != requesting && s != rebinding {
 		k.began = time.Time{}
 	}
 	k.state, k.tries, k.next, k.other = s, 0, at, ""
@@ -136,22 +133,22 @@ func (k *Keeper) proceed(now time.Time) bool {
 	case !ends.IsZero() && !now.Before(ends):
 		k.complain(code.LeaseUnanswered, "the lease of "+k.lease.Server.String()+" has ended, and nobody has renewed it")
 		k.lease = Lease{}
-		k.ask(Rebooting, now)
-	case k.state == Bound:
-		k.ask(Renewing, now)
+		k.ask(rebooting, now)
+	case k.state == bound:
+		k.ask(renewing, now)
 	}
 	switch {
-	case k.state == Renewing && !now.Before(k.lease.t2):
-		k.ask(Rebinding, now)
-	case k.state == Rebooting && k.tries == rebootTries:
-		k.ask(Selecting, now)
-	case k.state == Requesting && k.tries == requestTries:
+	case k.state == renewing && !now.Before(k.lease.t2):
+		k.ask(rebinding, now)
+	case k.state == rebooting && k.tries == rebootTries:
+		k.ask(selecting, now)
+	case k.state == requesting && k.tries == requestTries:
 		k.complain(code.LeaseUnanswered, "the DHCP server "+k.offerer.String()+" offers this address, and then does not answer")
-		k.ask(Selecting, now)
-	case k.state == Selecting && k.other != "":
+		k.ask(selecting, now)
+	case k.state == selecting && k.other != "":
 		k.refuse(now, k.other)
 		return false
-	case k.state == Selecting && k.tries == silentTries:
+	case k.state == selecting && k.tries == silentTries:
 		k.complain(code.LeaseUnanswered, "no DHCP server answers")
 	}
 	return true
@@ -164,11 +161,11 @@ func (k *Keeper) refuse(now time.Time, problem string) {
 	k.complain(code.LeaseRefused, problem)
 	k.lease = Lease{}
 	at := now
-	if k.refused > 0 || k.state == Selecting {
+	if k.refused > 0 || k.state == selecting {
 		at = now.Add(min(firstPause<<min(k.refused, 8), mostPause) + k.jitter())
 	}
 	k.refused++
-	k.ask(Selecting, at)
+	k.ask(selecting, at)
 }
 
 func (k *Keeper) jitter() time.Duration {
@@ -179,10 +176,10 @@ func (k *Keeper) jitter() time.Duration {
 func (k *Keeper) wait(now time.Time) time.Duration {
 	until := k.lease.t2
 	switch k.state {
-	case Rebinding:
+	case rebinding:
 		until = k.lease.Expires
 		fallthrough
-	case Renewing:
+	case renewing:
 		left := until.Sub(now)
 		return min(max(left/2, leastRepeat), left)
 	}
@@ -193,16 +190,16 @@ func (k *Keeper) wait(now time.Time) time.Duration {
 func (k *Keeper) say(now time.Time) Outgoing {
 	m := Message{Type: Request, XID: k.xid, Secs: uint16(min(now.Sub(k.began)/time.Second, 1<<16-1)), ClientID: k.clientID}
 	switch k.state {
-	case Selecting:
+	case selecting:
 		m.Type, m.Requested = Discover, k.address
-	case Requesting:
+	case requesting:
 		m.Requested, m.Server = k.address, k.offerer
-	case Rebooting:
+	case rebooting:
 		m.Requested = k.address
-	case Renewing:
+	case renewing:
 		m.Client = k.address
 		return Outgoing{Message: m, To: k.lease.Server, Via: k.lease.via}
-	case Rebinding:
+	case rebinding:
 		m.Client = k.address
 	}
 	return Outgoing{Message: m}
@@ -215,9 +212,9 @@ func (k *Keeper) Heard(now time.Time, r Reply) {
 		return
 	}
 	switch {
-	case k.state == Selecting && r.Type == Offer && r.Server.IsValid():
+	case k.state == selecting && r.Type == Offer && r.Server.IsValid():
 		k.offered(now, r)
-	case k.state == Selecting || k.state == Bound:
+	case k.state == selecting || k.state == bound:
 	case r.Type == NAK:
 		text := ""
 		if r.Text != "" {
@@ -245,20 +242,20 @@ func (k *Keeper) offered(now time.Time, r Reply) {
 		return
 	}
 	k.offerer = r.Server
-	k.ask(Requesting, now)
+	k.ask(requesting, now)
 }
 
 // granted has a lease from the moment on in which it was asked for (RFC 2131 section 4.4.1).
 func (k *Keeper) granted(now time.Time, r Reply) {
 	k.complain("", "")
 	k.refused = 0
-	k.state, k.next = Bound, time.Time{}
+	k.state, k.next = bound, time.Time{}
 	server := r.Server
 	if !server.IsValid() {
 		server = k.lease.Server
 	}
 	k.lease = Lease{Server: server, Since: now, via: r.Via}
-	if r.Lease == Infinite {
+	if r.Lease == infinite {
 		return
 	}
 	span := max(r.Lease, leastLease)

@@ -100,7 +100,7 @@ func TestKeeperGoesOnWithALeaseOfAnotherNode(t *testing.T) {
 	assert.Equal(t, client, k.last.ClientID)
 	k.now = k.now.Add(time.Second)
 	k.hears(ACK, vip)
-	assert.Equal(t, Bound, k.State())
+	assert.Equal(t, bound, k.state)
 	assert.Equal(t, server, k.Lease().Server)
 	assert.Equal(t, epoch.Add(time.Hour), k.Lease().Expires, "from the moment of the request on")
 	k.after(30*time.Minute, epoch)
@@ -125,7 +125,7 @@ func TestKeeperAsksForAnOfferWhereNoServerKnowsALease(t *testing.T) {
 	assert.Equal(t, uint16(3), k.last.Secs)
 	assert.Equal(t, began.Add(3*time.Second), k.now)
 	k.hears(ACK, vip)
-	assert.Equal(t, Bound, k.State())
+	assert.Equal(t, bound, k.state)
 }
 
 // RFC 2131 section 4.4.5.
@@ -134,25 +134,25 @@ func TestKeeperRenewsAndRebinds(t *testing.T) {
 	k.says()
 	k.hears(ACK, vip)
 	assert.Equal(t, "REQUEST from 10.77.0.100 to 10.77.0.1 by "+via.String(), k.says())
-	assert.Equal(t, Renewing, k.State())
+	assert.Equal(t, renewing, k.state)
 	renewed := k.now
 	k.hears(ACK, vip)
 	k.after(30*time.Minute, renewed)
 	end := k.Lease().Expires
 	assert.Equal(t, renewed.Add(time.Hour), end)
 
-	words := map[State]int{}
+	words := map[state]int{}
 	for {
 		k.says()
-		if words[k.State()]++; k.State() == Rebooting {
+		if words[k.state]++; k.state == rebooting {
 			break
 		}
 		require.False(t, k.now.After(end))
-		if k.State() == Rebinding {
+		if k.state == rebinding {
 			assert.Equal(t, "REQUEST from 10.77.0.100", text(k.last))
 		}
 	}
-	assert.Equal(t, map[State]int{Renewing: 6, Rebinding: 4, Rebooting: 1}, words, "each time half of what is left, and a minute at least")
+	assert.Equal(t, map[state]int{renewing: 6, rebinding: 4, rebooting: 1}, words, "each time half of what is left, and a minute at least")
 	assert.Equal(t, end, k.now)
 	k.wrong(code.LeaseUnanswered, "the lease of 10.77.0.1 has ended, and nobody has renewed it")
 	k.hears(ACK, vip)
@@ -166,7 +166,7 @@ func TestKeeperThatWakesAfterItsLease(t *testing.T) {
 	k.hears(ACK, vip)
 	k.now = k.now.Add(2 * time.Hour)
 	assert.Equal(t, "REQUEST 10.77.0.100", k.says())
-	assert.Equal(t, Rebooting, k.State())
+	assert.Equal(t, rebooting, k.state)
 }
 
 func TestKeeperSaysThatNobodyAnswersAndGoesOnAsking(t *testing.T) {
@@ -239,7 +239,7 @@ func TestKeeperLeavesOutWhatIsForOthers(t *testing.T) {
 			r := Reply{Message{Type: ACK, XID: k.last.XID, Your: vip, Server: server, Lease: time.Hour}, via}
 			change(&r)
 			k.Heard(k.now, r)
-			assert.Equal(t, Rebooting, k.State())
+			assert.Equal(t, rebooting, k.state)
 			assert.Zero(t, k.Lease())
 		})
 	}
@@ -279,7 +279,7 @@ func TestKeeperGoesByTheTimesOfTheServer(t *testing.T) {
 	}
 	k := begin(t)
 	k.says()
-	k.hearsAll(Message{Type: ACK, Your: vip, Lease: Infinite})
+	k.hearsAll(Message{Type: ACK, Your: vip, Lease: infinite})
 	assert.Zero(t, k.Next(), "never")
 	assert.Zero(t, k.Lease().Expires)
 }

@@ -61,8 +61,8 @@ const (
 	magic       = 0x63825363
 )
 
-// Infinite is the time of a lease that never ends (RFC 2131 section 3.3).
-const Infinite = time.Duration(1<<32-1) * time.Second
+// infinite is the time of a lease that never ends (RFC 2131 section 3.3).
+const infinite = time.Duration(1<<32-1) * time.Second
 
 // Message is what keepvip says, or understands, of a DHCP message. What is zero is not in it.
 type Message struct {
