@@ -33,7 +33,7 @@ func newAlone() *alone {
 	a := &alone{host: newFakeHost(), kernel: &fakeFence{egress: true}, elector: newFakeElector()}
 	in := entry{Part: Part{Addresses: vips, Schedule: announcing(0), VRID: 51}}
 	fenced(a.kernel)(&in)
-	a.service = newService(in.Part, a.host, slog.New(slog.DiscardHandler), func(b election.Fitness) {
+	a.service = newService(nil, in.Part, a.host, slog.New(slog.DiscardHandler), func(b election.Fitness) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.blocked = b

@@ -392,7 +392,7 @@ func (m *maker) Elect(_ *instance.Config, p instance.Place) (election.Elector, f
 }
 
 func (m *maker) Serve(_ *instance.Config, blocked func(election.Fitness)) instance.Service {
-	return &reconfigured{newService(m.Part, m.bench.host, m.bench.logger(), blocked)}
+	return &reconfigured{newService(nil, m.Part, m.bench.host, m.bench.logger(), blocked)}
 }
 
 // reconfigured is a service that takes over what the newest entry has.

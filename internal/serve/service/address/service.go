@@ -26,14 +26,9 @@ var (
 // errClosed answers what comes after Close.
 var errClosed = errors.New("the service has ended")
 
-// newService makes a service on host. blocked is told what keeps this node from having the addresses.
-func newService(cfg Part, host Host, log *slog.Logger, blocked func(election.Fitness)) *service {
-	return newBeside(nil, cfg, host, log, blocked)
-}
-
-// newBeside makes one whose addresses may answer only while those of first may, which the kernel silences where it is the first not to hear an
-// advertisement of ours leave.
-func newBeside(first *service, cfg Part, host Host, log *slog.Logger, blocked func(election.Fitness)) *service {
+// newService makes a service on host. blocked is told what keeps this node from having the addresses. Its addresses may answer only while those of
+// first may, which the kernel silences where it is the first not to hear an advertisement of ours leave; nil: it is the first.
+func newService(first *service, cfg Part, host Host, log *slog.Logger, blocked func(election.Fitness)) *service {
 	c := &core{cfg: cfg, host: host, log: log, first: first, adopting: true}
 	s := &service{shown: &c.shown, calls: make(chan func(*server)), ended: make(chan struct{})}
 	go s.run(newServer(c, blocked))

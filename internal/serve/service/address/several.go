@@ -51,7 +51,7 @@ func NewSeveral(all []Part, host Host, log *slog.Logger, blocked func(election.F
 		if p.Place != nil {
 			at, tell = unwatched{host}, func(election.Fitness) {}
 		}
-		service := newBeside(first, p.watched(), at, log, tell)
+		service := newService(first, p.watched(), at, log, tell)
 		first = cmp.Or(first, service)
 		s.parts = append(s.parts, &part{service: service, place: p.Place})
 	}
