@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// DefaultBurst are the times of the repeats after an address was bound, counted from then. The first is at once. The second makes up for one
+// defaultBurst are the times of the repeats after an address was bound, counted from then. The first is at once. The second makes up for one
 // lost frame before a person or a time-out notices. The gaps then double, because what is still in the way (a switch that learns, a port that
 // comes up, a neighbour that will not change a fresh entry twice within a second) takes longer and longer, and the last comes after all of it.
-var DefaultBurst = []time.Duration{0, 20 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond, 700 * time.Millisecond, 1500 * time.Millisecond}
+var defaultBurst = []time.Duration{0, 20 * time.Millisecond, 100 * time.Millisecond, 300 * time.Millisecond, 700 * time.Millisecond, 1500 * time.Millisecond}
 
-// DefaultRefresh is the time between two announcements in quiet times: often enough to heal a neighbour that missed the burst.
-const DefaultRefresh = 60 * time.Second
+// defaultRefresh is the time between two announcements in quiet times: often enough to heal a neighbour that missed the burst.
+const defaultRefresh = 60 * time.Second
 
 // gap is the time between announcements that are only to make up for a lost frame.
 const gap = 20 * time.Millisecond
 
-// Burst are the times of a burst of so many announcements, at least one: the first of DefaultBurst, and what is beyond these between them. A delay of more than 0 adds the same once more, so long after the first.
+// Burst are the times of a burst of so many announcements, at least one: the first of defaultBurst, and what is beyond these between them. A delay of more than 0 adds the same once more, so long after the first.
 func Burst(repeat int, delay time.Duration) []time.Duration {
-	out := slices.Clone(DefaultBurst[:min(max(repeat, 1), len(DefaultBurst))])
+	out := slices.Clone(defaultBurst[:min(max(repeat, 1), len(defaultBurst))])
 	for i := len(out); i < repeat; i++ {
-		out = append(out, DefaultBurst[1]+gap/2+time.Duration(i-len(DefaultBurst)+1)*gap) // at none of those moments
+		out = append(out, defaultBurst[1]+gap/2+time.Duration(i-len(defaultBurst)+1)*gap) // at none of those moments
 	}
 	if n := len(out); delay > 0 {
 		for _, at := range out[:n:n] {
@@ -44,14 +44,14 @@ type Schedule struct {
 	running bool
 }
 
-// NewSchedule returns a stopped Schedule. burst are the offsets from Restart, ascending; nil is DefaultBurst. refresh is
-// the longest time without an announcement; 0 is DefaultRefresh, less than 0 is never. repeat is how many announcements
+// NewSchedule returns a stopped Schedule. burst are the offsets from Restart, ascending; nil is defaultBurst. refresh is
+// the longest time without an announcement; 0 is defaultRefresh, less than 0 is never. repeat is how many announcements
 // each refresh has; 0 is 1.
 func NewSchedule(burst []time.Duration, refresh time.Duration, repeat int) *Schedule {
 	if burst == nil {
-		burst = DefaultBurst
+		burst = defaultBurst
 	}
-	return &Schedule{burst: slices.Clone(burst), refresh: cmp.Or(refresh, DefaultRefresh), repeat: max(repeat, 1)}
+	return &Schedule{burst: slices.Clone(burst), refresh: cmp.Or(refresh, defaultRefresh), repeat: max(repeat, 1)}
 }
 
 // Restart begins the burst, again if it is running: after binding, when the link comes up, when a rival was heard.

@@ -57,9 +57,9 @@ func TestScheduleBurstThenRefresh(t *testing.T) {
 }
 
 func TestScheduleDefaultBurstLastsOverASecond(t *testing.T) {
-	assert.Zero(t, DefaultBurst[0])
-	assert.Greater(t, DefaultBurst[len(DefaultBurst)-1], time.Second)
-	assert.IsIncreasing(t, DefaultBurst)
+	assert.Zero(t, defaultBurst[0])
+	assert.Greater(t, defaultBurst[len(defaultBurst)-1], time.Second)
+	assert.IsIncreasing(t, defaultBurst)
 }
 
 func TestScheduleStoppedIsNeverDue(t *testing.T) {
@@ -88,7 +88,7 @@ func TestScheduleLateCallerAnnouncesOnce(t *testing.T) {
 	muchLater := start.Add(time.Hour)
 	assert.True(t, s.Due(muchLater))
 	next, _ = s.Next()
-	assert.Equal(t, DefaultRefresh, next.Sub(muchLater), "the refresh counts from what was sent")
+	assert.Equal(t, defaultRefresh, next.Sub(muchLater), "the refresh counts from what was sent")
 }
 
 func TestScheduleRestartBeginsTheBurstAgain(t *testing.T) {
@@ -98,5 +98,5 @@ func TestScheduleRestartBeginsTheBurstAgain(t *testing.T) {
 	wake(t, s, start, 7)
 	again := start.Add(90 * time.Second)
 	s.Restart(again)
-	assert.Equal(t, DefaultBurst, wake(t, s, again, len(DefaultBurst)))
+	assert.Equal(t, defaultBurst, wake(t, s, again, len(defaultBurst)))
 }

@@ -183,7 +183,7 @@ func (m *machine) expire() {
 // tieBreak tells the router how ties are broken, now that more is known about the others.
 func (m *machine) tieBreak() {
 	r := m.cfg.Router
-	offset := TieBreakDelay(m.source, others(m.source, m.cfg.Peers, m.roster.known), r.Interval)
+	offset := tieBreakDelay(m.source, others(m.source, m.cfg.Peers, m.roster.known), r.Interval)
 	if !perhapsEquals(r.Priority, m.heard.report(nil, m.now)) {
 		offset /= amongOthers
 	}

@@ -19,13 +19,13 @@ const tieBreakShare = 8
 // step of priority makes, so that no order is turned round.
 const amongOthers = 40
 
-// TieBreakDelay is the time that a Backup adds to its Active_Down_Interval so that equals do not all become
+// tieBreakDelay is the time that a Backup adds to its Active_Down_Interval so that equals do not all become
 // Active at the same moment. It is between 0 and interval/8.
 //
 // With the other members known, the rank of self among all decides. Without them, the low bits of self
 // do, multiplied by the golden ratio: neighbouring addresses, which the nodes of a cluster usually
 // have, come out far apart (any three consecutive ones at least 0.23 of the range).
-func TieBreakDelay(self netip.Addr, others []netip.Addr, interval time.Duration) time.Duration {
+func tieBreakDelay(self netip.Addr, others []netip.Addr, interval time.Duration) time.Duration {
 	room := interval / tieBreakShare
 	if n := len(others); n > 0 {
 		rank := 0

@@ -15,7 +15,7 @@ func TestTieBreakDelayByRankIsEvenAndAtMostAnEighth(t *testing.T) {
 	var got []time.Duration
 	for i, n := range nodes {
 		others := append(append([]netip.Addr{}, nodes[:i]...), nodes[i+1:]...)
-		got = append(got, TieBreakDelay(n, others, interval))
+		got = append(got, tieBreakDelay(n, others, interval))
 	}
 	assert.Equal(t, []time.Duration{0, interval / 16, interval / 8}, got)
 }
@@ -24,7 +24,7 @@ func TestTieBreakDelayByHashKeepsNeighboursApart(t *testing.T) {
 	first := netip.MustParseAddr("192.168.7.250")
 	for range 1000 {
 		a, b, c := first, first.Next(), first.Next().Next()
-		da, db, dc := TieBreakDelay(a, nil, interval), TieBreakDelay(b, nil, interval), TieBreakDelay(c, nil, interval)
+		da, db, dc := tieBreakDelay(a, nil, interval), tieBreakDelay(b, nil, interval), tieBreakDelay(c, nil, interval)
 		for _, d := range []time.Duration{da, db, dc} {
 			assert.GreaterOrEqual(t, d, time.Duration(0))
 			assert.LessOrEqual(t, d, interval/8)

@@ -52,7 +52,7 @@ type Message struct {
 type List struct {
 	Lease   time.Duration // for how long the subscription lasts if it is not renewed
 	Every   time.Duration // the time between two of these messages when nothing changes
-	Members []Member      // at most MostMembers, and one of them is Self
+	Members []Member      // at most mostMembers, and one of them is Self
 }
 
 // Member is one member, as another one, or itself, sees it.
@@ -66,7 +66,7 @@ type Member struct {
 	Age time.Duration
 	// Lifetime is for how long such a word counts.
 	Lifetime time.Duration
-	Ports    []Port // at most MostPorts
+	Ports    []Port // at most mostPorts
 	// Silent, of a Picture, tells that its newest word is too old to count.
 	Silent bool
 }
@@ -79,10 +79,10 @@ type Port struct {
 }
 
 const (
-	// MostMembers is how many a message has room for: as many as share the slots.
-	MostMembers = slots.Most
-	// MostPorts is how many ports of an address are spread at most.
-	MostPorts = 16
+	// mostMembers is how many a message has room for: as many as share the slots.
+	mostMembers = slots.Most
+	// mostPorts is how many ports of an address are spread at most.
+	mostPorts = 16
 	// Never is the Age of a word that was never heard, and of all that are older.
 	Never = 65535 * time.Millisecond
 )

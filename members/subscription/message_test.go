@@ -76,10 +76,10 @@ func TestMessageOnTheWire(t *testing.T) {
 func TestLongestMessageFitsIntoAFrame(t *testing.T) {
 	m := aList()
 	m.Group, m.List.Members = netip.MustParseAddr("fd77::100"), nil
-	for i := range MostMembers {
+	for i := range mostMembers {
 		o := aMember(i)
 		o.Self, o.Address, o.Node, o.Ports = i == 0, netip.AddrFrom16([16]byte{0: 0xfd, 15: byte(i)}), strings.Repeat("n", maxNode), nil
-		for p := range MostPorts {
+		for p := range mostPorts {
 			o.Ports = append(o.Ports, Port{Protocol: 6, Port: uint16(p + 1)})
 		}
 		m.List.Members = append(m.List.Members, o)
@@ -104,7 +104,7 @@ func TestMessageThatTheWireCannotCarry(t *testing.T) {
 		"no lease":         func(m *Message) { m.List.Lease = 0 },
 		"no interval":      func(m *Message) { m.List.Every = 0 },
 		"age":              func(m *Message) { m.List.Members[1].Age = Never + 1 },
-		"too many members": func(m *Message) { m.List.Members = make([]Member, MostMembers+1) },
+		"too many members": func(m *Message) { m.List.Members = make([]Member, mostMembers+1) },
 	} {
 		m := aList()
 		edit(&m)

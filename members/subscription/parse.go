@@ -92,7 +92,7 @@ func (l *List) parseTerms(b []byte) bool {
 
 // parseMember takes what it knows; a later version may have more behind it.
 func (l *List) parseMember(b []byte) bool {
-	if len(b) < memberLen || len(l.Members) == MostMembers {
+	if len(b) < memberLen || len(l.Members) == mostMembers {
 		return false
 	}
 	m := Member{
@@ -115,7 +115,7 @@ func (l *List) parseMember(b []byte) bool {
 		}
 	}
 	m.Node = string(parts[2])
-	if len(b) < 1 || int(b[0]) > MostPorts || len(b)-1 < int(b[0])*portLen {
+	if len(b) < 1 || int(b[0]) > mostPorts || len(b)-1 < int(b[0])*portLen {
 		return false
 	}
 	n := int(b[0])

@@ -265,7 +265,7 @@ func (p *Publisher) flush(now time.Time, g *published) (out []Outgoing) {
 // lines are what is said of the members, to all subscribers the same.
 func (p *Publisher) lines(now time.Time, g *published) (out List) {
 	out.Every = p.every(g)
-	for _, line := range g.report.Members[:min(len(g.report.Members), MostMembers)] {
+	for _, line := range g.report.Members[:min(len(g.report.Members), mostMembers)] {
 		line.Age, line.Lifetime = min(max(line.Age+now.Sub(g.told), 0), Never), min(line.Lifetime, Never)
 		out.Members = append(out.Members, line)
 	}

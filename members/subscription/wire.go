@@ -128,8 +128,8 @@ func (l List) validate() error {
 		return fmt.Errorf("subscription: lease %v, want more than 0s and at most 1h", l.Lease)
 	case l.Every <= 0 || l.Every > Never:
 		return fmt.Errorf("subscription: interval %v, want more than 0s and at most %v", l.Every, Never)
-	case len(l.Members) > MostMembers:
-		return fmt.Errorf("subscription: %d members, want at most %d", len(l.Members), MostMembers)
+	case len(l.Members) > mostMembers:
+		return fmt.Errorf("subscription: %d members, want at most %d", len(l.Members), mostMembers)
 	}
 	selves := 0
 	for i, m := range l.Members {
@@ -152,7 +152,7 @@ func (l List) validate() error {
 }
 
 func (m Member) valid() bool {
-	if !envelope.Host(m.Address) || m.Other != (netip.Addr{}) && !envelope.Host(m.Other) || !envelope.Text(m.Node, maxNode) || len(m.Ports) > MostPorts ||
+	if !envelope.Host(m.Address) || m.Other != (netip.Addr{}) && !envelope.Host(m.Other) || !envelope.Text(m.Node, maxNode) || len(m.Ports) > mostPorts ||
 		m.Age < 0 || m.Age > Never || m.Lifetime < 0 || m.Lifetime > Never {
 		return false
 	}

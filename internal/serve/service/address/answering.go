@@ -15,7 +15,7 @@ const (
 )
 
 // askNewHolder are the questions to a new holder until one is answered, counted from the moment when it is heard of. They are between the announcements of
-// a takeover (arp.DefaultBurst), as one for IPv6 looks like an answer. So for IPv6 an answer to any other question proves nothing.
+// a takeover, as one for IPv6 looks like an answer. So for IPv6 an answer to any other question proves nothing.
 var askNewHolder = []time.Duration{400 * time.Millisecond, time.Second, 2 * time.Second}
 
 // answering finds out whether the holder, another node, answers when it is asked for the addresses. It goes by the questions that are asked

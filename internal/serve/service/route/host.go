@@ -19,7 +19,10 @@ type Host interface {
 	OpenTranslation(name string) (Translation, error)
 	// OpenRoutes opens a connection to the kernel's routing tables.
 	OpenRoutes() (Routes, error)
-	Device
+	// Use, Mend and Release are those of a [hostroute.Device].
+	Use() (index int, err error)
+	Mend() (index int, err error)
+	Release()
 }
 
 // Routes is a [hostroute.Handle].
@@ -28,13 +31,6 @@ type Routes interface {
 	Remove(t hostroute.Table, addresses []netip.Addr) error
 	Missing(t hostroute.Table, index int, addresses []netip.Addr) ([]netip.Addr, error)
 	Close()
-}
-
-// Device is a [hostroute.Device].
-type Device interface {
-	Use() (index int, err error)
-	Mend() (index int, err error)
-	Release()
 }
 
 // Translation is an [intercept.Table].
