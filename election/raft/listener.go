@@ -11,6 +11,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/base/reset"
 )
 
 const (
@@ -80,20 +82,12 @@ func (l *listener) serve() {
 		limit, ok := l.enter(from, c)
 		if !ok {
 			l.refuse(from, rejectCrowd, nil)
-			reset(c)
+			_ = reset.Close(c)
 			runtime.Gosched() // callers without end do not keep the processor from what members have said
 			continue
 		}
 		l.wg.Go(func() { l.admit(from, c, limit) })
 	}
-}
-
-// reset ends a connection at once, and leaves nothing of it in the kernel.
-func reset(c net.Conn) {
-	if t, ok := c.(*net.TCPConn); ok {
-		_ = t.SetLinger(0) // without it the kernel remembers the connection for a minute
-	}
-	_ = c.Close() // nothing is lost
 }
 
 // enter gives a caller a place for its handshake, and says how long that may take.
@@ -111,7 +105,7 @@ func (l *listener) enter(from netip.Addr, c net.Conn) (time.Duration, bool) {
 		return unknownTime, ok
 	}
 	if oldest := l.shaking.add(from, c, maxFromMember); oldest != nil {
-		reset(oldest)
+		_ = reset.Close(oldest)
 	}
 	return handshakeTime, true
 }
@@ -131,7 +125,7 @@ func (l *listener) keep(from netip.Addr, c net.Conn) bool {
 		return false
 	}
 	if oldest := l.open.add(from, c, maxOpen); oldest != nil {
-		reset(oldest)
+		_ = reset.Close(oldest)
 	}
 	return true
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/reset"
 )
 
 const (
@@ -55,7 +56,7 @@ func (l *Lines) accept(listener net.Listener) {
 		from := addressOf(c)
 		m := l.enter(from)
 		if m == nil {
-			reset(c) // a stranger, who gets nothing
+			_ = reset.Close(c) // a stranger, who gets nothing
 			continue
 		}
 		l.wg.Go(func() { l.serve(c, from, m) })
@@ -68,14 +69,6 @@ func addressOf(c net.Conn) netip.Addr {
 		return netip.Addr{}
 	}
 	return a.AddrPort().Addr().Unmap().WithZone("")
-}
-
-// reset closes a connection so that nothing of it stays.
-func reset(c net.Conn) {
-	if t, ok := c.(*net.TCPConn); ok {
-		_ = t.SetLinger(0)
-	}
-	_ = c.Close()
 }
 
 // enter lets a caller from a member's address show who it is; nil: it may not.
@@ -97,7 +90,7 @@ func (l *Lines) serve(c net.Conn, from netip.Addr, m *member) {
 	_ = c.SetDeadline(time.Now().Add(greetTime))
 	err := welcome(c, ends{from, l.cfg.Source}, func(s uint64) bool { return l.says(m, s) }, l.cfg.Keys)
 	if !l.begin(c, m, err == nil) {
-		reset(c)
+		_ = reset.Close(c)
 		if err != nil && l.ctx.Err() == nil {
 			l.cfg.Log.Debug("a lifeline was refused", "from", from.String(), "error", err)
 		}

@@ -3,12 +3,12 @@ package health
 import (
 	"context"
 	"errors"
-	"net"
 	"syscall"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
 	"github.com/keepvip/keepvip/internal/base/lack"
+	"github.com/keepvip/keepvip/internal/base/reset"
 )
 
 // furtherEvery is the least time between two looks at a further port that takes connections: its server may write a line for each.
@@ -31,7 +31,7 @@ type withFurther struct {
 // WithFurther makes a Prober that is good where p is, and where each of the addresses takes a connection (TCP). An address counts from the first
 // connection on that it has taken. A p that is a [watcher] stays one.
 func WithFurther(p Prober, addresses ...string) Prober {
-	out := &withFurther{prober: p, dial: dialOnce}
+	out := &withFurther{prober: p, dial: reset.Dial}
 	for _, a := range addresses {
 		out.further = append(out.further, &further{address: a})
 	}
@@ -39,16 +39,6 @@ func WithFurther(p Prober, addresses ...string) Prober {
 		return watching{out, w}
 	}
 	return out
-}
-
-// dialOnce connects, and ends the connection by a reset: nothing waits afterwards.
-func dialOnce(ctx context.Context, address string) error {
-	c, err := (&net.Dialer{KeepAlive: -1}).DialContext(ctx, "tcp", address)
-	if err != nil {
-		return err
-	}
-	_ = c.(*net.TCPConn).SetLinger(0)
-	return c.Close()
 }
 
 // Probe implements [Prober].

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/places"
+	"github.com/keepvip/keepvip/internal/base/reset"
 )
 
 // bounded bounds the connections of a listener, so that nobody who may connect can make this process do without end, or keep the
@@ -97,7 +98,7 @@ func (p *bounded) Accept() (net.Conn, error) {
 				return placed, nil
 			}
 		}
-		abort(c)
+		_ = reset.Close(c)
 	}
 }
 
@@ -119,7 +120,7 @@ func (p *bounded) admit(c *placedConn, now time.Time) *placedConn {
 	}
 	place, lost := of.Take(c.owner, c.Conn)
 	if lost != nil {
-		abort(lost.Value)
+		_ = reset.Close(lost.Value)
 	}
 	if place == nil {
 		return nil
@@ -176,12 +177,4 @@ func (c *placedConn) setBusy(busy bool) { c.place.Keep(busy) }
 func (p *bounded) Close() error {
 	p.spare.drop()
 	return p.Listener.Close()
-}
-
-// abort closes without leaving anything behind in the kernel.
-func abort(c net.Conn) {
-	if tcp, ok := c.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0)
-	}
-	_ = c.Close()
 }

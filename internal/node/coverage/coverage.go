@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/keepvip/keepvip/internal/base/reset"
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/link"
 )
@@ -102,10 +102,5 @@ func virtualOf(v config.VIP, a netip.Addr) bool {
 
 // refused tells whether a connection to an address of this host is.
 func refused(ctx context.Context, at netip.AddrPort) bool {
-	c, err := (&net.Dialer{KeepAlive: -1}).DialContext(ctx, "tcp", at.String())
-	if err == nil {
-		_ = c.(*net.TCPConn).SetLinger(0)
-		_ = c.Close()
-	}
-	return errors.Is(err, unix.ECONNREFUSED)
+	return errors.Is(reset.Dial(ctx, at.String()), unix.ECONNREFUSED)
 }

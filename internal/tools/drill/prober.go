@@ -3,13 +3,14 @@ package drill
 import (
 	"context"
 	"errors"
-	"net"
 	"net/netip"
 	"slices"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/keepvip/keepvip/internal/base/reset"
 )
 
 const (
@@ -24,8 +25,8 @@ const (
 // Prober makes a TCP connection to an address each Interval, and closes it at once: what is answered is a SYN, by the kernel of whoever
 // holds the address. A refusal is an answer where no connection is taken at all: then the figure is about the address alone.
 type Prober struct {
-	to      netip.AddrPort
-	connect func(ctx context.Context, to netip.AddrPort) error
+	to      string
+	connect func(ctx context.Context, to string) error
 
 	mu      sync.Mutex // guards what follows
 	samples []sample
@@ -34,20 +35,7 @@ type Prober struct {
 }
 
 // NewProber makes one that has not begun.
-func NewProber(to netip.AddrPort) *Prober { return &Prober{to: to, connect: connect} }
-
-// connect makes a connection and ends it, without a trace: no socket waits afterwards.
-func connect(ctx context.Context, to netip.AddrPort) error {
-	d := net.Dialer{KeepAlive: -1}
-	c, err := d.DialContext(ctx, "tcp", to.String())
-	if err != nil {
-		return err
-	}
-	if tcp, ok := c.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0)
-	}
-	return c.Close()
-}
+func NewProber(to netip.AddrPort) *Prober { return &Prober{to: to.String(), connect: reset.Dial} }
 
 // Run probes until ctx ends, and then waits for the last answers, for a Deadline at most.
 func (p *Prober) Run(ctx context.Context) {

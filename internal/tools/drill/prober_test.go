@@ -19,7 +19,7 @@ func probing(t *testing.T, connect func(ctx context.Context, at time.Duration) e
 	bubble.Test(t, func(t *testing.T) {
 		began := time.Now()
 		p := NewProber(netip.MustParseAddrPort("10.0.0.100:6443"))
-		p.connect = func(ctx context.Context, _ netip.AddrPort) error { return connect(ctx, time.Since(began)) }
+		p.connect = func(ctx context.Context, _ string) error { return connect(ctx, time.Since(began)) }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		p.Run(ctx)
