@@ -156,6 +156,11 @@ func (h *host) tellRemoved(name string, foreign []netip.Prefix) {
 	}
 }
 
+// Own implements route.Host and spread.Host.
+func (h *host) Own(p instance.Place, addresses []netip.Addr) []netip.Addr {
+	return h.seen.now().own.toward(p, addresses)
+}
+
 // Announce implements address.Host.
 func (h *host) Announce(p instance.Place, addresses []netip.Addr) error {
 	return h.arp.say(p, func(c *arp.Conn) error { return c.Announce(addresses...) })

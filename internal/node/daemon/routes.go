@@ -47,11 +47,6 @@ type routeHost struct {
 
 var _ route.Host = routeHost{}
 
-// Own implements route.Host.
-func (h routeHost) Own(p instance.Place, addresses []netip.Addr) []netip.Addr {
-	return h.seen.now().own.toward(p, addresses)
-}
-
 // OwnAddresses implements route.Host.
 func (h routeHost) OwnAddresses() []netip.Addr { return h.seen.now().ownAddresses() }
 

@@ -87,11 +87,6 @@ func (spreadHost) Stands(bool) {}
 // Open implements spread.Host.
 func (h spreadHost) Open(name string) (spread.Plane, error) { return spreadtables.Open(name, h.watch) }
 
-// Own implements spread.Host.
-func (h spreadHost) Own(p instance.Place, addresses []netip.Addr) []netip.Addr {
-	return h.seen.now().own.toward(p, addresses)
-}
-
 // Ask implements spread.Host.
 func (h spreadHost) Ask(ctx context.Context, p instance.Place, member netip.Addr) error {
 	asker, err := arp.OpenAsker(&net.Interface{Index: p.Index, Name: p.Name}, p.Source, member.WithZone(""))
