@@ -19,12 +19,7 @@ import (
 func group(cmd *cobra.Command, of ...*cobra.Command) *cobra.Command {
 	cmd.AddCommand(of...)
 	cmd.SuggestionsMinimumDistance = 2 // letters
-	cmd.Args = func(cmd *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return nil
-		}
-		return unknownCommand(cmd, args[0])
-	}
+	cmd.Args = noWord
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return failed(cmd.Help()) }
 	return cmd
 }
@@ -46,8 +41,8 @@ func unknownCommand(of *cobra.Command, word string) error {
 	return fmt.Errorf("unknown command %q for %q, want one of %s", word, of.CommandPath(), strings.Join(have, ", "))
 }
 
-// noShell refuses what is none of the commands below completion.
-func noShell(cmd *cobra.Command, args []string) error {
+// noWord refuses what is none of the commands below this one.
+func noWord(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}

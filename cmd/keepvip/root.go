@@ -23,7 +23,7 @@ func newRoot() *cobra.Command {
 	// cobra's own takes a shell that it does not know for a question about itself.
 	root.InitDefaultCompletionCmd()
 	if c, _, err := root.Find([]string{"completion"}); err == nil {
-		c.Args, c.SuggestionsMinimumDistance = noShell, 2
+		c.Args, c.SuggestionsMinimumDistance = noWord, 2
 		c.RunE = func(cmd *cobra.Command, _ []string) error { return failed(cmd.Help()) } // without it the arguments are not looked at
 	}
 	return root
