@@ -18,3 +18,11 @@ func (n Node) String() string {
 	}
 	return n.Name + " (" + n.Address.String() + ")"
 }
+
+// Called is the name, or the address where no name is known.
+func (n Node) Called() string {
+	if n.Name != "" {
+		return n.Name
+	}
+	return n.Address.String()
+}

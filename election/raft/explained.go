@@ -24,13 +24,13 @@ func (m *moves) explained(d election.Decision) election.Decision {
 	switch from, why := m.node.cause.now(d.At); {
 	case d.Code == code.BindRefused: // what made leadership move here says nothing about it
 	case why.text != "":
-		d.Code, d.From, d.Cause = why.code, from, named(from)+": "+why.text
+		d.Code, d.From, d.Cause = why.code, from, from.Called()+": "+why.text
 		switch why.code {
 		case code.Handover, code.Held, code.Drained, code.DrillHandover, code.DrillCheck: // root on that node has asked
-			d.AskedBy = "uid 0 on " + named(from)
+			d.AskedBy = "uid 0 on " + from.Called()
 		}
 	case m.silent(d):
-		d.Code, d.Cause = code.HolderSilent, named(d.From)+": silent"
+		d.Code, d.Cause = code.HolderSilent, d.From.Called()+": silent"
 	}
 	if d.Holder.IsValid() && !m.lost.IsZero() {
 		d.Away = d.At.Sub(m.lost)
@@ -53,11 +53,4 @@ func (m *moves) note(d election.Decision) {
 	case m.former.Address.IsValid() && m.lost.IsZero():
 		m.lost = d.At
 	}
-}
-
-func named(n election.Node) string {
-	if n.Name != "" {
-		return n.Name
-	}
-	return n.Address.String()
 }

@@ -129,7 +129,7 @@ func (s *standing) complain(c *complaint, by []members.Member, of code.Code, rea
 	m := s.m
 	names := make([]string, len(by))
 	for i, o := range by {
-		names[i] = named(election.Node{Address: o.Address, Name: o.Peer.Node})
+		names[i] = election.Node{Address: o.Address, Name: o.Peer.Node}.Called()
 	}
 	why, list := "", strings.Join(names, ", ")
 	if len(by) > 0 {

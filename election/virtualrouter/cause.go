@@ -55,7 +55,7 @@ func (w why) decide(d election.Decision) election.Decision {
 		by = w.from
 	}
 	if askedCode(w.code) && by.Address.IsValid() {
-		d.AskedBy = "uid 0 on " + named(by)
+		d.AskedBy = "uid 0 on " + by.Called()
 	}
 	return d
 }
@@ -75,13 +75,6 @@ func returning(kept election.Fitness) (code.Code, string) {
 		return code.Resumed, "resumed by an operator"
 	}
 	return code.Returned, "takes part again; it was out because " + kept.Reason
-}
-
-func named(n election.Node) string {
-	if n.Name != "" {
-		return n.Name
-	}
-	return n.Address.String()
 }
 
 // explain is why this node's state changes.
@@ -122,7 +115,7 @@ func (k facts) giving(reason vrrp.Reason) why {
 		return k.own(code.HigherPriority)
 	}
 	if k.stop != nil {
-		return why{code: k.stop.Code, cause: named(k.self()) + ": " + k.stop.Reason}
+		return why{code: k.stop.Code, cause: k.self().Called() + ": " + k.stop.Reason}
 	}
 	if k.fitness.Out {
 		return k.own(code.BindRefused)
@@ -139,7 +132,7 @@ func (k facts) own(otherwise code.Code) why {
 	if c == "" || c == code.CheckWeight {
 		c = otherwise
 	}
-	return why{code: c, cause: named(k.self()) + ": " + k.fitness.Reason}
+	return why{code: c, cause: k.self().Called() + ": " + k.fitness.Reason}
 }
 
 // taking is why this node becomes the holder.
@@ -212,7 +205,7 @@ func (k facts) lostBy(holder, next netip.Addr) why {
 	if missed || h != nil && h.resigned {
 		w.away = silent
 	}
-	name := named(w.from)
+	name := w.from.Called()
 	priority, known := k.priorityOf(holder)
 	better, _ := k.priorityOf(next)
 	switch {

@@ -78,7 +78,7 @@ func (e *Elector) blame(d election.Decision) election.Decision {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	d.Code, d.From = r.Code, e.machine.facts().node(r.Source)
-	d.Cause = named(d.From) + ": " + what + r.Text
+	d.Cause = d.From.Called() + ": " + what + r.Text
 	e.machine.code = d.Code
 	return d
 }

@@ -53,7 +53,7 @@ func (w *watch) evidence(g *pulse.Gone) string {
 	}
 	var by []string
 	for _, a := range g.Agreed {
-		by = append(by, named(election.Node{Address: a, Name: w.m.roster.nameOf(a)}))
+		by = append(by, election.Node{Address: a, Name: w.m.roster.nameOf(a)}.Called())
 	}
 	return said + ", " + strings.Join(by, " and ") + " agreed"
 }
