@@ -44,10 +44,10 @@ func FuzzMake(f *testing.F) {
 			second := table.Second[slot]
 			if owner == None {
 				for _, m := range members {
-					require.False(t, m.owns())
+					require.False(t, m.Owns())
 				}
 			} else {
-				require.True(t, members[owner].owns())
+				require.True(t, members[owner].Owns())
 			}
 			if second != None {
 				require.NotEqual(t, owner, second)

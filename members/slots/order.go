@@ -46,7 +46,7 @@ func owners(members []Member, orders [][]uint8) []uint8 {
 // ranked is the member with that rank among those of an order that own slots.
 func ranked(members []Member, order []uint8, rank int) (uint8, bool) {
 	for _, m := range order {
-		if !members[m].owns() {
+		if !members[m].Owns() {
 			continue
 		}
 		if rank == 0 {
@@ -69,7 +69,7 @@ func shares(members []Member, n int) []int {
 	share, rest := make([]int, len(members)), make([]int, len(members))
 	total := 0
 	for _, m := range members {
-		if m.owns() {
+		if m.Owns() {
 			total += int(m.Weight)
 		}
 	}
@@ -78,7 +78,7 @@ func shares(members []Member, n int) []int {
 	}
 	left := n
 	for i, m := range members {
-		if m.owns() {
+		if m.Owns() {
 			share[i], rest[i] = n*int(m.Weight)/total, n*int(m.Weight)%total
 			left -= share[i]
 		}

@@ -46,8 +46,8 @@ type Member struct {
 	Weight uint8
 }
 
-// owns reports whether a member may own slots.
-func (m Member) owns() bool { return m.Condition == Fit && m.Weight > 0 }
+// Owns reports whether a member may own slots, and so gets new connections.
+func (m Member) Owns() bool { return m.Condition == Fit && m.Weight > 0 }
 
 // Table says for each slot who gets its packets. Owner and Second have the same length, which is a multiple of Count(members); a value is an
 // index into Members, or None. A slot is the upper part of a hash: hash * len / 2^32, as jhash of

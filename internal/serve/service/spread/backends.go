@@ -130,7 +130,7 @@ var errNoBackend = errors.New("no backend is healthy")
 // none is an error where there is nobody for new connections, and each backend was asked.
 func (s *backends) none(rows []row) error {
 	unknown := slices.ContainsFunc(s.all, func(b *Backend) bool { return !b.known() })
-	takes := slices.ContainsFunc(rows, func(r row) bool { return r.Condition == slots.Fit && r.Weight > 0 })
+	takes := slices.ContainsFunc(rows, row.Owns)
 	if takes || unknown {
 		return nil
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/keepvip/keepvip/internal/config"
 	"github.com/keepvip/keepvip/internal/kernel/spreadtables"
 	"github.com/keepvip/keepvip/internal/serve/instance"
-	"github.com/keepvip/keepvip/members/slots"
 )
 
 // kernel keeps the tables of an entry in the kernel, and looks whether it still has them. It is told who the members are, and knows neither an election
@@ -160,7 +159,7 @@ func (k *kernel) lackHolder(me self, tables ...*table) (out []string) {
 	}
 	for _, t := range tables {
 		for _, r := range t.rows {
-			if !t.ends() && r.lacksHolder && r.Condition == slots.Fit && r.Weight > 0 && !slices.Contains(out, r.Address.String()) {
+			if !t.ends() && r.lacksHolder && r.Owns() && !slices.Contains(out, r.Address.String()) {
 				out = append(out, r.Address.String())
 			}
 		}

@@ -150,7 +150,6 @@ func (p portSet) services(m row, place instance.Place) (out []netip.AddrPort) {
 // judge gives members no new connections that do not reach them from here. Where nobody would be left who gets any, all count as before: what is seen from
 // here decides who serves, and never whether anybody does. What ends goes on where it is.
 func (r *reach) judge(t *table, rows []row, place instance.Place) []row {
-	takes := func(o row) bool { return o.Condition == slots.Fit && o.Weight > 0 }
 	judged, marked := slices.Clone(rows), false
 	if t.ends() {
 		return judged
@@ -158,12 +157,12 @@ func (r *reach) judge(t *table, rows []row, place instance.Place) []row {
 	for i := range judged {
 		o := &judged[i]
 		why := r.why(t.portSet, *o, place)
-		if o.Self || why == "" || !takes(*o) {
+		if o.Self || why == "" || !o.Owns() {
 			continue
 		}
 		marked, o.Condition, o.Why, o.code = true, slots.Keeps, "not reached from here: "+why, code.NotReached
 	}
-	if !marked || slices.ContainsFunc(judged, takes) {
+	if !marked || slices.ContainsFunc(judged, row.Owns) {
 		return judged
 	}
 	for i := range judged {

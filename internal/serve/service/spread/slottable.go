@@ -42,9 +42,8 @@ func (t slotTable) next(now time.Time, rows []row) slotTable {
 // lastResort has those serve that are not fit, where nobody is, and a member that serves nothing may be the one that receives: it could only
 // refuse. Otherwise whoever receives a packet serves it then.
 func lastResort(members []slots.Member) {
-	fit := func(m slots.Member) bool { return m.Condition == slots.Fit && m.Weight > 0 }
 	sends := func(m slots.Member) bool { return m.Condition != slots.Dead && m.Weight == 0 }
-	if slices.ContainsFunc(members, fit) || !slices.ContainsFunc(members, sends) {
+	if slices.ContainsFunc(members, slots.Member.Owns) || !slices.ContainsFunc(members, sends) {
 		return
 	}
 	for i := range members {
