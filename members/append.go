@@ -28,44 +28,40 @@ func (m Message) Append(b []byte, sequence uint64) ([]byte, error) {
 // appendFields appends the fields of a message that begins at start.
 func (m Message) appendFields(b []byte, start int) []byte {
 	f := m.Peer
-	b = appendField(b, fieldGroup, f.Group.AsSlice())
-	b = appendField(b, fieldRank, appendRank(nil, f))
+	b = envelope.AppendField(b, fieldGroup, f.Group.AsSlice())
+	b = envelope.AppendField(b, fieldRank, appendRank(nil, f))
 	b = appendText(b, fieldNode, f.Node)
 	b = appendText(b, fieldSoftware, f.Software)
 	b = appendText(b, fieldReason, f.Reason)
 	if n := f.Code.Number(); n != 0 {
-		b = appendField(b, fieldCode, binary.BigEndian.AppendUint16(nil, n))
+		b = envelope.AppendField(b, fieldCode, binary.BigEndian.AppendUint16(nil, n))
 	}
 	if f.For.IsValid() {
-		b = appendField(b, fieldFor, f.For.AsSlice())
+		b = envelope.AppendField(b, fieldFor, f.For.AsSlice())
 	}
 	if f.Router != (Router{}) {
-		b = appendField(b, fieldRouter, appendRouter(nil, f.Router))
+		b = envelope.AppendField(b, fieldRouter, appendRouter(nil, f.Router))
 	}
 	if len(f.Hears) > 0 {
-		b = appendField(b, fieldHears, appendHears(nil, f.Hears))
+		b = envelope.AppendField(b, fieldHears, appendHears(nil, f.Hears))
 	}
 	if f.Deaf || f.HearsNobody || f.Unanswered != 0 || f.Unreached != 0 {
-		b = appendField(b, fieldHearing, appendHearing(nil, f))
+		b = envelope.AppendField(b, fieldHearing, appendHearing(nil, f))
 	}
 	if f.Fast {
-		b = appendField(b, fieldDetector, []byte{flagFast})
+		b = envelope.AppendField(b, fieldDetector, []byte{flagFast})
 	}
 	if f.Spread != nil {
-		b = appendField(b, fieldSpread, appendSpread(nil, f.Spread))
+		b = envelope.AppendField(b, fieldSpread, appendSpread(nil, f.Spread))
 	}
 	if m.Type != Hello {
-		b = appendField(b, fieldTo, m.Transfer.To.AsSlice())
-		b = appendField(b, fieldTransfer, appendTransfer(nil, m.Transfer))
+		b = envelope.AppendField(b, fieldTo, m.Transfer.To.AsSlice())
+		b = envelope.AppendField(b, fieldTransfer, appendTransfer(nil, m.Transfer))
 	}
 	if list := appendClients(nil, f.Clients, roomForClients(len(b)-start)); len(list) > 0 {
-		b = appendField(b, fieldClients, list)
+		b = envelope.AppendField(b, fieldClients, list)
 	}
 	return b
-}
-
-func appendField(b []byte, f field, value []byte) []byte {
-	return envelope.AppendField(b, uint8(f), value)
 }
 
 // appendText leaves an empty text out.
@@ -73,7 +69,7 @@ func appendText(b []byte, f field, s string) []byte {
 	if s == "" {
 		return b
 	}
-	return appendField(b, f, []byte(s))
+	return envelope.AppendField(b, f, []byte(s))
 }
 
 // validate reports the first field that the wire cannot carry.

@@ -72,8 +72,8 @@ func Is(b []byte, first, last uint8) bool {
 }
 
 // AppendField appends one field. A value has at most 255 bytes.
-func AppendField(b []byte, f uint8, value []byte) []byte {
-	b = append(b, f, uint8(len(value)))
+func AppendField[F ~uint8](b []byte, f F, value []byte) []byte {
+	b = append(b, uint8(f), uint8(len(value)))
 	return append(b, value...)
 }
 

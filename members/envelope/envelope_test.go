@@ -16,7 +16,7 @@ func message(fill ...byte) []byte {
 }
 
 func TestHeaderIsReadAsItWasWritten(t *testing.T) {
-	b := Header{Type: 2, Session: 3, Sequence: 4}.Append([]byte("before"), func(b []byte) []byte { return AppendField(b, 9, []byte("xy")) })
+	b := Header{Type: 2, Session: 3, Sequence: 4}.Append([]byte("before"), func(b []byte) []byte { return AppendField(b, uint8(9), []byte("xy")) })
 	b = b[len("before"):]
 	assert.Equal(t, "kpvp\x01\x02\x00\x04\x00\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x04\x09\x02xy", string(b))
 	for _, code := range []int{0, auth.TrailerLen} {

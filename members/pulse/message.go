@@ -91,7 +91,7 @@ func (m Message) Append(b []byte, sequence uint64) []byte {
 	h := envelope.Header{Type: uint8(m.Type), Session: m.Session, Sequence: sequence}
 	return h.Append(b, func(b []byte) []byte {
 		for _, f := range m.Type.needs() {
-			b = envelope.AppendField(b, uint8(f), m.value(f))
+			b = envelope.AppendField(b, f, m.value(f))
 		}
 		return b
 	})

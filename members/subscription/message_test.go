@@ -124,7 +124,7 @@ func TestParseRefuses(t *testing.T) {
 		return b
 	}
 	count := func(b []byte, value ...byte) []byte {
-		b = appendField(append([]byte{}, b...), fieldCount, value)
+		b = envelope.AppendField(append([]byte{}, b...), fieldCount, value)
 		b[7] += uint8(2 + len(value))
 		return b
 	}

@@ -64,28 +64,24 @@ func (m Message) append(b []byte) ([]byte, error) {
 }
 
 func (m Message) appendFields(b []byte) []byte {
-	b = appendField(b, fieldGroup, m.Group.AsSlice())
+	b = envelope.AppendField(b, fieldGroup, m.Group.AsSlice())
 	if m.Type != Members {
-		b = appendField(b, fieldCookie, m.Cookie[:])
+		b = envelope.AppendField(b, fieldCookie, m.Cookie[:])
 	}
 	if m.Type == Subscribe && m.Node != "" {
-		b = appendField(b, fieldNode, []byte(m.Node))
+		b = envelope.AppendField(b, fieldNode, []byte(m.Node))
 	}
 	if m.Type == Subscribe && m.Connections != nil {
-		b = appendField(b, fieldCount, binary.BigEndian.AppendUint32(nil, *m.Connections))
+		b = envelope.AppendField(b, fieldCount, binary.BigEndian.AppendUint32(nil, *m.Connections))
 	}
 	if m.Type == Members {
 		terms := binary.BigEndian.AppendUint32(nil, uint32(m.List.Lease/time.Millisecond))
-		b = appendField(b, fieldTerms, binary.BigEndian.AppendUint16(terms, uint16(m.List.Every/time.Millisecond)))
+		b = envelope.AppendField(b, fieldTerms, binary.BigEndian.AppendUint16(terms, uint16(m.List.Every/time.Millisecond)))
 		for _, o := range m.List.Members {
-			b = appendField(b, fieldMember, appendMember(nil, o))
+			b = envelope.AppendField(b, fieldMember, appendMember(nil, o))
 		}
 	}
 	return b
-}
-
-func appendField(b []byte, f field, value []byte) []byte {
-	return envelope.AppendField(b, uint8(f), value)
 }
 
 // appendMember is the value of fieldMember.
