@@ -47,9 +47,10 @@ type leasing struct {
 func newFencer(f Fence, log *slog.Logger, lease leasing, held bool) *fencer {
 	jobs, looks := newJobQueue(), make(chan chan instance.FenceStatus, maxJobs)
 	s := &fenceState{
-		uncovered: f.Uncovered, renewal: renewalOf(f.Renewing(), lease.length), held: held,
+		uncovered: f.Uncovered, renewal: renewalOf(f.Renewing(), lease.length),
 		state: instance.FenceStatus{Standing: true, Uncovered: f.Uncovered()},
 	}
+	s.held.Store(held)
 	if s.renewal == tooFast {
 		s.unguarded = errTooFast
 		s.note(nil)

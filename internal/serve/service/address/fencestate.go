@@ -3,6 +3,7 @@ package address
 import (
 	"cmp"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/serve/instance"
@@ -11,18 +12,18 @@ import (
 // fenceState is how a fence is, for any goroutine.
 type fenceState struct {
 	uncovered func() string
+	held      atomic.Bool
+	missing   atomic.Bool // others have taken the fence away, and it is not there again
 
 	mu        sync.Mutex // guards what follows
 	renewal   renewal    // how the lease is renewed
 	state     instance.FenceStatus
-	held      bool
 	unchanged error     // why the fence is not that of the newest configuration
 	unguarded error     // why there is no guard, although one was asked for
 	standing  bool      // on standby, while it is not held
 	unarmed   error     // why the guard of a node on standby is not in place
 	armed     time.Time // when that one was put up
 	good      time.Time // until then a guard is in place that outlasts an address that is bound
-	missing   bool      // others have taken the fence away, and it is not there again
 	lapsed    time.Time // since when the kernel has had no lease although the elector has one; zero: it has
 	spread    *Spread   // what packets pass lease or not; nil: none
 	allowed   time.Time // elsewhere: the end of the lease as the first interface allowed it when it was asked last
@@ -45,30 +46,6 @@ func (s *fenceState) note(err error) {
 	if err != nil {
 		s.state.Reason = err.Error()
 	}
-}
-
-func (s *fenceState) isMissing() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.missing
-}
-
-func (s *fenceState) setMissing(missing bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.missing = missing
-}
-
-func (s *fenceState) isHeld() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.held
-}
-
-func (s *fenceState) setHeld(held bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.held = held
 }
 
 func (s *fenceState) seen() instance.FenceStatus {

@@ -84,7 +84,7 @@ const (
 func (w *fenceWorker) untilLook(now time.Time) time.Duration {
 	next := instance.NextMultiple(now, checkEvery)
 	many, told := w.fence.Sharing() >= crowd, w.fence.Told()
-	if !many && !told || !w.lapse.since.IsZero() || w.isMissing() {
+	if !many && !told || !w.lapse.since.IsZero() || w.missing.Load() {
 		return next.Sub(now)
 	}
 	turn := instance.NextMultiple(now, lapseLook)
@@ -115,7 +115,7 @@ func (w *fenceWorker) work(j fenceJob) {
 		w.debug(err)
 	}
 	if !j.keep && !errors.Is(err, errNoLease) {
-		w.setHeld(j.held)
+		w.held.Store(j.held)
 	}
 }
 
@@ -139,7 +139,7 @@ func (w *fenceWorker) entitled() time.Time {
 
 // verify looks at the fence, but not at one that is to silence the address because the lease is over: that one must not be built anew.
 func (w *fenceWorker) verify(within time.Duration) error {
-	held := w.isHeld()
+	held := w.held.Load()
 	if w.mode() == tooFast || held && !time.Now().Before(w.entitled()) {
 		w.watch(false)
 		return nil
@@ -166,14 +166,14 @@ func (w *fenceWorker) mend(err error) {
 
 // lose is for a fence that is not there.
 func (w *fenceWorker) lose() {
-	w.setMissing(true)
+	w.missing.Store(true)
 	w.lost.Send()
 }
 
 // repaired is for a fence that was made anew.
 func (w *fenceWorker) repaired() {
-	w.setMissing(false)
-	if w.isHeld() {
+	w.missing.Store(false)
+	if w.held.Load() {
 		// The kernel may have taken its time, and counts from then on.
 		w.debug(w.fence.Renew(w.entitled()))
 		w.setUnguarded(nil)

@@ -54,7 +54,7 @@ func lapseEvery(sharing int, missed time.Duration) time.Duration {
 func (w *fenceWorker) watch(inPlace bool) {
 	next, end := w.lapse, w.leaseEnd()
 	switch {
-	case !inPlace, !w.isHeld(), w.mode() != byKernel:
+	case !inPlace, !w.held.Load(), w.mode() != byKernel:
 		next = lapse{}
 	case next.since.IsZero() && time.Since(w.asked) < lapseEvery(w.fence.Sharing(), time.Since(w.fence.Missed()))-checkEvery/2:
 		return
@@ -73,7 +73,7 @@ func (w *fenceWorker) watch(inPlace bool) {
 		w.setLapsed(next.since)
 	case was && !lasts:
 		w.setLapsed(time.Time{})
-		if inPlace && w.isHeld() {
+		if inPlace && w.held.Load() {
 			w.log.Info("the kernel has the lease again")
 		}
 	}

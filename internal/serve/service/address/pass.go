@@ -126,7 +126,7 @@ func (p *passJob) shut(w *fenceWorker, fence Fence) error {
 	if p.state.Load() == passWithdrawn {
 		return nil
 	}
-	defer w.setHeld(true)
+	defer w.held.Store(true)
 	p.err = fence.ShutDiscovery()
 	if p.state.CompareAndSwap(passAsked, passShut) {
 		return p.err

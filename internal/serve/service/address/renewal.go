@@ -135,7 +135,7 @@ func (w *fenceWorker) begin(fence Fence) error {
 func (w *fenceWorker) guard(fence Fence) error {
 	switch w.mode() {
 	case tooFast:
-		if w.isHeld() || w.standsBy() {
+		if w.held.Load() || w.standsBy() {
 			return errors.Join(errTooFast, fence.Release())
 		}
 		return errTooFast
@@ -154,7 +154,7 @@ func (w *fenceWorker) guard(fence Fence) error {
 // openFor lets a new holder answer whose lease the kernel does not follow, as long as the elector says that it has one: without a lease the
 // guard of a node on standby would silence an address that this node rightly holds.
 func (w *fenceWorker) openFor(fence Fence) error {
-	if w.isHeld() || !w.standsBy() || !time.Now().Before(w.leaseEnd()) {
+	if w.held.Load() || !w.standsBy() || !time.Now().Before(w.leaseEnd()) {
 		return nil
 	}
 	w.mu.Lock()
@@ -165,7 +165,7 @@ func (w *fenceWorker) openFor(fence Fence) error {
 
 // end takes the guard of a holder away, in exchange for that of a node on standby.
 func (w *fenceWorker) end(fence Fence) error {
-	w.setHeld(false)
+	w.held.Store(false)
 	err := w.beginStandby(fence)
 	if err != nil || !w.standsBy() || w.mode() == tooFast {
 		err = fence.Release()
@@ -230,7 +230,7 @@ func (w *fenceWorker) adopt(lease time.Duration, byItself bool) {
 
 // arm sets the timer to the next renewal by transaction.
 func (w *fenceWorker) arm() {
-	if w.mode() != byTransaction || !w.isHeld() {
+	if w.mode() != byTransaction || !w.held.Load() {
 		w.renewals.Stop()
 		return
 	}
@@ -241,7 +241,7 @@ func (w *fenceWorker) arm() {
 
 // renew renews when it is time to.
 func (w *fenceWorker) renew() {
-	if due, _ := w.pace.due(time.Now(), w.leaseEnd()); !due || !w.isHeld() {
+	if due, _ := w.pace.due(time.Now(), w.leaseEnd()); !due || !w.held.Load() {
 		return
 	}
 	until, silent := w.askFirst()

@@ -22,7 +22,7 @@ func (f *fencer) standBy() { f.ask(fenceJob{do: f.worker.beginStandby, keep: tru
 
 // beginStandby does nothing for a node that holds the addresses, or where no guard is to be.
 func (w *fenceWorker) beginStandby(fence Fence) error {
-	if w.isHeld() || w.mode() == tooFast {
+	if w.held.Load() || w.mode() == tooFast {
 		return nil
 	}
 	began := time.Now()
@@ -55,7 +55,7 @@ func (s *fenceState) standbyDue() (time.Time, bool) {
 	if together := due.Add(-time.Duration(due.UnixNano() % int64(standbyMeet))); together.After(s.armed.Add(standbyMeet)) {
 		due = together
 	}
-	return due, s.standing && !s.held
+	return due, s.standing && !s.held.Load()
 }
 
 // keepShut leaves the guard of a holder in place, with what is shut of it, until release: it outlasts the addresses.

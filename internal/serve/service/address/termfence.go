@@ -82,7 +82,7 @@ func (t *termFence) try(bound bool) {
 func (t *termFence) coversAll() bool { return t.fencer != nil && t.fencer.uncovered() == "" }
 
 // missing tells whether others have taken the fence away, and it is not there again.
-func (t *termFence) missing() bool { return t.fencer != nil && t.fencer.isMissing() }
+func (t *termFence) missing() bool { return t.fencer != nil && t.fencer.missing.Load() }
 
 // lost tells that it is; nil: there is none.
 func (t *termFence) lost() <-chan struct{} {
