@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/nudge"
@@ -36,10 +37,11 @@ type Hub struct {
 
 	noticed time.Time // when a group was told last of a message that names none; the reader's
 
+	pulse atomic.Pointer[pulse.Pulse] // nil: nobody here goes by beats
+
 	mu       sync.Mutex // guards what follows
 	wires    []*Wire
 	rejected map[Reason]uint64 // what belongs to no group of ours
-	pulse    *pulse.Pulse      // nil: nobody here goes by beats
 
 	sending sync.Mutex // guards buf, and keeps the sequence in order
 	buf     []byte

@@ -14,28 +14,18 @@ import (
 type reader interface{ Behind() bool }
 
 // Feel has a pulse take what members say about beats from now on; nil ends that.
-func (h *Hub) Feel(p *pulse.Pulse) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.pulse = p
-}
-
-func (h *Hub) felt() *pulse.Pulse {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.pulse
-}
+func (h *Hub) Feel(p *pulse.Pulse) { h.pulse.Store(p) }
 
 // meet lets the pulse know of a member that goes by beats, too.
 func (h *Hub) meet(source netip.Addr, s *PeerState) {
-	if p := h.felt(); p != nil && s.Fast {
+	if p := h.pulse.Load(); p != nil && s.Fast {
 		p.Meet(source, s.Group, s.Lifetime)
 	}
 }
 
 // deliverPulse looks at what a member says about beats. A node that does not go by beats hears those of others, and that is no mistake of theirs.
 func (h *Hub) deliverPulse(b []byte, a Arrival) {
-	p := h.felt()
+	p := h.pulse.Load()
 	if p == nil {
 		return
 	}

@@ -16,9 +16,7 @@ import (
 // are those of the last Apply, so it comes before one that takes them away, and it comes after one that takes the servers away, as
 // else a next connection could be made to them.
 func (t *Table) Destroy(servers ...netip.Addr) (localconn.Ended, error) {
-	t.mu.Lock()
-	applied := t.applied
-	t.mu.Unlock()
+	applied := t.applied.Load()
 	if applied == nil || len(servers) == 0 {
 		return localconn.Ended{}, nil
 	}
@@ -30,9 +28,7 @@ func (t *Table) Destroy(servers ...netip.Addr) (localconn.Ended, error) {
 // same port of this host for it where only the server had ended it: as after the death of a process, which it would translate to that server
 // once again. The targets are those of the last Apply, so it comes after one that takes the servers away, and not the targets.
 func (t *Table) Forget(servers ...netip.AddrPort) error {
-	t.mu.Lock()
-	applied := t.applied
-	t.mu.Unlock()
+	applied := t.applied.Load()
 	if applied == nil || len(servers) == 0 {
 		return nil
 	}
@@ -69,9 +65,7 @@ func counts(e conntrack.Entry) bool { return e.Protocol != unix.IPPROTO_TCP || e
 
 // each goes through the connections that were translated. The targets are those of the last Apply.
 func (t *Table) each(what string, do func(conntrack.Entry)) error {
-	t.mu.Lock()
-	applied := t.applied
-	t.mu.Unlock()
+	applied := t.applied.Load()
 	if applied == nil {
 		return nil
 	}

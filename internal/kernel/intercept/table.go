@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -19,8 +19,7 @@ type Table struct {
 	start  uint32 // where turns begin
 	keeper *nfttables.Keeper
 
-	mu      sync.Mutex
-	applied *Config // the newest; nil: nothing yet, or no more
+	applied atomic.Pointer[Config] // the newest; nil: nothing yet, or no more
 }
 
 const tablePrefix = "keepvip-intercept-"
@@ -45,7 +44,7 @@ func (t *Table) Apply(c Config) error {
 	wanted := c.clone()
 	err := t.keeper.Apply(nfttables.Wanted{Render: func(form int) []nfttables.Table { return wanted.render(t.start, form) }}, c.Lifetime)
 	if err == nil {
-		t.set(wanted)
+		t.applied.Store(wanted)
 	}
 	return t.wrap("make", err)
 }
@@ -57,7 +56,7 @@ func (t *Table) Renew(lifetime time.Duration) error { return t.wrap("renew", t.k
 // Leave lets go of the tables, for good, and leaves them as they are, for a next run to take over or for their lifetime
 // to end.
 func (t *Table) Leave() {
-	t.set(nil)
+	t.applied.Store(nil)
 	t.keeper.Leave()
 }
 
@@ -65,20 +64,12 @@ func (t *Table) Leave() {
 // that were translated go on where another table of this host translates addresses, too, as kube-proxy's do. Elsewhere
 // the kernel ceases to translate with the last table, so they are ended, as by Destroy. Leave spares them.
 func (t *Table) Close() error {
-	applied := t.set(nil)
+	applied := t.applied.Swap(nil)
 	err := t.keeper.Close()
 	if err == nil && applied != nil {
 		err = applied.endOrphans()
 	}
 	return t.wrap("remove", err)
-}
-
-// set makes another configuration the newest, and returns the one before.
-func (t *Table) set(c *Config) (before *Config) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	before, t.applied = t.applied, c
-	return before
 }
 
 // endOrphans ends the connections that nobody translates any more.

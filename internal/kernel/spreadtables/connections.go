@@ -37,7 +37,7 @@ type Client struct{ At, To netip.AddrPort }
 
 // Count counts the connections. The kernel goes through all that it tracks for it, which may take long.
 func (t *Tables) Count(clients int) (Census, error) {
-	applied := t.newest()
+	applied := t.applied.Load()
 	if applied == nil {
 		return Census{}, t.wrap("count connections of", errors.New("nothing was applied yet"))
 	}
@@ -78,13 +78,6 @@ func (t *Tables) Count(clients int) (Census, error) {
 		return Census{}, t.wrap("count connections of", err)
 	}
 	return out, nil
-}
-
-// newest are those to what was applied last; nil: nothing was yet.
-func (t *Tables) newest() *connections {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.applied
 }
 
 // each goes through the connections to all ports that are served here, in the families of the addresses.

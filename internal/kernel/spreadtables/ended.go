@@ -17,7 +17,7 @@ import (
 // End ends the connections to the addresses that this node translates to these members, and tells the clients; without members those to all.
 // It returns how many there were, and the clients that were told. Without Masquerade there are none.
 func (t *Tables) End(members ...netip.Addr) (int, []Client, error) {
-	applied := t.newest()
+	applied := t.applied.Load()
 	if applied == nil || !applied.masquerade {
 		return 0, nil, nil
 	}
@@ -28,7 +28,7 @@ func (t *Tables) End(members ...netip.Addr) (int, []Client, error) {
 // Forget has the kernel forget connections that these members have reset, of those that this node translates. The kernel knows such a one for ten
 // seconds more, and would give the next one from the same port of its client to the same member. Without Masquerade there are none.
 func (t *Tables) Forget(members ...netip.Addr) error {
-	applied := t.newest()
+	applied := t.applied.Load()
 	if applied == nil || !applied.masquerade || len(members) == 0 {
 		return nil
 	}

@@ -250,7 +250,7 @@ func (t *Tables) begun() (n int, err error) {
 		return 0, err
 	}
 	defer tracking.Close()
-	err = t.applied.each(tracking, func(_ Port, e conntrack.Entry) {
+	err = t.applied.Load().each(tracking, func(_ Port, e conntrack.Entry) {
 		if e.State == conntrack.SynSent {
 			n++
 		}

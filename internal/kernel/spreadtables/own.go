@@ -13,7 +13,7 @@ import (
 // there were, and the clients of the latter, which are to be told by Poke. It comes after an Apply that gives these members no new connections, as else
 // the next one could go there, too. It may take long, and goes on beside all others.
 func (t *Tables) EndOwn(members ...netip.Addr) (int, []Client, error) {
-	applied := t.newest()
+	applied := t.applied.Load()
 	if applied == nil || len(members) == 0 {
 		return 0, nil, nil
 	}

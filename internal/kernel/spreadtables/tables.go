@@ -8,7 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/keepvip/keepvip/internal/kernel/nfttables"
@@ -20,8 +20,7 @@ type Tables struct {
 	name   string
 	keeper *nfttables.Keeper
 
-	mu      sync.Mutex
-	applied *connections // to what the newest Apply has spread; nil: nothing yet, or no more
+	applied atomic.Pointer[connections] // to what the newest Apply has spread; nil: nothing yet, or no more
 }
 
 const tablePrefix = "keepvip-spread-"
@@ -49,9 +48,7 @@ func (t *Tables) Apply(c Config) error {
 	}
 	err := t.keeper.Apply(nfttables.Wanted{Render: func(form int) []table { return c.render(ofAll()[form]) }, Ready: c.hasLink}, c.Lifetime)
 	if err == nil {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.applied = c.connections()
+		t.applied.Store(c.connections())
 	}
 	return t.wrap("make", err)
 }
@@ -90,21 +87,15 @@ func (t *Tables) Abilities() Abilities {
 // Leave lets go of the tables, for good, and leaves them as they are, for a next run to take over or for their lifetime
 // to end.
 func (t *Tables) Leave() {
-	t.forget()
+	t.applied.Store(nil)
 	t.keeper.Leave()
 }
 
 // Close takes the tables away, for good. Connections that they translate end by it, unless another table translates
 // addresses here, too.
 func (t *Tables) Close() error {
-	t.forget()
+	t.applied.Store(nil)
 	return t.wrap("remove", t.keeper.Close())
-}
-
-func (t *Tables) forget() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.applied = nil
 }
 
 // ofAll are the abilities that a kernel may have, the most useful first. Which of them it lacks its refusal does not
