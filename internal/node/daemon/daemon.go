@@ -259,7 +259,7 @@ func serve(ctx context.Context, wg *sync.WaitGroup, log *slog.Logger, run func(c
 // addInstances makes the instances of the configuration. None of them runs yet.
 func (d *Daemon) addInstances() error {
 	d.build.groups.set(d.cfg.Internal())
-	d.build.spreading.set(d.cfg.VIPs)
+	d.build.newest.Store(d.cfg)
 	instances, err := d.build.instances(d.cfg.VIPs, d.cfg)
 	if err != nil {
 		return err

@@ -185,7 +185,7 @@ func (d departures) stop() {
 func (d *Daemon) serveNow(cfg *config.Config) {
 	d.host.know(cfg)
 	d.build.groups.set(cfg.Internal())
-	d.build.spreading.set(cfg.VIPs)
+	d.build.newest.Store(cfg)
 }
 
 // depart ends what a node still serves of an entry that is external.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"log/slog"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"github.com/keepvip/keepvip/arp"
@@ -39,7 +40,7 @@ type builder struct {
 	past          *history.Log
 	raft          *raftNode
 	timings       *timings
-	spreading     spreading
+	newest        atomic.Pointer[config.Config] // nil: there is none yet
 	followers     *subscription.Server
 	coverage      *coverage.Looker
 	replies       *replies.Looker

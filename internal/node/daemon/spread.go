@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
-	"sync"
 
 	"github.com/keepvip/keepvip/arp"
 	"github.com/keepvip/keepvip/internal/config"
@@ -20,29 +18,6 @@ var (
 	_ spread.Host  = spreadHost{}
 	_ spread.Plane = (*spreadtables.Tables)(nil)
 )
-
-// spreading are the names of the entries that the newest configuration spreads. The zero value has none.
-type spreading struct {
-	mu    sync.Mutex // guards names
-	names []string
-}
-
-func (s *spreading) set(vips []config.VIP) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.names = nil
-	for _, v := range vips {
-		if len(v.SpreadPorts()) > 0 {
-			s.names = append(s.names, v.Name)
-		}
-	}
-}
-
-func (s *spreading) has(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Contains(s.names, name)
-}
 
 // removeSpread takes away what an earlier run has spread and this one does not.
 func (b *builder) removeSpread(vips []config.VIP) error {
@@ -79,7 +54,14 @@ func (h spreadHost) Followers() spread.Followers {
 func (h spreadHost) Keyed() bool { return h.build.keyed != nil && h.build.keyed() }
 
 // Stays implements spread.Host.
-func (h spreadHost) Stays(name string) bool { return h.build.spreading.has(name) }
+func (h spreadHost) Stays(name string) bool {
+	newest := h.build.newest.Load()
+	if newest == nil {
+		return false
+	}
+	v, _ := newest.VIP(name)
+	return len(v.SpreadPorts()) > 0
+}
 
 // Stands implements spread.Host: an address that is bound waits for no tables.
 func (spreadHost) Stands(bool) {}

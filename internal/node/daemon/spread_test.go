@@ -207,7 +207,7 @@ func TestReloadRefusesMembersWithoutThisNode(t *testing.T) {
 	done, err := r.reload(t.Context())
 	require.NoError(t, err)
 	assert.Equal(t, []string{"apiserver"}, done.Changed)
-	assert.True(t, r.build.spreading.has("apiserver"))
+	assert.True(t, spreadHost{build: r.build}.Stays("apiserver"))
 }
 
 // sysctl takes a dot in an interface's name for the end of it.
