@@ -81,11 +81,7 @@ func (c *Conn) group() netip.Addr { return vrrp.MulticastGroup(c.cfg.Source.Is4(
 // bind makes a UDP socket on the interface. Package net would bind to the wildcard address instead of a group, and so
 // hear what is sent to any of the host's addresses.
 func (c *Conn) bind(a netip.Addr) (*packetConn, error) {
-	domain := unix.AF_INET
-	if a.Is6() {
-		domain = unix.AF_INET6
-	}
-	fd, err := unix.Socket(domain, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	fd, err := unix.Socket(sockaddr.Family(a), unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -36,11 +36,7 @@ type rawSender struct {
 // openRawSender makes a socket that receives nothing: it is connected to the group, from which no packet comes, so that the
 // kernel need not copy the host's other datagrams for it.
 func openRawSender(ifi net.Interface, source, group netip.Addr) (*rawSender, error) {
-	domain := unix.AF_INET
-	if source.Is6() {
-		domain = unix.AF_INET6
-	}
-	fd, err := unix.Socket(domain, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_UDP)
+	fd, err := unix.Socket(sockaddr.Family(source), unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_UDP)
 	if err != nil {
 		return nil, fmt.Errorf("raw socket (needs CAP_NET_RAW): %w", err)
 	}

@@ -73,11 +73,7 @@ func (c ConnConfig) openReceive(f filter) (*os.File, error) {
 // open makes a raw socket on the interface with a first filter. It is not for the Go netpoller (see waiter); every call
 // says for itself that it does not block.
 func (c ConnConfig) open(name string, first []bpf.RawInstruction, setup func(fd int) error) (*os.File, error) {
-	domain := unix.AF_INET
-	if c.Source.Is6() {
-		domain = unix.AF_INET6
-	}
-	fd, err := unix.Socket(domain, unix.SOCK_RAW|unix.SOCK_CLOEXEC, protocolNumber)
+	fd, err := unix.Socket(sockaddr.Family(c.Source), unix.SOCK_RAW|unix.SOCK_CLOEXEC, protocolNumber)
 	if err != nil {
 		return nil, fmt.Errorf("raw socket (needs CAP_NET_RAW): %w", err)
 	}

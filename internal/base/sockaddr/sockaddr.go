@@ -20,6 +20,14 @@ func Of(a netip.Addr, port uint16, ifindex int) unix.Sockaddr {
 	return sa
 }
 
+// Family is that of a socket for the address.
+func Family(a netip.Addr) int {
+	if a.Is4() {
+		return unix.AF_INET
+	}
+	return unix.AF_INET6
+}
+
 // NetworkOrder is the number whose bytes in memory are v in network order, as the kernel has a port or a frame's type in its structures; and the reverse.
 func NetworkOrder(v uint16) uint16 {
 	return binary.NativeEndian.Uint16([]byte{byte(v >> 8), byte(v)})

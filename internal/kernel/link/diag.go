@@ -190,14 +190,10 @@ func localIs(addrs []netip.Addr) []byte {
 // hostIs is the program by which the kernel picks the sockets: one condition on an address and port. Its one jump is past the end, which is
 // where a socket goes that does not match.
 func hostIs(condition byte, addr netip.Addr, port int32) []byte {
-	family := byte(unix.AF_INET)
-	if addr.Is6() {
-		family = unix.AF_INET6
-	}
 	size := 4 + 8 + addr.BitLen()/8
 	b := []byte{condition, byte(size)}
 	b = binary.NativeEndian.AppendUint16(b, uint16(size+4))
-	b = append(b, family, byte(addr.BitLen()), 0, 0)
+	b = append(b, family(addr.Is6()), byte(addr.BitLen()), 0, 0)
 	b = binary.NativeEndian.AppendUint32(b, uint32(port))
 	return append(b, addr.AsSlice()...)
 }

@@ -11,10 +11,7 @@ import (
 // HasLocalRoute reports whether this host takes packets for a, as it does some time after Add of an IPv6 address: the kernel puts its
 // route in beside, on a busy machine ten and more milliseconds later.
 func (h *Handle) HasLocalRoute(a netip.Addr) (bool, error) {
-	m := message{unix.AF_INET, byte(a.BitLen()), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0} // struct rtmsg
-	if a.Is6() {
-		m[0] = unix.AF_INET6
-	}
+	m := message{family(a.Is6()), byte(a.BitLen()), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0} // struct rtmsg
 	m = attribute(m, unix.RTA_DST, a.AsSlice())
 	answers, err := execute(h.kernel.request(unix.RTM_GETROUTE, 0, []nl.NetlinkRequestData{m}), unix.NETLINK_ROUTE, unix.RTM_NEWROUTE)
 	if err != nil {

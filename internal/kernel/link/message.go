@@ -41,11 +41,7 @@ func (m message) Serialize() []byte { return m }
 
 // bareMessage names one address of one interface, which is all that RTM_DELADDR wants.
 func bareMessage(index int, p netip.Prefix) message {
-	family := byte(unix.AF_INET)
-	if p.Addr().Is6() {
-		family = unix.AF_INET6
-	}
-	m := message{family, byte(p.Bits()), 0, unix.RT_SCOPE_UNIVERSE}
+	m := message{family(p.Addr().Is6()), byte(p.Bits()), 0, unix.RT_SCOPE_UNIVERSE}
 	m = binary.NativeEndian.AppendUint32(m, uint32(index))
 	m = attribute(m, unix.IFA_LOCAL, p.Addr().AsSlice())
 	return attribute(m, unix.IFA_ADDRESS, p.Addr().AsSlice())

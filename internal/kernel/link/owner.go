@@ -117,11 +117,7 @@ func ownerRequest(b []byte, from, to netip.AddrPort, seq uint32) []byte {
 	order.PutUint16(b[6:], unix.NLM_F_REQUEST)
 	order.PutUint32(b[8:], seq)
 	r := b[unix.NLMSG_HDRLEN:]
-	family := byte(unix.AF_INET6)
-	if from.Addr().Is4() {
-		family = unix.AF_INET
-	}
-	r[0], r[1] = family, unix.IPPROTO_TCP
+	r[0], r[1] = family(from.Addr().Is6()), unix.IPPROTO_TCP
 	order.PutUint32(r[4:], ^uint32(0)) // in every state
 	id := r[8:]
 	binary.BigEndian.PutUint16(id, from.Port())

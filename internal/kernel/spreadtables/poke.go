@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/keepvip/keepvip/internal/base/sockaddr"
 	"github.com/keepvip/keepvip/internal/kernel/conntrack"
 )
 
@@ -39,10 +40,7 @@ func Poke(clients []Client) error {
 	}()
 	for _, c := range clients {
 		client := c.At.Addr()
-		family, to := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Addr: client.As16()})
-		if client.Is4() {
-			family, to = unix.AF_INET, &unix.SockaddrInet4{Addr: client.As4()}
-		}
+		family := sockaddr.Family(client)
 		fd, open := sockets[family]
 		if !open {
 			var err error
@@ -53,7 +51,7 @@ func Poke(clients []Client) error {
 			sockets[family] = fd
 		}
 		// A client that cannot be reached learns of it by what it says next.
-		if err := unix.Sendto(fd, outOfWindow(c.To, c.At, rand.Uint32()), 0, to); err != nil && failure == nil {
+		if err := unix.Sendto(fd, outOfWindow(c.To, c.At, rand.Uint32()), 0, sockaddr.Of(client, 0, 0)); err != nil && failure == nil {
 			failure = fmt.Errorf("%w: %s: %w", errNotSent, client, err)
 		}
 	}

@@ -17,11 +17,7 @@ import (
 // there, and no service is woken. It waits in the kernel, which looks once more when the time is over: so a process that was kept from running does not take an answer that
 // has come for none. The error is then [unix.ETIMEDOUT].
 func connectOnce(ctx context.Context, from netip.Addr, to netip.AddrPort) error {
-	family := unix.AF_INET6
-	if to.Addr().Is4() {
-		family = unix.AF_INET
-	}
-	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_TCP)
+	fd, err := unix.Socket(sockaddr.Family(to.Addr()), unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_TCP)
 	if err != nil {
 		return os.NewSyscallError("socket", err)
 	}
