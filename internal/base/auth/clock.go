@@ -26,8 +26,8 @@ func NewClock(now time.Time, synchronized func() bool) *Clock {
 	return &Clock{synchronized: synchronized, read: now, shown: now.Round(0)}
 }
 
-// At is the Clock's time when time.Now is now, without a monotonic reading.
-func (c *Clock) At(now time.Time) time.Time {
+// at is the Clock's time when time.Now is now, without a monotonic reading.
+func (c *Clock) at(now time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	steady, wall := c.shown.Add(now.Sub(c.read)), now.Round(0)

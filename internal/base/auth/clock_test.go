@@ -11,8 +11,8 @@ func TestClockFollowsTheMonotonicClock(t *testing.T) {
 	start := time.Now()
 	c := NewClock(start, nil)
 	later := start.Add(time.Minute) // moves both readings
-	assert.True(t, c.At(later).Equal(start.Round(0).Add(time.Minute)))
-	assert.Equal(t, start.Round(0), c.At(start))
+	assert.True(t, c.at(later).Equal(start.Round(0).Add(time.Minute)))
+	assert.Equal(t, start.Round(0), c.at(start))
 }
 
 // The wall clock is stepped after the Clock was made: it showed something else then.
@@ -23,13 +23,13 @@ func TestClockAfterAStep(t *testing.T) {
 		c := NewClock(now, func() bool { return synchronized })
 		c.shown = c.shown.Add(-by)
 		before := now.Round(0).Add(-by)
-		assert.Equal(t, before, c.At(now), "by hand")
-		assert.True(t, c.At(now.Add(time.Minute)).Equal(before.Add(time.Minute)))
+		assert.Equal(t, before, c.at(now), "by hand")
+		assert.True(t, c.at(now.Add(time.Minute)).Equal(before.Add(time.Minute)))
 
 		synchronized = true
-		assert.Equal(t, now.Round(0), c.At(now), "by what disciplines the clock")
+		assert.Equal(t, now.Round(0), c.at(now), "by what disciplines the clock")
 		synchronized = false
-		assert.True(t, c.At(now.Add(time.Minute)).Equal(now.Round(0).Add(time.Minute)))
+		assert.True(t, c.at(now.Add(time.Minute)).Equal(now.Round(0).Add(time.Minute)))
 	}
 }
 
@@ -37,5 +37,5 @@ func TestClockIgnoresWhatIsNoStep(t *testing.T) {
 	now := time.Now()
 	c := NewClock(now, func() bool { return true })
 	c.shown = c.shown.Add(-999 * time.Millisecond)
-	assert.Equal(t, now.Round(0).Add(-999*time.Millisecond), c.At(now))
+	assert.Equal(t, now.Round(0).Add(-999*time.Millisecond), c.at(now))
 }

@@ -159,7 +159,7 @@ func (k *Keyring[S]) Set(cfg Config) error {
 	k.judging.Lock()
 	defer k.judging.Unlock()
 	if len(cfg.Keys) > 0 {
-		k.window.SetWidth(cfg.Window)
+		k.window.setWidth(cfg.Window)
 	}
 	k.config.Store(&cfg)
 	return nil
@@ -168,7 +168,7 @@ func (k *Keyring[S]) Set(cfg Config) error {
 // Next returns what the next packet is signed with, nil for nothing, and its sequence: number's of now, and more than any
 // before, even if the clock was set back.
 func (k *Keyring[S]) Next(now time.Time, number func(time.Time) uint64) (*Key, uint64) {
-	at := number(k.clock.At(now))
+	at := number(k.clock.at(now))
 	k.signing.Lock()
 	defer k.signing.Unlock()
 	k.last = max(at, k.last+1)
@@ -181,12 +181,12 @@ func (k *Keyring[S]) Next(now time.Time, number func(time.Time) uint64) (*Key, u
 // Judge tells whether a genuine packet of s is new: by its sequence, by when it was made by the sender's clock, and by when it
 // arrived. If it is, and only if it is also well-formed, it is remembered. The duration is [Window.Judge]'s.
 func (k *Keyring[S]) Judge(s S, sequence uint64, made, at time.Time, wellFormed bool) (Judgement, time.Duration) {
-	p := packet{Sequence: sequence, Made: made, At: at, Clock: k.clock.At(at)}
+	p := packet{Sequence: sequence, Made: made, At: at, Clock: k.clock.at(at)}
 	k.judging.Lock()
 	defer k.judging.Unlock()
-	verdict, by := k.window.Judge(s, p)
+	verdict, by := k.window.judge(s, p)
 	if verdict == Fresh && wellFormed {
-		k.window.Note(s, p)
+		k.window.note(s, p)
 	}
 	return verdict, by
 }

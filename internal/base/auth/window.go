@@ -69,12 +69,12 @@ func newWindow[S comparable](width time.Duration) *window[S] {
 	return &window[S]{width: width, senders: map[S]record{}}
 }
 
-// SetWidth changes the width; what is known of the senders remains.
-func (w *window[S]) SetWidth(width time.Duration) { w.width = width }
+// setWidth changes the width; what is known of the senders remains.
+func (w *window[S]) setWidth(width time.Duration) { w.width = width }
 
-// Judge tells whether a packet is fresh, and leaves no trace. With Repeated comes how long before the sender's last packet it was
+// judge tells whether a packet is fresh, and leaves no trace. With Repeated comes how long before the sender's last packet it was
 // made, with Stale by how much its time differs from ours.
-func (w *window[S]) Judge(s S, p packet) (Judgement, time.Duration) {
+func (w *window[S]) judge(s S, p packet) (Judgement, time.Duration) {
 	r, known := w.senders[s]
 	switch {
 	case !known && p.age().Abs() > w.width:
@@ -89,8 +89,8 @@ func (w *window[S]) Judge(s S, p packet) (Judgement, time.Duration) {
 	return Stale, p.age()
 }
 
-// Note remembers a packet that was fresh, and that was otherwise right.
-func (w *window[S]) Note(s S, p packet) {
+// note remembers a packet that was fresh, and that was otherwise right.
+func (w *window[S]) note(s S, p packet) {
 	r, known := w.senders[s]
 	if !known {
 		w.forget(p)

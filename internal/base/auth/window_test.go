@@ -23,9 +23,9 @@ func (p packet) ahead(by time.Duration) packet {
 }
 
 func (w *window[S]) take(s S, p packet) Judgement {
-	v, _ := w.Judge(s, p)
+	v, _ := w.judge(s, p)
 	if v == Fresh {
-		w.Note(s, p)
+		w.note(s, p)
 	}
 	return v
 }
@@ -114,7 +114,7 @@ func TestWindowForgetsOnlyWhoseWordsAreStale(t *testing.T) {
 	for i := range 3 * maxSenders {
 		now := time.Duration(i+1) * 10 * time.Millisecond
 		w.take(i+1, at(now, now))
-		v, _ := w.Judge(0, packet{Sequence: ahead.Sequence, Made: ahead.Made, At: epoch.Add(now), Clock: epoch.Add(now)})
+		v, _ := w.judge(0, packet{Sequence: ahead.Sequence, Made: ahead.Made, At: epoch.Add(now), Clock: epoch.Add(now)})
 		assert.NotEqual(t, Fresh, v, "%v", now)
 	}
 	assert.LessOrEqual(t, len(w.senders), 2*maxSenders)
@@ -123,7 +123,7 @@ func TestWindowForgetsOnlyWhoseWordsAreStale(t *testing.T) {
 func TestWindowSetWidthForgetsNobody(t *testing.T) {
 	w := newWindow[string](10 * s)
 	assert.Equal(t, Fresh, w.take("a", at(0, 0)))
-	w.SetWidth(time.Minute)
+	w.setWidth(time.Minute)
 	assert.Equal(t, Repeated, w.take("a", at(0, 0)))
 	assert.Equal(t, Fresh, w.take("b", at(0, 59*s)))
 }

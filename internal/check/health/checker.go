@@ -63,9 +63,6 @@ func (c *Checker) Observe(observe func(took time.Duration)) { c.probing.Observe(
 // unhealthy, and ends with its context. To be called before Run.
 func (c *Checker) Alone(alone func(context.Context) bool) { c.alone = alone }
 
-// Kick asks for a probe now, or right after the one that is running. It never blocks.
-func (c *Checker) Kick() { c.probing.kick.Send() }
-
 // Verdict is the verdict as of the last probe.
 func (c *Checker) Verdict() Verdict {
 	c.mu.Lock()

@@ -143,7 +143,7 @@ func TestCheckerKickProbesAtOnce(t *testing.T) {
 		s := &script{steps: []step{pass, down}}
 		reports, at := run(t, s, given(config.ListedCheck{Interval: time.Minute}), 50*time.Second, func(c *Checker) {
 			time.Sleep(10 * time.Second)
-			c.Kick()
+			c.probing.kick.Send()
 		})
 		require.Len(t, reports, 2)
 		assert.Equal(t, 10*time.Second, at[1])
@@ -155,8 +155,8 @@ func TestCheckerKickDuringProbeIsKept(t *testing.T) {
 		s := &script{steps: []step{{Result: pass.Result, takes: 500 * time.Millisecond}, down}}
 		_, at := run(t, s, given(config.ListedCheck{Interval: time.Minute}), 50*time.Second, func(c *Checker) {
 			time.Sleep(100 * time.Millisecond)
-			c.Kick()
-			c.Kick()
+			c.probing.kick.Send()
+			c.probing.kick.Send()
 		})
 		require.Len(t, at, 2)
 		assert.Equal(t, 500*time.Millisecond, at[1])

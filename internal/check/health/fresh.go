@@ -40,7 +40,7 @@ func (w *waiters) leave(c chan Result) {
 func (c *Checker) Fresh(ctx context.Context) (Result, error) {
 	result := c.probing.waiters.join()
 	defer c.probing.waiters.leave(result)
-	c.Kick()
+	c.probing.kick.Send()
 	select {
 	case r := <-result:
 		return r, nil

@@ -137,7 +137,7 @@ func TestIdleWatchIsLeftWhenTheServerSaysThatItGoes(t *testing.T) {
 	c, reports := running(t, given(config.ListedCheck{URL: w.URL, Interval: hourly, Timeout: 10 * time.Second}))
 	require.Equal(t, Healthy, next(t, reports).State)
 	going.Store(true)
-	c.Kick()
+	c.probing.kick.Send()
 	v := next(t, reports)
 	assert.Equal(t, Unhealthy, v.State, "one answer is enough")
 	assert.Equal(t, "500: shutting down", v.Reason)

@@ -97,8 +97,8 @@ func (c *Conn) LinkName(index int) (string, error) {
 	return ifr.Name(), nil
 }
 
-// There are those of a list of families in which there is a table of that name.
-func (c *Conn) There(families []byte, name string) (in []byte, err error) {
+// there are those of a list of families in which there is a table of that name.
+func (c *Conn) there(families []byte, name string) (in []byte, err error) {
 	for _, family := range families {
 		switch _, err := c.Table(ID{family, name}); {
 		case err == nil:

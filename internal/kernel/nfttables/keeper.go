@@ -168,7 +168,7 @@ func (k *Keeper) build(wanted Wanted, lifetime time.Duration) error {
 			return err
 		}
 	}
-	left, err := k.conn.There(k.families, k.name)
+	left, err := k.conn.there(k.families, k.name)
 	if err != nil {
 		return err
 	}
