@@ -5,11 +5,9 @@ package subscription
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/keepvip/keepvip/members/envelope"
 )
@@ -46,7 +44,7 @@ func OpenClient(port uint16, signed bool) (*Client, error) {
 			return nil, errors.Join(err, c.Close())
 		}
 		c.listeners = append(c.listeners, l)
-		c.done.Go(func() { c.read(l, signed) })
+		c.done.Go(func() { read(c.stop, l.receive, func(in Packet) { c.hear(in, signed) }) })
 	}
 	return c, nil
 }
@@ -54,23 +52,15 @@ func OpenClient(port uint16, signed bool) (*Client, error) {
 // Packets are the messages that come in. Of what comes in faster than it is taken the newest is dropped.
 func (c *Client) Packets() <-chan Packet { return c.in }
 
-// read reads one socket until it is closed. What no key has signed must not have come through a router.
-func (c *Client) read(l *listener, signed bool) {
-	b := make([]byte, envelope.MaxMessage+1)
-	pace := pace{begin: time.Now()}
-	for {
-		in, err := l.receive(b)
-		if errors.Is(err, net.ErrClosed) || !pace.goOn(c.stop, err != nil) {
-			return
-		}
-		if err != nil || !signed && in.TTL != envelope.HopLimit || !Is(in.Data) {
-			continue
-		}
-		in.Data = append([]byte(nil), in.Data...)
-		select {
-		case c.in <- in:
-		default:
-		}
+// hear keeps what has come in. What no key has signed must not have come through a router.
+func (c *Client) hear(in Packet, signed bool) {
+	if !signed && in.TTL != envelope.HopLimit || !Is(in.Data) {
+		return
+	}
+	in.Data = append([]byte(nil), in.Data...)
+	select {
+	case c.in <- in:
+	default:
 	}
 }
 

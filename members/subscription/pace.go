@@ -2,7 +2,13 @@
 
 package subscription
 
-import "time"
+import (
+	"errors"
+	"net"
+	"time"
+
+	"github.com/keepvip/keepvip/members/envelope"
+)
 
 // breath and inBreath bound what a flood takes of the processor: so many datagrams are read in such a time.
 const breath, inBreath = 10 * time.Millisecond, 100
@@ -11,6 +17,21 @@ const breath, inBreath = 10 * time.Millisecond, 100
 type pace struct {
 	begin time.Time
 	n     int
+}
+
+// read gives hear what receive waits for, until that is closed, or stop ends it.
+func read(stop <-chan struct{}, receive func([]byte) (Packet, error), hear func(Packet)) {
+	b := make([]byte, envelope.MaxMessage+1)
+	pace := pace{begin: time.Now()}
+	for {
+		in, err := receive(b)
+		if errors.Is(err, net.ErrClosed) || !pace.goOn(stop, err != nil) {
+			return
+		}
+		if err == nil {
+			hear(in)
+		}
+	}
 }
 
 // goOn counts a datagram, and waits when there were many, or the socket has failed; false: stop has ended it.

@@ -276,10 +276,11 @@ func (s *Server) openAll(r *serving) error {
 		return errors.Join(errs...)
 	}
 	r.listeners = open
+	hear := func(in Packet) { s.hear(r, in) }
 	for _, l := range open {
-		r.done.Go(func() { s.read(r, l.receive) })
+		r.done.Go(func() { read(r.stop, l.receive, hear) })
 	}
-	r.done.Go(func() { s.read(r, r.received) })
+	r.done.Go(func() { read(r.stop, r.received, hear) })
 	return nil
 }
 
@@ -290,21 +291,6 @@ func (r *serving) received([]byte) (Packet, error) {
 		return Packet{}, net.ErrClosed
 	case in := <-r.inbox:
 		return in, nil
-	}
-}
-
-// read reads until receive says that it is closed.
-func (s *Server) read(r *serving, receive func([]byte) (Packet, error)) {
-	b := make([]byte, envelope.MaxMessage+1)
-	pace := pace{begin: time.Now()}
-	for {
-		in, err := receive(b)
-		if errors.Is(err, net.ErrClosed) || !pace.goOn(r.stop, err != nil) {
-			return
-		}
-		if err == nil {
-			s.hear(r, in)
-		}
 	}
 }
 
