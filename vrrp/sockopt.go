@@ -32,11 +32,7 @@ type option struct {
 
 // openSend opens the socket that only sends, bound to the source address.
 func (c ConnConfig) openSend() (*os.File, error) {
-	drop, err := dropAll()
-	if err != nil {
-		return nil, err
-	}
-	return c.open("send", drop, func(fd int) error {
+	return c.open("send", func(fd int) error {
 		if err := set(fd, append(c.sendOptions(), controlPriority, largeSendBuffer)); err != nil {
 			return err
 		}
@@ -52,11 +48,7 @@ func (c ConnConfig) openSend() (*os.File, error) {
 
 // openReceive opens the socket that only receives. The real filter comes last, behind one that drops everything.
 func (c ConnConfig) openReceive(f filter) (*os.File, error) {
-	drop, err := dropAll()
-	if err != nil {
-		return nil, err
-	}
-	return c.open("receive", drop, func(fd int) error {
+	return c.open("receive", func(fd int) error {
 		if err := set(fd, c.receiveOptions()); err != nil {
 			return err
 		}
@@ -70,14 +62,18 @@ func (c ConnConfig) openReceive(f filter) (*os.File, error) {
 	})
 }
 
-// open makes a raw socket on the interface with a first filter. It is not for the Go netpoller (see waiter); every call
+// open makes a raw socket on the interface with a filter that drops everything. It is not for the Go netpoller (see waiter); every call
 // says for itself that it does not block.
-func (c ConnConfig) open(name string, first []bpf.RawInstruction, setup func(fd int) error) (*os.File, error) {
+func (c ConnConfig) open(name string, setup func(fd int) error) (*os.File, error) {
+	drop, err := dropAll()
+	if err != nil {
+		return nil, err
+	}
 	fd, err := unix.Socket(sockaddr.Family(c.Source), unix.SOCK_RAW|unix.SOCK_CLOEXEC, protocolNumber)
 	if err != nil {
 		return nil, fmt.Errorf("raw socket (needs CAP_NET_RAW): %w", err)
 	}
-	err = attachRaw(fd, first)
+	err = attachRaw(fd, drop)
 	if err == nil {
 		if err = unix.BindToDevice(fd, c.Interface.Name); err != nil {
 			err = fmt.Errorf("bind to device: %w", err)
