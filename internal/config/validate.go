@@ -353,21 +353,18 @@ func (k *validator) validateGroups() {
 			continue
 		}
 		o := k.VIPs[j]
+		bad := func(key, format string, args ...any) { k.bad(fmt.Sprintf("%s[%d].%s", vipsKey, i, key), format, args...) }
 		if v.Priority != o.Priority || v.VRRP.Owner != o.VRRP.Owner || v.VRRP.Preempt != o.VRRP.Preempt {
-			at := fmt.Sprintf("%s[%d].group", vipsKey, i)
-			k.bad(at, "%s has %s[%d] in it, with another priority, vrrp.owner or vrrp.preempt; want the same, as they move together", v.Group, vipsKey, j)
+			bad("group", "%s has %s[%d] in it, with another priority, vrrp.owner or vrrp.preempt; want the same, as they move together", v.Group, vipsKey, j)
 		}
 		if !SameSet(v.Candidates, o.Candidates) {
-			at := fmt.Sprintf("%s[%d].group", vipsKey, i)
-			k.bad(at, "%s has %s[%d] in it, with other candidates; want the same, as they move together", v.Group, vipsKey, j)
+			bad("group", "%s has %s[%d] in it, with other candidates; want the same, as they move together", v.Group, vipsKey, j)
 		}
 		if v.Mode != o.Mode {
-			at := fmt.Sprintf("%s[%d].mode", vipsKey, i)
-			k.bad(at, "%s, and %s[%d] of the same group has %s; want the same, as they move together", v.Mode, vipsKey, j, o.Mode)
+			bad("mode", "%s, and %s[%d] of the same group has %s; want the same, as they move together", v.Mode, vipsKey, j, o.Mode)
 		}
 		if weighed(v.Checks) != weighed(o.Checks) {
-			at := fmt.Sprintf("%s[%d].group", vipsKey, i)
-			k.bad(at, "%s has %s[%d] in it, and only one of them has a file with a number; want it in both, as the least fit decides for the group", v.Group, vipsKey, j)
+			bad("group", "%s has %s[%d] in it, and only one of them has a file with a number; want it in both, as the least fit decides for the group", v.Group, vipsKey, j)
 		}
 	}
 }
