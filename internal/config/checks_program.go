@@ -17,7 +17,7 @@ import (
 // only when it is needed.
 func (k *validator) checkPrograms() {
 	for i := range k.VIPs {
-		v := vipValidator{k, i, &k.VIPs[i]}
+		v := k.vip(i)
 		for j := range v.v.Checks {
 			if h := &v.v.Checks[j]; h.Kind == CheckExec {
 				listedCheck{vipValidator: v, index: j, h: h}.program()

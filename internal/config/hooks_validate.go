@@ -46,16 +46,15 @@ func (k vipValidator) failHook(hook int) func(key, format string, args ...any) {
 func (k *validator) validateGroupNames() {
 	first := map[string]int{}
 	for i, v := range k.VIPs {
-		at := fmt.Sprintf("%s[%d].keepalivedGroupName", vipsKey, i)
 		if v.KeepalivedGroupName == "" {
 			continue
 		}
 		if v.Group == "" {
-			k.bad(at, "%s, but the entry is in no group, want group, too, or no keepalivedGroupName", v.KeepalivedGroupName)
+			k.vip(i).fail("keepalivedGroupName", "%s, but the entry is in no group, want group, too, or no keepalivedGroupName", v.KeepalivedGroupName)
 			continue
 		}
 		if j, known := first[v.Group]; known && k.VIPs[j].KeepalivedGroupName != v.KeepalivedGroupName {
-			k.bad(at, "%s, but %s[%d] calls the group %s, want one name", v.KeepalivedGroupName, vipsKey, j, k.VIPs[j].KeepalivedGroupName)
+			k.vip(i).fail("keepalivedGroupName", "%s, but %s[%d] calls the group %s, want one name", v.KeepalivedGroupName, vipsKey, j, k.VIPs[j].KeepalivedGroupName)
 			continue
 		}
 		first[v.Group] = i

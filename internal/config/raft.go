@@ -108,8 +108,7 @@ func (k *validator) checkSpreadByRaft() {
 			continue
 		}
 		if n++; n > mostSpreadByRaft {
-			at := fmt.Sprintf("%s[%d].spread.via", vipsKey, i)
-			k.bad(at, "%d entries are spread with election raft, want %d at most: spread off, or election vrrp", n, mostSpreadByRaft)
+			k.vip(i).fail("spread.via", "%d entries are spread with election raft, want %d at most: spread off, or election vrrp", n, mostSpreadByRaft)
 			return
 		}
 	}

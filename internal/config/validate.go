@@ -39,7 +39,7 @@ func (c *Config) validate() error {
 		return k.err()
 	}
 	for i := range c.VIPs {
-		v := vipValidator{&k, i, &c.VIPs[i]}
+		v := k.vip(i)
 		v.addresses()
 		switch v.v.Election {
 		case ElectionVRRP:
@@ -102,6 +102,9 @@ type vipValidator struct {
 	i int
 	v *VIP
 }
+
+// vip is the validator of the VIP at that place of the list.
+func (k *validator) vip(i int) vipValidator { return vipValidator{k, i, &k.VIPs[i]} }
 
 // fail complains about a key of the VIP, such as "vrrp.id".
 func (k vipValidator) fail(key, format string, args ...any) {
@@ -283,9 +286,8 @@ func (k *validator) validateUnique() {
 	first := map[netip.Addr]int{}
 	for i, v := range k.VIPs {
 		for _, p := range v.Addresses {
-			at := fmt.Sprintf("%s[%d].addresses", vipsKey, i)
 			if j, taken := first[p.Addr()]; taken {
-				k.bad(at, "%s is in %s[%d] already, want it once", p.Addr(), vipsKey, j)
+				k.vip(i).fail("addresses", "%s is in %s[%d] already, want it once", p.Addr(), vipsKey, j)
 				continue
 			}
 			first[p.Addr()] = i
@@ -327,8 +329,7 @@ func (k *validator) collide(where string, link func(VIP) (string, bool)) {
 		}
 		r := router{v.VRRP.ID, v.First().Is4(), name}
 		if j, taken := first[r]; taken {
-			at := fmt.Sprintf("%s[%d].vrrp.id", vipsKey, i)
-			k.bad(at, "VRID %d is also that of %s[%d] on %s, want another", v.VRRP.ID, vipsKey, j, cmp.Or(where, name))
+			k.vip(i).fail("vrrp.id", "VRID %d is also that of %s[%d] on %s, want another", v.VRRP.ID, vipsKey, j, cmp.Or(where, name))
 			continue
 		}
 		first[r] = i
@@ -353,18 +354,17 @@ func (k *validator) validateGroups() {
 			continue
 		}
 		o := k.VIPs[j]
-		bad := func(key, format string, args ...any) { k.bad(fmt.Sprintf("%s[%d].%s", vipsKey, i, key), format, args...) }
 		if v.Priority != o.Priority || v.VRRP.Owner != o.VRRP.Owner || v.VRRP.Preempt != o.VRRP.Preempt {
-			bad("group", "%s has %s[%d] in it, with another priority, vrrp.owner or vrrp.preempt; want the same, as they move together", v.Group, vipsKey, j)
+			k.vip(i).fail("group", "%s has %s[%d] in it, with another priority, vrrp.owner or vrrp.preempt; want the same, as they move together", v.Group, vipsKey, j)
 		}
 		if !SameSet(v.Candidates, o.Candidates) {
-			bad("group", "%s has %s[%d] in it, with other candidates; want the same, as they move together", v.Group, vipsKey, j)
+			k.vip(i).fail("group", "%s has %s[%d] in it, with other candidates; want the same, as they move together", v.Group, vipsKey, j)
 		}
 		if v.Mode != o.Mode {
-			bad("mode", "%s, and %s[%d] of the same group has %s; want the same, as they move together", v.Mode, vipsKey, j, o.Mode)
+			k.vip(i).fail("mode", "%s, and %s[%d] of the same group has %s; want the same, as they move together", v.Mode, vipsKey, j, o.Mode)
 		}
 		if weighed(v.Checks) != weighed(o.Checks) {
-			bad("group", "%s has %s[%d] in it, and only one of them has a file with a number; want it in both, as the least fit decides for the group", v.Group, vipsKey, j)
+			k.vip(i).fail("group", "%s has %s[%d] in it, and only one of them has a file with a number; want it in both, as the least fit decides for the group", v.Group, vipsKey, j)
 		}
 	}
 }
