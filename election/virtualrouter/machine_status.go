@@ -49,7 +49,7 @@ func (m *machine) members(now time.Time) []election.Member {
 	if m.x != nil {
 		self = m.x.own.withStatus(self)
 	}
-	all := make([]election.Member, 0, 1+len(m.heard.list)+len(m.roster.list)+len(m.roster.silent))
+	all := make([]election.Member, 0, 1+max(len(m.heard.list), len(m.roster.list))+len(m.roster.silent))
 	all = append(all, self)
 	return append(all, m.roster.merge(now, m.cfg.Router.DownTimerAdverts, m.heard.report(all[1:], now))...)
 }

@@ -77,8 +77,9 @@ func (f *faults) watch(now time.Time) {
 		f.looks.Unlock()
 		return
 	}
+	looked := v // of its own, so that where nothing is looked at the view stays on the stack
 	go func() {
-		f.tell(&v, now)
+		f.tell(&looked, now)
 		f.looks.Unlock()
 		if f.again.Swap(false) {
 			f.watch(time.Now())

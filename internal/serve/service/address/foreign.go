@@ -75,14 +75,16 @@ func newForeignHosts(vrid uint8, ready time.Time, outlives time.Duration) foreig
 // known of those that stay is kept. Whoever has left takes no part any more, and is not reported nevertheless while its kernel may still
 // answer; what was heard of one that is back was a member's.
 func (s *foreignHosts) setMembers(now time.Time, addresses []netip.Addr) bool {
-	changed := len(addresses) != len(s.members)
-	next := make(map[netip.Addr]*questions, len(addresses))
-	for _, a := range addresses {
-		if next[a] = s.members[a]; next[a] == nil {
-			next[a], changed = &questions{ask: now.Add(memberRetries[0])}, true
+	changed := len(addresses) != len(s.members) || slices.ContainsFunc(addresses, func(a netip.Addr) bool { return s.members[a] == nil })
+	if changed {
+		next := make(map[netip.Addr]*questions, len(addresses))
+		for _, a := range addresses {
+			if next[a] = s.members[a]; next[a] == nil {
+				next[a] = &questions{ask: now.Add(memberRetries[0])}
+			}
 		}
+		s.members = next
 	}
-	s.members = next
 	for _, mac := range s.known.follow(now, s.isMember) {
 		s.forgive(mac)
 	}
