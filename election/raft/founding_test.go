@@ -1,7 +1,12 @@
 package raft
 
 import (
+	"bytes"
+	"context"
 	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -115,5 +120,84 @@ func TestStoreThatWasOnlyBegunIsNotFormed(t *testing.T) {
 		l.await(5 * time.Second)
 		assert.Equal(t, addr(2).String(), string(l.hosts[addr(2)].node.cluster.self()))
 		assert.True(t, l.hosts[addr(2)].disk.formed())
+	})
+}
+
+// Nodes that wait for more than there are, by a list that is wrong, begin by the one that a reload brings, and with its members alone.
+func TestNodesBeginByTheNewestList(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLan(t, 5)
+		defer l.stopAll()
+		for i := range 2 {
+			l.hosts[addr(i)].boot()
+		}
+		l.watch(5 * time.Second)
+		for i := range 2 {
+			n := l.hosts[addr(i)].node
+			assert.Contains(t, n.bootstrap.why(), "2 of 5 raft.peers present")
+			assert.False(t, n.SetPeers([]netip.Addr{addr(0), addr(1)}), "nothing has begun")
+		}
+		l.await(5 * time.Second)
+		for i := range 2 {
+			n := l.hosts[addr(i)].node
+			assert.ElementsMatch(t, []raft.ServerID{"10.77.0.11", "10.77.0.12"}, n.cluster.voters())
+			assert.True(t, n.SetPeers(nil), "from here on the list counts for nothing")
+		}
+	})
+}
+
+// locked looks at each write of a store whether a lock is held.
+type locked struct {
+	raft.StableStore
+	raft.LogStore
+	t    *testing.T
+	lock func() *sync.Mutex
+	of   func(*raft.Log) bool // which entries it is held for
+	seen atomic.Int64         // that were looked at
+}
+
+func (s *locked) held() {
+	s.seen.Add(1)
+	if lock := s.lock(); lock.TryLock() {
+		lock.Unlock()
+		s.t.Error("it is written without the lock")
+	}
+}
+
+func (s *locked) Set(key, value []byte) error {
+	if bytes.Equal(key, keyID) {
+		s.held()
+	}
+	return s.StableStore.Set(key, value)
+}
+
+func (s *locked) StoreLog(l *raft.Log) error { return s.StoreLogs([]*raft.Log{l}) }
+
+func (s *locked) StoreLogs(list []*raft.Log) error {
+	if slices.ContainsFunc(list, s.of) {
+		s.held()
+	}
+	return s.LogStore.StoreLogs(list)
+}
+
+// A list that a reload brings does not count for one half of the beginning: who begins has chosen by one list, and founds with it.
+func TestNodeBeginsWithOneList(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLan(t, 1)
+		defer l.stopAll()
+		h := l.hosts[addr(0)]
+		looked := &locked{StableStore: h.disk.stable, LogStore: h.disk.logs, t: t, of: func(*raft.Log) bool { return true }}
+		h.disk.stable, h.disk.logs = looked, looked
+		n := newNode(h.cfg)
+		n.store, looked.lock = h.disk.store, func() *sync.Mutex { return &n.bootstrap.beginning }
+		_, n.wire = raft.NewInmemTransport("")
+		n.bootstrap.begin = func(context.Context, raft.ServerID) error {
+			looked.held()
+			return nil
+		}
+		time.Sleep(time.Minute)
+		n.bootstrap.try(t.Context())
+		assert.Empty(t, n.bootstrap.why())
+		assert.EqualValues(t, 3, looked.seen.Load(), "the identity, the members, and the start of the library")
 	})
 }

@@ -32,11 +32,12 @@ func TestNodeRecoversWithoutAMajority(t *testing.T) {
 	})
 }
 
-// lastOfThree is a cluster whose last node that lives has been told to begin anew with itself alone, and ends before it could.
-func lastOfThree(l *lan) *host {
+// lastOf is the last node of a cluster that lives. It has been told to begin anew with itself alone, and ends before it could.
+func lastOf(l *lan) *host {
 	l.settle()
-	last := l.hosts[addr(2)]
-	for i := range 2 {
+	others := len(l.hosts) - 1
+	last := l.hosts[addr(others)]
+	for i := range others {
 		l.hosts[addr(i)].crash()
 	}
 	time.Sleep(5 * time.Second)
@@ -50,7 +51,7 @@ func TestNodeDoesNotRecoverBesideAMajority(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)
 		defer l.stopAll()
-		last := lastOfThree(l)
+		last := lastOf(l)
 		for i := range 2 {
 			l.hosts[addr(i)].boot()
 		}
@@ -68,13 +69,33 @@ func TestNodeDoesNotRecoverBesideAMajority(t *testing.T) {
 	})
 }
 
+// A majority that is back may have no leader, as it is one only with this node.
+func TestNodeDoesNotRecoverBesideAMajorityThatNeedsIt(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLan(t, 5)
+		defer l.stopAll()
+		last := lastOf(l)
+		for i := range 2 {
+			l.hosts[addr(i)].boot()
+		}
+		l.watch(5 * time.Second)
+		require.Empty(t, l.answering(), "two of five have no leader")
+		last.boot()
+		l.watch(5 * time.Second)
+		for _, h := range []*host{l.hosts[addr(0)], l.hosts[addr(1)], last} {
+			assert.Len(t, h.node.cluster.voters(), 5, "as %s has it", h.self)
+		}
+		assert.Len(t, l.answering(), 1)
+	})
+}
+
 // The disk that is full takes the snapshot of a recovery, say, and not what comes after it. The node tries again, as long as nobody else leads.
 func TestNodeDoesNotFinishARecoveryBesideALeader(t *testing.T) {
 	for _, led := range []bool{false, true} {
 		bubble.Test(t, func(t *testing.T) {
 			l := newLan(t, 3)
 			defer l.stopAll()
-			last := lastOfThree(l)
+			last := lastOf(l)
 			full := &fullDisk{InmemStore: last.disk.stable.(*raft.InmemStore)}
 			last.disk.logs, last.disk.stable = full, full
 			full.full.Store(true)

@@ -2,6 +2,7 @@ package raft
 
 import (
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -103,4 +104,43 @@ func other(n *Node) raft.Server {
 		}
 	}
 	return raft.Server{}
+}
+
+// An operator who removes a node while the leader is about to let it in, to give it a vote, or to remove it as dead, comes before that or after it: each
+// entry that changes who is a member, or invited, is written under the same lock.
+func TestMembershipChangesUnderOneLock(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLan(t, 3)
+		defer l.stopAll()
+		looked := map[*host]*locked{}
+		for _, h := range l.hosts {
+			h.cfg.RemoveDead = 10 * time.Second
+			s := &locked{LogStore: h.disk.logs, t: t}
+			s.lock = func() *sync.Mutex { return &h.node.membership.inviting }
+			s.of = func(e *raft.Log) bool {
+				return e.Type != raft.LogNoop && e.Type != raft.LogBarrier && h.node.cluster.leading() != nil
+			}
+			h.disk.logs, looked[h] = s, s
+		}
+		for _, h := range l.hosts {
+			h.boot()
+		}
+		l.await(5 * time.Second)
+		l.watch(2 * time.Second)
+		leader := l.answering()[0]
+		seen := func() int64 { return looked[leader].seen.Swap(0) }
+		seen()
+		fourth := l.add(3, leader.cfg.Peers)
+		fourth.boot()
+		require.NoError(t, leader.node.Change(t.Context(), OpAdd, fourth.self))
+		l.watch(5 * time.Second)
+		require.Len(t, leader.node.cluster.voters(), 4)
+		assert.EqualValues(t, 3, seen(), "the invitation, the entry and the vote")
+		fourth.crash()
+		l.watch(15 * time.Second)
+		require.Len(t, leader.node.cluster.voters(), 3)
+		assert.EqualValues(t, 2, seen(), "another invitation, and the removal of a dead one")
+		require.NoError(t, leader.node.Change(t.Context(), OpRemove, addressOf(other(leader.node).Address)))
+		assert.EqualValues(t, 2, seen(), "the end of an invitation, and the removal")
+	})
 }
