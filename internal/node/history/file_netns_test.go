@@ -7,11 +7,58 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
+
+// whenOpened has do done while somebody is about to open the file at a path, which the kernel has found already: it waits for whoever watches the file.
+func whenOpened(t *testing.T, path string, do func()) {
+	t.Helper()
+	watch, err := unix.FanotifyInit(unix.FAN_CLASS_CONTENT|unix.FAN_CLOEXEC, unix.O_RDONLY|unix.O_CLOEXEC)
+	require.NoError(t, err, "it takes root")
+	require.NoError(t, unix.FanotifyMark(watch, unix.FAN_MARK_ADD, unix.FAN_OPEN_PERM, unix.AT_FDCWD, path))
+	done := make(chan struct{})
+	t.Cleanup(func() { <-done })
+	go func() {
+		defer close(done)
+		defer unix.Close(watch) // whoever waits still may go on
+		var event unix.FanotifyEventMetadata
+		n, err := unix.Read(watch, unsafe.Slice((*byte)(unsafe.Pointer(&event)), unsafe.Sizeof(event)))
+		if !assert.NoError(t, err) || !assert.EqualValues(t, unsafe.Sizeof(event), n) {
+			return
+		}
+		do()
+		assert.NoError(t, unix.Close(int(event.Fd)))
+	}()
+}
+
+// The process before may put a new file in place, and end, while this one opens the file that was there. To write that would be to lose all that follows.
+func TestLogDoesNotTakeOverAFileThatWasReplacedWhileItWasOpened(t *testing.T) {
+	dir := mounted(t, "size=1m")
+	before, _ := opened(dir)
+	add(before, 2)
+	require.NoError(t, waitFor(t, Path(dir)).Close())
+	var last []Record
+	whenOpened(t, Path(dir), func() {
+		assert.NoError(t, os.Remove(Path(dir))) // by which all is written into another file at the end
+		add(before, 1)
+		before.Close()
+		last, _, _ = Read(dir)
+	})
+	l, said := opened(dir)
+	require.Len(t, last, 3)
+	assert.Contains(t, said.String(), "somebody has put another file in its place")
+	require.Eventually(t, func() bool { return l.Status() == nil }, patience, patience/1000)
+	add(l, 1)
+	l.Close()
+	records, damaged, err := Read(dir)
+	require.NoError(t, err)
+	assert.Zero(t, damaged)
+	assert.Len(t, records, 4)
+}
 
 // mounted is a directory on a small disk of its own.
 func mounted(t *testing.T, options string) string {
