@@ -468,6 +468,28 @@ func TestWaitFollowsWhatWasLate(t *testing.T) {
 	assert.Equal(t, LeastWait, w.nodes[2].m.delays.wait(w.now))
 }
 
+// TestEchoesOfAWaitThatHasGrownProveNothing: they were sent while the beat could still come. Those of the end of the wait count.
+func TestEchoesOfAWaitThatHasGrownProveNothing(t *testing.T) {
+	w := newWorld(1, 3, false)
+	w.run(3 * time.Second)
+	m := w.nodes[1].m
+	holder := m.find(address(0))
+	w.nodes[0].die()
+	w.cut[[2]int{2, 1}] = true // nobody asks it
+	for !holder.look.late {
+		w.run(100 * time.Microsecond)
+	}
+	m.delays.late.Note(w.now, 150*time.Millisecond)
+	end := holder.suspectAt(m.delays.wait(w.now))
+	require.Greater(t, end.Sub(w.now), 2*mostEchoes*echoGap)
+	for w.now.Before(end) {
+		require.False(t, holder.look.found, "%v too early", end.Sub(w.now))
+		w.run(100 * time.Microsecond)
+	}
+	w.run(2 * mostEchoes * echoGap)
+	assert.True(t, holder.look.found)
+}
+
 // TestHostThatAnswersNoEchoIsNotJudged: ICMP is filtered there, so that silence means nothing.
 func TestHostThatAnswersNoEchoIsNotJudged(t *testing.T) {
 	w := newWorld(1, 3, false)

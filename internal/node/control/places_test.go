@@ -127,7 +127,7 @@ func TestPlacesTakeAFewConnectionsInATurn(t *testing.T) {
 	}
 }
 
-// failing is a listener that cannot accept so many times, each for another reason.
+// failing is a listener that cannot accept so many times, each for another reason; nil: this time it can.
 type failing struct {
 	net.Listener
 	errs []error
@@ -139,6 +139,9 @@ func (f *failing) Accept() (net.Conn, error) {
 	}
 	err := f.errs[0]
 	f.errs = f.errs[1:]
+	if err == nil {
+		return f.Listener.Accept()
+	}
 	return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", err)}
 }
 
@@ -165,6 +168,22 @@ func TestListenerThatNeverAcceptsEnds(t *testing.T) {
 		_, err := newBounded(1, &bounded{Listener: l}).Accept()
 		assert.ErrorIs(t, err, unix.EPERM)
 		assert.Equal(t, (mostFailures-1)*acceptPause, time.Since(began))
+	})
+}
+
+// A connection that gets no place shows that the socket accepts: what fails only now and then beside a flood does not end.
+func TestListenerThatRefusesInBetweenGoesOn(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		fails := slices.Repeat([]error{unix.EPERM}, mostFailures-1)
+		refused := 0
+		p := newBounded(1, &bounded{
+			Listener: &failing{endless{}, slices.Concat(fails, []error{nil}, fails)}, breath: 8,
+			owner:  func(net.Conn) string { return "user 1000" },
+			refuse: func(net.Conn) bool { refused++; return refused == 1 },
+		})
+		_, err := p.Accept()
+		assert.NoError(t, err)
+		assert.Equal(t, 2, refused)
 	})
 }
 
