@@ -42,3 +42,20 @@ func TestMachineTakesOneThatHearsNobodyForDeafWhereOthersHearEachOther(t *testin
 	assert.False(t, m.Deaf(silent))
 	assert.Empty(t, m.Members(nil, now)[1].Peer.Code)
 }
+
+// Those of whom no answer can be expected are not waited for: they would keep a holder in its place that answers nobody.
+func TestOthersAreHostsThatWereThereAndHaveNotLeft(t *testing.T) {
+	at := func(s string) netip.Addr { return netip.MustParseAddr(s) }
+	there := time.Unix(1000, 0)
+	holder, here, gone, left, unheard := at("10.77.0.11"), at("10.77.0.12"), at("10.77.0.13"), at("10.77.0.14"), at("10.77.0.15")
+	var h Hearing
+	for a, before := range map[netip.Addr]time.Duration{holder: 0, here: witnessFor - 1, gone: witnessFor, left: 0} {
+		h.Spoken(a, [6]byte{2, 5: a.As4()[3]}, there.Add(-before), time.Time{})
+	}
+	h.Know(unheard)
+	leaves := func(a netip.Addr) bool { return a == left }
+	q := h.Others(holder, there, there.Add(time.Second), leaves)
+	assert.Equal(t, []netip.Addr{here}, q.To)
+	assert.True(t, q.Named)
+	assert.Equal(t, Question{}, h.Others(holder, there.Add(1), there.Add(time.Second), leaves), "it was there too long before")
+}

@@ -190,6 +190,14 @@ func TestVerifierKeepsSendersApart(t *testing.T) {
 	require.NoError(t, err)
 	_, _, err = v.verify(b, node2, group4, draftTime)
 	assert.NoError(t, err, "a clock that is 30 s behind is within the window")
+
+	other := base().advertisement(100)
+	other.VRID++
+	behind := newSigner(t, draftKey(), draftTime.Add(-30*time.Second))
+	b, err = behind.Append(nil, other, node1, group4, PseudoHeader, draftTime.Add(-30*time.Second))
+	require.NoError(t, err)
+	_, _, err = v.verify(b, node1, group4, draftTime)
+	assert.NoError(t, err, "two processes of a host may have a Virtual Router each, and count by themselves")
 }
 
 // The sequence grows within one instant and when the given time runs backwards.
