@@ -42,5 +42,48 @@ func elections() []Mutation {
 			Test: "TestTransportOfTwoThatStandTheOneWithTheNewerLogGoesOn",
 			Old:  `t.rival.recent(own.term, own.at, t.heartbeat) && t.rival.before(own)`, New: `t.rival.recent(own.term, own.at, t.heartbeat) && t.rival.id < own.id`,
 		},
+		{
+			Name: "Raft: a store that has begun says the newest list", File: "election/raft/gossip.go",
+			Test: "TestNodeBegunWithAnotherListKeepsTheOthersFromFounding",
+			Old:  `begun := g.store.begunWith(); begun != ""`, New: `begun := g.store.begunWith(); begun == "none"`,
+		},
+		{
+			Name: "Raft: a cluster begins with the list of the start", File: "election/raft/bootstrap.go", Test: "TestNodesBeginByTheNewestList",
+			Old: `firstMembers(b.list())`, New: `firstMembers(b.cfg.Peers)`,
+		},
+		{
+			Name: "Raft: a recovery beside a majority that has no leader", File: "election/raft/recover.go",
+			Test: "TestNodeDoesNotRecoverBesideAMajorityThatNeedsIt",
+			Old:  `!begun && live > voters/2:`, New: `!begun && live > voters:`,
+		},
+		{
+			Name: "Raft: a term counts as kept that the disk did not take", File: "election/raft/waitingstore.go", Test: "TestNodeWaitsForAFullDisk",
+			Old: `	if err := w.insist(write); !errors.Is(err, errOver) {
+		return err
+	}
+	return nil`, New: `	_ = w.unlessOver(write)
+	return nil`,
+		},
+		{
+			Name: "Raft: the leader lets in beside an operator who removes", File: "election/raft/membership.go", Test: "TestMembershipChangesUnderOneLock",
+			Old: `	return func() (bool, error) {
+		m.inviting.Lock()
+		defer m.inviting.Unlock()
+`, New: `	return func() (bool, error) {
+`,
+		},
+		{
+			Name: "a handover with port 0 does not lower the priority", File: "election/virtualrouter/handover.go",
+			Test: "TestHandoverWithoutMembersIsAPriorityOfOne",
+			Old:  `m.agenda.first(m.fitness.fit, m.x.tell, func() {`, New: `m.agenda.first(m.x.tell, func() {`,
+		},
+		{
+			Name: "a member that answers do not reach blames the holder", File: "election/virtualrouter/answers.go",
+			Test: "TestHolderStaysWhereNoHostAnswersTheNodeThatBlamesIt",
+			Old: `	if b.vouched {
+		return b.holder
+	}
+	return netip.Addr{}`, New: `	return b.holder`,
+		},
 	}
 }

@@ -48,5 +48,37 @@ func node() []Mutation {
 			Old: `			r.cancel(d.why(r.name))
 			<-r.stopped`, New: `			r.cancel(d.why(r.name))`,
 		},
+		{
+			Name: "an IPv6 address is there once for each prefix length", File: "internal/node/daemon/seen.go",
+			Test: "TestWhatIsBoundIsNotedAsTheKernelHasIt",
+			Old: `	if p.Addr().Is6() {
+		return netip.PrefixFrom(p.Addr(), p.Addr().BitLen())
+	}
+	return p`, New: `	return p`,
+		},
+		{
+			Name: "a running member of Raft loses its certificates by a reload", File: "internal/node/daemon/keys.go",
+			Test: "TestReloadLeavesTheCertificatesOfARunningMember",
+			Old:  `return secrets{keys: s.keys, stays: true}, nil`, New: `return secrets{keys: s.keys}, err`,
+		},
+		{
+			Name: "a listener that has ended is not opened again", File: "internal/node/door/door.go", Test: "TestDoorOpensAgainWhatHasEndedByItself",
+			Old: `	at := d.is
+	d.close()
+	d.fail(at, *why)`, New: `	d.fail(d.is, *why)`,
+		},
+		{
+			Name: "a listener ends by one error of accept", File: "internal/node/control/places.go", Test: "TestListenerAnswersAfterItCouldNotAccept",
+			Old: `failures == mostFailures {`, New: `failures > 0 {`,
+		},
+		{
+			Name: "an entry that had stopped reports no end", File: "internal/node/hook/ledger.go", Test: "TestLedgerOverTheReloadOfAnEntryThatHasStopped",
+			Old: `was.State == config.HookStop {`, New: `was.State == config.HookDeleted {`,
+		},
+		{
+			Name: "the history is written into a file that was replaced", File: "internal/node/history/file.go",
+			Test: "TestLogDoesNotTakeOverAFileThatWasReplacedWhileItWasOpened", Netns: true,
+			Old: `err = d.inPlace(f)`, New: `_ = d.inPlace(f)`,
+		},
 	}
 }

@@ -62,5 +62,39 @@ func serving() []Mutation {
 			Test: "TestAddressesAreOnTheLinkOfTheirVirtualMAC",
 			Old:  `a.host.Announce(a.place.Holds(), a.bindable())`, New: `a.host.Announce(a.place, a.bindable())`,
 		},
+		{
+			Name: "a release is left out while the kernel does not answer", File: "internal/serve/service/address/jobs.go",
+			Test: "TestJobsThatAreAskedForOnceWait",
+			Old:  `j.repeated && len(q.list) >= maxJobs`, New: `len(q.list) >= maxJobs`,
+		},
+		{
+			Name: "a handover that is given up leaves discovery shut", File: "internal/serve/service/address/pass.go",
+			Test: "TestPassThatIsGivenUpLeavesDiscoveryOpen",
+			Old: `	err := w.reopen(fence)
+	w.note(err)
+	return err
+`, New: `	return p.err
+`,
+		},
+		{
+			Name: "a clock that is set back puts off the renewal of a guard", File: "internal/serve/service/address/standby.go",
+			Test: "TestGuardOfABackupIsDueByTheClockThatNobodySets",
+			Old:  `due.Add(-time.Duration(due.UnixNano() % int64(standbyMeet)))`, New: `due.Truncate(standbyMeet)`,
+		},
+		{
+			Name: "who did not answer a node that was cut off is dead", File: "internal/serve/service/spread/member.go",
+			Test: "TestServiceThatWasCutOffAsksAgainWhoIsDead",
+			Old: `	if m.doubted {
+`, New: `	if m.doubted && !m.heard {
+`,
+		},
+		{
+			Name: "a route that was refused is not tried again", File: "internal/serve/service/route/look.go", Test: "TestRouteThatIsRefusedIsPutLater",
+			Old: `s.wanted && !now.Before(s.again)`, New: `s.wanted && s.again.IsZero()`,
+		},
+		{
+			Name: "routes.json may name the routes of the kernel", File: "internal/serve/service/route/tables.go", Test: "TestTablesOfAFileThatCannotBeRead",
+			Old: `t.Protocol < 5 ||`, New: `t.Protocol < 0 ||`,
+		},
 	}
 }

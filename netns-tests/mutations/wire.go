@@ -78,5 +78,28 @@ func wire() []Mutation {
 		if at :=`, New: `	if s.sent < 1 {
 		if at :=`,
 		},
+		{
+			Name: "the socket filter drops advertisements without addresses", File: "vrrp/filter.go", Test: "TestFilterIPv4",
+			Old: `	p.loadPayload(3)
+`, New: `	p.loadPayload(3)
+	p.orDrop(bpf.JumpGreaterThan, 0)
+`,
+		},
+		{
+			Name: "a new priority makes an unfit Active fit", File: "vrrp/reconfigure.go", Test: "TestMachineReconfigure",
+			Old: `if m.priority == old.Priority {`, New: `if m.cfg.Priority != old.Priority {`,
+		},
+		{
+			Name: "one sequence for all Virtual Routers of a host", File: "vrrp/auth.go", Test: "TestVerifierKeepsSendersApart",
+			Old: `sender{src, b[1]}, b[end:]`, New: `sender{src, 0}, b[end:]`,
+		},
+		{
+			Name: "an announcement counts as an answer", File: "arp/ears.go", Test: "TestEarsTakeAnAnswerAloneForOne",
+			Old: `ok && c.Answer && !at.Before(asked)`, New: `ok && !at.Before(asked)`,
+		},
+		{
+			Name: "a holder is dead by what one member finds", File: "members/pulse/look.go", Test: "TestOneWayCutsMoveNothingWhileAnotherHearsTheHolder",
+			Old: `case p.followed && all:`, New: `case p.followed && (all || len(others) > 0):`,
+		},
 	}
 }
