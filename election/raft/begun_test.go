@@ -1,6 +1,7 @@
 package raft
 
 import (
+	"errors"
 	"net/netip"
 	"testing"
 	"time"
@@ -89,4 +90,30 @@ func TestStoreBegunWith(t *testing.T) {
 	assert.Empty(t, disk.begunWith(), "it is read once")
 	disk.rewritten()
 	assert.Equal(t, digest([]netip.Addr{addr(0), addr(1)}), disk.begunWith())
+}
+
+// notRead is a disk that reads nothing.
+type notRead struct {
+	raft.StableStore
+	raft.LogStore
+}
+
+var errRead = errors.New("input/output error")
+
+func (notRead) GetUint64([]byte) (uint64, error) { return 0, errRead }
+func (notRead) FirstIndex() (uint64, error)      { return 0, errRead }
+func (notRead) LastIndex() (uint64, error)       { return 0, errRead }
+
+func unreadable() *store {
+	return &store{logs: notRead{}, stable: notRead{}, snapshots: raft.NewInmemSnapshotStore()}
+}
+
+// What cannot be read may know of a cluster: nobody is to found another one beside it.
+func TestStoreThatCannotBeReadKeepsOthersFromFounding(t *testing.T) {
+	assert.True(t, unreadable().formed())
+	peers := []netip.Addr{addr(0), addr(1)}
+	begun := unreadable().begunWith()
+	require.NotEmpty(t, begun)
+	how, why := choose(addr(0), peers, map[netip.Addr]message{addr(1): {List: begun}}, time.Minute, time.Second)
+	assert.Equal(t, waiting, how, why)
 }

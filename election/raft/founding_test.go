@@ -201,3 +201,20 @@ func TestNodeBeginsWithOneList(t *testing.T) {
 		assert.EqualValues(t, 3, looked.seen.Load(), "the identity, the members, and the start of the library")
 	})
 }
+
+// A node that has begun in an earlier run follows a list by changes of its members alone, and hears whoever is on it meanwhile.
+func TestNodeThatHasBegunSaysSoToAList(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLan(t, 3)
+		n := newNode(l.hosts[addr(0)].cfg)
+		n.store = l.hosts[addr(0)].disk.store
+		longer := []netip.Addr{addr(0), addr(1), addr(5)}
+		assert.False(t, n.SetPeers(longer))
+		assert.True(t, n.isMember(addr(5)), "who is on the new list may connect")
+		assert.False(t, n.isMember(addr(2)), "who was on the list may not")
+		l.hosts[addr(0)].begin()
+		assert.True(t, n.SetPeers(longer), "before it has started")
+		n.store = unreadable()
+		assert.True(t, n.SetPeers(longer), "nobody knows")
+	})
+}

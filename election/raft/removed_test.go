@@ -1,6 +1,7 @@
 package raft
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"testing"
@@ -75,6 +76,52 @@ func TestRequestToJoinOfWhoIsNotInvitedIsForgotten(t *testing.T) {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		assert.Empty(t, m.joins)
+	})
+}
+
+// A request to join counts for the leader of its term: the node may have been in, and removed, since then.
+func TestRequestToJoinCountsInItsTerm(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLan(t, 1)
+		defer l.stopAll()
+		l.settle()
+		n := l.hosts[addr(0)].node
+		m, r := &n.membership, n.cluster.leading()
+		m.changing.Store(true) // it makes no change by itself
+		for before, want := range []string{"entry of " + addr(7).String(), ""} {
+			m.mu.Lock()
+			m.joins[addr(7)] = joinRequest{id: "x", term: r.CurrentTerm() - uint64(before)}
+			m.mu.Unlock()
+			step, _ := m.nextJoin(r, n.cluster.servers())
+			assert.Equal(t, want, step)
+		}
+		assert.Empty(t, m.joins)
+	})
+}
+
+// An operator must not lose the majority by a removal: half of those that are left are none.
+func TestRemovalThatWouldLeaveHalfIsRefused(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		l := newLan(t, 5)
+		defer l.stopAll()
+		l.settle()
+		leader := l.answering()[0]
+		var others []*host
+		for i := range 5 {
+			if h := l.hosts[addr(i)]; h != leader {
+				others = append(others, h)
+			}
+		}
+		others[0].crash()
+		others[1].crash()
+		l.watch(5 * time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+		defer cancel()
+		err := leader.node.Change(ctx, OpRemove, others[2].self)
+		require.ErrorContains(t, err, "4 voters would be left, of which 2 live: not a majority")
+		assert.NoError(t, leader.node.Change(ctx, OpRemove, others[0].self), "a dead one may go")
+		l.watch(5 * time.Second)
+		assert.Len(t, l.answering(), 1)
 	})
 }
 
