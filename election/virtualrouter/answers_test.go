@@ -12,6 +12,7 @@ import (
 	"github.com/keepvip/keepvip/election"
 	"github.com/keepvip/keepvip/internal/base/bubble"
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/members"
 	"github.com/keepvip/keepvip/vrrp"
 )
 
@@ -268,4 +269,14 @@ func TestNodeInPlainVRRPSaysItselfThatItDoesNotReachTheHolder(t *testing.T) {
 		assert.Empty(t, outsidersOf(h))
 		stopAll(t, h, others[0], others[1])
 	})
+}
+
+// An answer from before the question says nothing of this moment, and neither does a late one.
+func TestHostVouchesByAnAnswerOfThisMoment(t *testing.T) {
+	asked := time.Unix(1000, 0)
+	for after, want := range map[time.Duration]bool{-members.QuestionGap: false, 1 - members.QuestionGap: true, vouchTime - 1: true, vouchTime: false} {
+		b := blame{holder: nodeA, asked: asked}
+		b.hear(asked.Add(after))
+		assert.Equal(t, want, b.said().IsValid(), after)
+	}
 }

@@ -73,6 +73,15 @@ func elections() []Mutation {
 `,
 		},
 		{
+			Name: "Raft: a removal may leave half of the voters", File: "election/raft/membership.go", Test: "TestRemovalThatWouldLeaveHalfIsRefused",
+			Old: `(left == 0 || live <= left/2)`, New: `(left == 0 || live < left/2)`,
+		},
+		{
+			Name: "Raft: a store that cannot be read has begun nothing", File: "election/raft/store.go",
+			Test: "TestStoreThatCannotBeReadKeepsOthersFromFounding",
+			Old:  `return "unreadable" // nobody has that list`, New: `return ""`,
+		},
+		{
 			Name: "a handover with port 0 does not lower the priority", File: "election/virtualrouter/handover.go",
 			Test: "TestHandoverWithoutMembersIsAPriorityOfOne",
 			Old:  `m.agenda.first(m.fitness.fit, m.x.tell, func() {`, New: `m.agenda.first(m.x.tell, func() {`,

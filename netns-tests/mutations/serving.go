@@ -77,6 +77,11 @@ func serving() []Mutation {
 `,
 		},
 		{
+			Name: "a holder that does not answer is named once", File: "internal/serve/service/address/answering.go",
+			Test: "TestHolderIsBlamedOnlyWhereItHasAnsweredBefore",
+			Old:  `(d.told != who || d.toldTimes != times)`, New: `(d.told != who || times < 0)`,
+		},
+		{
 			Name: "a clock that is set back puts off the renewal of a guard", File: "internal/serve/service/address/standby.go",
 			Test: "TestGuardOfABackupIsDueByTheClockThatNobodySets",
 			Old:  `due.Add(-time.Duration(due.UnixNano() % int64(standbyMeet)))`, New: `due.Truncate(standbyMeet)`,

@@ -256,3 +256,23 @@ func TestJobsThatAreAskedForOnceWait(t *testing.T) {
 		assert.Equal(t, []string{"hold", "release", "close"}, kernel.take(), "what was asked for is done before the end")
 	})
 }
+
+// A member asks again and again for the address of a holder whose kernel does not answer: what it was asked first has to be over before it is asked again.
+func TestPassesDoNotAddUp(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		kernel := &fakeFence{egress: true}
+		kernel.slow(time.Minute)
+		hour := time.Now().Add(time.Hour)
+		f := newFencer(kernel, slog.New(slog.DiscardHandler), leasing{end: func() time.Time { return hour }, length: time.Second}, false)
+		f.hold()
+		synctest.Wait()
+		for range 20 {
+			done, err := f.shutDiscovery(10 * time.Millisecond)
+			assert.False(t, done)
+			assert.NoError(t, err)
+		}
+		assert.Equal(t, 1, f.jobs.waiting())
+		time.Sleep(time.Hour)
+		f.close()
+	})
+}
