@@ -62,6 +62,14 @@ func node() []Mutation {
 			Old:  `return secrets{keys: s.keys, stays: true}, nil`, New: `return secrets{keys: s.keys}, err`,
 		},
 		{
+			Name: "a reload waits for the change of members before", File: "internal/node/daemon/raftnode.go", Test: "TestListIsFollowedBesideWhoReloads",
+			Old: `	select {
+	case <-r.lists: // nobody has begun to follow it
+	default:
+	}
+`, New: ``,
+		},
+		{
 			Name: "a listener that has ended is not opened again", File: "internal/node/door/door.go", Test: "TestDoorOpensAgainWhatHasEndedByItself",
 			Old: `	at := d.is
 	d.close()

@@ -157,7 +157,11 @@ func TestListIsFollowedOnceThatIsPossible(t *testing.T) {
 
 // Without a majority a list cannot be followed. Neither a reload nor a look at the status waits for that.
 func TestListIsFollowedBesideWhoReloads(t *testing.T) {
-	nodes, told := clustered(t, []netip.Addr{onLoopback(1), onLoopback(2)}, 1)
+	peers := []netip.Addr{onLoopback(1), onLoopback(2)}
+	nodes, told := clustered(t, peers, 2)
+	require.Eventually(t, func() bool { return len(nodes[0].voters()) == 2 && len(nodes[1].voters()) == 2 }, 20*time.Second, 10*time.Millisecond)
+	nodes[1].close()
+	require.Eventually(t, func() bool { return !nodes[0].current().Quorum().Leader.IsValid() }, 20*time.Second, 10*time.Millisecond)
 	began := time.Now()
 	for n := byte(3); n < 6; n++ {
 		next := *told[0]
@@ -165,6 +169,11 @@ func TestListIsFollowedBesideWhoReloads(t *testing.T) {
 		nodes[0].use(&next, func() {})
 		assert.NotNil(t, nodes[0].current())
 	}
+	life, end := context.WithCancel(t.Context())
+	end()
+	ending := &raftNode{life: life, log: nodes[0].log}
+	is := ending.changeMembers(t.Context(), nodes[0].current(), peers, peers[:1], map[netip.Addr]string{})
+	assert.Equal(t, peers, is, "the end of the process does not wait for a majority either")
 	nodes[0].close()
 	assert.Less(t, time.Since(began), memberTime/2)
 }
