@@ -14,7 +14,8 @@ func TestEarsThatCannotAskTakeSomebodyToAnswer(t *testing.T) {
 	assert.True(t, closed.Answers(netip.MustParseAddr("192.0.2.9"), 2, time.Millisecond))
 }
 
-// A host that announces is there, and proves nothing: a switch may let through what goes to all, and drop the answers to questions.
+// A host that announces is there, and proves nothing. A switch may let through what goes to all, and drop the answers
+// to questions.
 func TestEarsTakeAnAnswerAloneForOne(t *testing.T) {
 	at := netip.MustParseAddr("192.0.2.9")
 	asked := time.Now()

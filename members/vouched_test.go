@@ -43,7 +43,7 @@ func TestMachineTakesOneThatHearsNobodyForDeafWhereOthersHearEachOther(t *testin
 	assert.Empty(t, m.Members(nil, now)[1].Peer.Code)
 }
 
-// Those of whom no answer can be expected are not waited for: they would keep a holder in its place that answers nobody.
+// Hosts that cannot be expected to answer are not waited for. They would keep a holder in its place that answers nobody.
 func TestOthersAreHostsThatWereThereAndHaveNotLeft(t *testing.T) {
 	at := func(s string) netip.Addr { return netip.MustParseAddr(s) }
 	there := time.Unix(1000, 0)

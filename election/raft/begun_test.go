@@ -108,7 +108,7 @@ func unreadable() *store {
 	return &store{logs: notRead{}, stable: notRead{}, snapshots: raft.NewInmemSnapshotStore()}
 }
 
-// What cannot be read may know of a cluster: nobody is to found another one beside it.
+// A store that cannot be read may know of a cluster. Nobody is to found another one beside it.
 func TestStoreThatCannotBeReadKeepsOthersFromFounding(t *testing.T) {
 	assert.True(t, unreadable().formed())
 	peers := []netip.Addr{addr(0), addr(1)}

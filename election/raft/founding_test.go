@@ -123,7 +123,8 @@ func TestStoreThatWasOnlyBegunIsNotFormed(t *testing.T) {
 	})
 }
 
-// Nodes that wait for more than there are, by a list that is wrong, begin by the one that a reload brings, and with its members alone.
+// Nodes may wait for others that do not come, by a list that is wrong. They begin by the list of a reload, and with its
+// members alone.
 func TestNodesBeginByTheNewestList(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 5)
@@ -180,7 +181,7 @@ func (s *locked) StoreLogs(list []*raft.Log) error {
 	return s.LogStore.StoreLogs(list)
 }
 
-// A list that a reload brings does not count for one half of the beginning: who begins has chosen by one list, and founds with it.
+// A node that begins chooses by a list and founds with the same list, whatever a reload brings meanwhile.
 func TestNodeBeginsWithOneList(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 1)
@@ -202,7 +203,8 @@ func TestNodeBeginsWithOneList(t *testing.T) {
 	})
 }
 
-// A node that has begun in an earlier run follows a list by changes of its members alone, and hears whoever is on it meanwhile.
+// A node that has begun in an earlier run says so, as a list then changes its members one by one. Nodes on the list may
+// connect.
 func TestNodeThatHasBegunSaysSoToAList(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)

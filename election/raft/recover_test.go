@@ -32,7 +32,8 @@ func TestNodeRecoversWithoutAMajority(t *testing.T) {
 	})
 }
 
-// lastOf is the last node of a cluster that lives. It has been told to begin anew with itself alone, and ends before it could.
+// lastOf is the last node of a cluster that lives. An operator has told it to begin anew with itself alone, and it ends
+// before it could.
 func lastOf(l *lan) *host {
 	l.settle()
 	others := len(l.hosts) - 1

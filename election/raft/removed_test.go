@@ -153,8 +153,8 @@ func other(n *Node) raft.Server {
 	return raft.Server{}
 }
 
-// An operator who removes a node while the leader is about to let it in, to give it a vote, or to remove it as dead, comes before that or after it: each
-// entry that changes who is a member, or invited, is written under the same lock.
+// An operator may remove a node that the leader is about to let in, to make a voter, or to remove as dead. One change
+// comes after the other: each entry that changes members or invitations is written under the same lock.
 func TestMembershipChangesUnderOneLock(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		l := newLan(t, 3)

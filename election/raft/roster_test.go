@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// A member makes room first: it needs no invitation. To leave out a node that waits to be let in would lock that out.
+// A member makes room first, as it needs no invitation. A node that waits to be let in would be locked out.
 func TestRosterMakesRoomByAMember(t *testing.T) {
 	r := roster{invited: map[netip.Addr]bool{}}
 	for i := range maxRoster {

@@ -468,7 +468,8 @@ func TestWaitFollowsWhatWasLate(t *testing.T) {
 	assert.Equal(t, LeastWait, w.nodes[2].m.delays.wait(w.now))
 }
 
-// TestEchoesOfAWaitThatHasGrownProveNothing: they were sent while the beat could still come. Those of the end of the wait count.
+// TestEchoesOfAWaitThatHasGrownProveNothing: they were sent while the beat could still come. The echoes at the end of
+// the wait count.
 func TestEchoesOfAWaitThatHasGrownProveNothing(t *testing.T) {
 	w := newWorld(1, 3, false)
 	w.run(3 * time.Second)

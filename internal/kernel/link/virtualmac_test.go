@@ -28,7 +28,8 @@ func TestListingFromBeforeItWasGivenBackIsNotRemembered(t *testing.T) {
 	assert.False(t, known, "it is about to be deleted")
 }
 
-// TestInterfaceThatSomebodyUsesIsNotHalfMade: what a run of keepvip has left half made is deleted. Whatever anybody has done with it shows another owner.
+// TestInterfaceThatSomebodyUsesIsNotHalfMade: an interface that a run of keepvip has left half made is deleted. Anything
+// that somebody has done with it shows another owner.
 func TestInterfaceThatSomebodyUsesIsNotHalfMade(t *testing.T) {
 	v := VirtualMAC{Name: "vrrp.51", On: 2, MAC: RouterMAC(true, 51)}
 	left := Link{Index: 3, Name: v.Name, Kind: macvlan, Below: 2, MAC: v.MAC}

@@ -171,7 +171,8 @@ func TestListenerThatNeverAcceptsEnds(t *testing.T) {
 	})
 }
 
-// A connection that gets no place shows that the socket accepts: what fails only now and then beside a flood does not end.
+// A connection that gets no place shows that the socket accepts. A listener that fails now and then beside a flood goes
+// on.
 func TestListenerThatRefusesInBetweenGoesOn(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		fails := slices.Repeat([]error{unix.EPERM}, mostFailures-1)

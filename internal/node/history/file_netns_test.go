@@ -14,7 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// whenOpened has do done while somebody is about to open the file at a path, which the kernel has found already: it waits for whoever watches the file.
+// whenOpened has do done while somebody opens the file at a path. The kernel has found the file by then, and waits for
+// the process that watches it.
 func whenOpened(t *testing.T, path string, do func()) {
 	t.Helper()
 	watch, err := unix.FanotifyInit(unix.FAN_CLASS_CONTENT|unix.FAN_CLOEXEC, unix.O_RDONLY|unix.O_CLOEXEC)
@@ -35,7 +36,8 @@ func whenOpened(t *testing.T, path string, do func()) {
 	}()
 }
 
-// The process before may put a new file in place, and end, while this one opens the file that was there. To write that would be to lose all that follows.
+// The process before may put a new file in place, and end, while this one opens the file that was there. All that was
+// written into that file would be lost.
 func TestLogDoesNotTakeOverAFileThatWasReplacedWhileItWasOpened(t *testing.T) {
 	dir := mounted(t, "size=1m")
 	before, _ := opened(dir)

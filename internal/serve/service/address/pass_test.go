@@ -257,7 +257,8 @@ func TestJobsThatAreAskedForOnceWait(t *testing.T) {
 	})
 }
 
-// A member asks again and again for the address of a holder whose kernel does not answer: what it was asked first has to be over before it is asked again.
+// A member asks again and again for the address of a holder whose kernel does not answer. The kernel has to be done with
+// one question before the next.
 func TestPassesDoNotAddUp(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		kernel := &fakeFence{egress: true}
