@@ -197,9 +197,15 @@ func TestNodeBeginsWithOneList(t *testing.T) {
 			return nil
 		}
 		time.Sleep(time.Minute)
+		longer := []netip.Addr{addr(0), addr(1)}
+		n.SetPeers(longer)
+		assert.Equal(t, digest(longer), n.gossip.hello().List)
+		n.SetPeers(h.cfg.Peers)
 		n.bootstrap.try(t.Context())
 		assert.Empty(t, n.bootstrap.why())
 		assert.EqualValues(t, 3, looked.seen.Load(), "the identity, the members, and the start of the library")
+		n.SetPeers(longer)
+		assert.Equal(t, digest(h.cfg.Peers), n.gossip.hello().List, "it says the list that it has begun with")
 	})
 }
 
