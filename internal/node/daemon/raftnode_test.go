@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -19,8 +20,8 @@ import (
 // A witness in another network has no place for an instance, so nothing but keepTrying opens its node: at the start, and each time after nothing was
 // elected by Raft.
 func TestWitnessIsBackAfterNothingWasElectedByRaft(t *testing.T) {
-	own := netip.MustParsePrefix("127.0.0.1/8")
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	own := netip.PrefixFrom(onLoopback(1), 8)
+	free, err := net.Listen("tcp", netip.AddrPortFrom(own.Addr(), 0).String())
 	require.NoError(t, err)
 	port := free.Addr().(*net.TCPAddr).AddrPort().Port()
 	require.NoError(t, free.Close())
@@ -51,7 +52,7 @@ func TestWitnessIsBackAfterNothingWasElectedByRaft(t *testing.T) {
 // clustered are the first so many nodes of a cluster at addresses of the loopback interface, each with its configuration.
 func clustered(t *testing.T, peers []netip.Addr, run int) (nodes []*raftNode, told []*config.Config) {
 	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	free, err := net.Listen("tcp", netip.AddrPortFrom(peers[0], 0).String())
 	require.NoError(t, err)
 	port := free.Addr().(*net.TCPAddr).AddrPort().Port()
 	require.NoError(t, free.Close())
@@ -74,7 +75,11 @@ func clustered(t *testing.T, peers []netip.Addr, run int) (nodes []*raftNode, to
 	return nodes, told
 }
 
-func onLoopback(n byte) netip.Addr { return netip.AddrFrom4([4]byte{127, 0, 0, n}) }
+// onLoopback are addresses of this process: a port that is free at one of them is free at all, whatever runs beside.
+func onLoopback(n byte) netip.Addr {
+	pid := os.Getpid()
+	return netip.AddrFrom4([4]byte{127, byte(pid >> 8), byte(pid), n})
+}
 
 // voters are the members that have a vote, as the node knows them.
 func (r *raftNode) voters() (out []netip.Addr) {
