@@ -21,7 +21,8 @@ import (
 
 // The port is Raft's while an entry is elected by it. Then lines are made again, at a place that had some before, and at one that is new.
 func TestLifelinesAreBackAfterRaft(t *testing.T) {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+	one, other := onLoopback(1).String(), onLoopback(2).String()
+	free, err := net.Listen("tcp", net.JoinHostPort(one, "0"))
 	require.NoError(t, err)
 	port := free.Addr().(*net.TCPAddr).AddrPort().Port()
 	require.NoError(t, free.Close())
@@ -47,21 +48,21 @@ func TestLifelinesAreBackAfterRaft(t *testing.T) {
 		t.Helper()
 		require.Eventually(t, func() bool { return listens(own) }, 5*time.Second, time.Millisecond)
 	}
-	_, first := l.at(place("127.0.0.1"))
+	_, first := l.at(place(one))
 	defer first()
-	wait("127.0.0.1")
+	wait(one)
 	for range 2 {
 		l.use(with)
-		assert.False(t, listens("127.0.0.1"))
-		_, second := l.at(place("127.0.0.2"))
-		assert.False(t, listens("127.0.0.2"))
+		assert.False(t, listens(one))
+		_, second := l.at(place(other))
+		assert.False(t, listens(other))
 		l.freed(with)
 		l.use(without)
-		assert.False(t, listens("127.0.0.1"), "Raft has not left the port yet")
+		assert.False(t, listens(one), "Raft has not left the port yet")
 		l.freed(without)
-		wait("127.0.0.1")
-		wait("127.0.0.2")
+		wait(one)
+		wait(other)
 		second()
-		assert.False(t, listens("127.0.0.2"))
+		assert.False(t, listens(other))
 	}
 }
