@@ -39,6 +39,7 @@ type fakeService struct {
 	status   ServiceStatus
 	draining bool
 	judged   int
+	closing  time.Duration // Close takes so long
 
 	reconfigured func(s *fakeService) // nil: nothing is done
 }
@@ -75,9 +76,17 @@ func (s *fakeService) take() []string {
 
 func (s *fakeService) Begin(t Term)          { s.note(fmt.Sprint("begin ", t.Place.Index)) }
 func (s *fakeService) End()                  { s.note("end") }
-func (s *fakeService) Close() error          { s.note("close"); return nil }
 func (s *fakeService) Announce() error       { s.note("announce"); return nil }
 func (s *fakeService) Drain(until time.Time) { s.set(func(s *fakeService) { s.until = until }) }
+
+func (s *fakeService) Close() error {
+	s.mu.Lock()
+	closing := s.closing
+	s.mu.Unlock()
+	time.Sleep(closing) // of the bubble's time
+	s.note("close")
+	return nil
+}
 
 func (s *fakeService) Reconfigure(*Config) {
 	if s.reconfigured != nil {

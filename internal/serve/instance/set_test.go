@@ -164,6 +164,7 @@ func TestReloadBeginsTheNewAfterTheOldHasEnded(t *testing.T) {
 		<-b.electors
 		first := <-b.services
 		first.take()
+		first.set(func(s *fakeService) { s.closing = time.Second })
 		again := b.instance(func(in *Config) {
 			serve := partsOf(in).serve
 			partsOf(in).serve = func(blocked func(election.Fitness)) Service {
