@@ -52,7 +52,7 @@ var (
 	// MoreFields says more in the same format: an unknown field, longer fields, unknown flags, a later revision.
 	MoreFields = []Edit{
 		{"members/message.go", "const Revision = 8\n", "const Revision = 9\n"},
-		{"members/append.go", "	if m.Type != Hello {\n", "	b = appendField(b, 200, []byte(\"said later\"))\n	if m.Type != Hello {\n"},
+		{"members/append.go", "	if m.Type != Hello {\n", "	b = envelope.AppendField(b, uint8(200), []byte(\"said later\"))\n	if m.Type != Hello {\n"},
 		{"members/append.go", "appendSpread(nil, f.Spread))", "append(appendSpread(nil, f.Spread), \"more\"...))"},
 		{"members/fields.go", "	if f.Fit {\n", "	flags = 0xc0\n	if f.Fit {\n"},
 		{"members/fields.go", "	return binary.BigEndian.AppendUint64(b, f.Epoch)\n", "	return append(binary.BigEndian.AppendUint64(b, f.Epoch), \"more\"...)\n"},

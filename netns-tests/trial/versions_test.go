@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"os/exec"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,7 +12,11 @@ func TestEditsFitTheSources(t *testing.T) {
 	root, err := Root()
 	require.NoError(t, err)
 	for name, edits := range map[string][]Edit{"more fields": MoreFields, "another format": AnotherFormat} {
-		_, err := overlay(root, t.TempDir(), edits)
-		assert.NoError(t, err, name)
+		list, err := overlay(root, t.TempDir(), edits)
+		require.NoError(t, err, name)
+		build := exec.Command("go", "build", "-overlay", list, "./members/...")
+		build.Dir = root
+		out, err := build.CombinedOutput()
+		assert.NoError(t, err, "%s: %s", name, out)
 	}
 }
