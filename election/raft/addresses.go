@@ -152,16 +152,16 @@ func (a *addresses) wakeAll() {
 	}
 }
 
-// renewed tells of a call that has succeeded: electors that wait for a lease may have one now, others a longer one, whose end
-// they need not look at before.
-func (a *addresses) renewed(until time.Time) {
+// renewed tells of a call that has succeeded: electors that wait for a lease may have one now, others a longer one, at which
+// they need not look before due.
+func (a *addresses) renewed(due time.Time) {
 	for _, e := range a.electors() {
 		switch {
 		case e.waits.Load():
 			e.nudged.Send()
 		case e.holds.Load():
-			if !until.IsZero() {
-				e.timer.Reset(time.Until(until))
+			if !due.IsZero() {
+				e.timer.Reset(time.Until(due))
 			}
 			e.longer.Send()
 		}

@@ -78,6 +78,12 @@ func (c *cluster) voters() []raft.ServerID {
 	return out
 }
 
+// alone tells whether there are no voters but this node.
+func (c *cluster) alone() bool {
+	v := c.voters()
+	return len(v) == 1 && v[0] == c.self()
+}
+
 // voice tells whether this node's vote counts: only once the cluster has it as a voter under the identity of its store.
 func (c *cluster) voice() bool { return slices.Contains(c.voters(), c.self()) }
 

@@ -123,6 +123,9 @@ func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) 
 	for {
 		now := time.Now()
 		e.follow(now, e.node.outlook())
+		if e.state() == election.Active && e.node.cluster.alone() {
+			e.longer.Send()
+		}
 		e.timer.Reset(time.Until(e.next(now)))
 		select {
 		case <-ctx.Done():
@@ -138,11 +141,11 @@ func (e *Elector) Run(ctx context.Context, apply func(election.Decision) error) 
 	}
 }
 
-// next is when there is something to do without being nudged: the end of the lease, and that of a bind backoff.
+// next is when there is something to do without being nudged: a look at the lease, and the end of a bind backoff.
 func (e *Elector) next(now time.Time) time.Time {
 	at := now.Add(time.Hour)
 	if e.state() == election.Active {
-		at = e.node.lease.end()
+		at = e.node.lease.due(now)
 	}
 	if r := e.backoff.Next(); !r.IsZero() && r.Before(at) {
 		at = r

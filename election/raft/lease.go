@@ -88,6 +88,16 @@ func (l *lease) until(given uint64) time.Time {
 	return since.Add(LeaseLength(l.cfg.Heartbeat))
 }
 
+// due is when a holder looks at its lease again: at the end, as each answer that makes it longer is told. A leader without other voters gets no answers,
+// so it looks four times in a lease.
+func (l *lease) due(now time.Time) time.Time {
+	end := l.end()
+	if !end.IsZero() && l.cluster.alone() {
+		return now.Add(LeaseLength(l.cfg.Heartbeat) / 4)
+	}
+	return end
+}
+
 // take notes that an elector is about to have its address bound; false without a lease. After give nobody takes.
 func (l *lease) take(e *Elector) bool {
 	l.mu.Lock()

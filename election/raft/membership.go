@@ -135,6 +135,7 @@ func (m *membership) entry(r *raft.Raft, a netip.Addr, id raft.ServerID) change 
 }
 
 func (m *membership) removal(r *raft.Raft, s raft.Server) error {
+	defer m.gossip.addresses.wakeAll() // without other voters there are no more answers that would tell of a longer lease
 	return r.RemoveServer(s.ID, 0, m.cfg.changeTime()).Error()
 }
 

@@ -199,7 +199,7 @@ func (n *Node) begin(ctx context.Context, id raft.ServerID) error {
 	t := c.transport
 	t.voice, t.listed, t.reluctance, t.again = c.voice, n.gossip.listedBy, n.addresses.reluctance, c.beatAgain
 	t.still = n.standsStill
-	t.acked = func() { n.addresses.renewed(n.lease.end()) }
+	t.acked = func() { n.addresses.renewed(n.lease.due(time.Now())) }
 	kept := &waitingStore{LogStore: n.store.logs, StableStore: n.store.stable, diskWait: n.disk}
 	var r *raft.Raft
 	err = guarded(func() (err error) { // it panics at what it cannot read, before it has begun

@@ -70,6 +70,11 @@ func elections() []Mutation {
 	return nil`,
 		},
 		{
+			Name: "Raft: a leader without other voters does not look after its lease", File: "election/raft/lease.go",
+			Test: "TestLeaderWithoutOtherVotersTellsOfItsLease",
+			Old:  `!end.IsZero() && l.cluster.alone()`, New: `end.IsZero() && l.cluster.alone()`,
+		},
+		{
 			Name: "Raft: the leader lets in beside an operator who removes", File: "election/raft/membership.go", Test: "TestMembershipChangesUnderOneLock",
 			Old: `	return func() (bool, error) {
 		m.inviting.Lock()
