@@ -61,7 +61,7 @@ type Outsider struct {
 }
 
 // Extender is an Elector that tells when its lease has become longer. Where the kernel keeps the lease by transaction it is
-// renewed then, and nobody has to ask in between.
+// renewed then, and nobody has to ask in between: a lease that grows by itself is told several times while it lasts, too.
 type Extender interface {
 	// Extended receives when the lease may have become longer. It is the same channel every time.
 	Extended() <-chan struct{}

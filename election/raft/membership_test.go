@@ -196,25 +196,6 @@ func TestNodeVotesBeforeItKnowsThatItMay(t *testing.T) {
 	})
 }
 
-func TestNodeForgetsJoinRequestsOfAnotherTerm(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		l := newLan(t, 3)
-		defer l.stopAll()
-		l.bootAll()
-		holder, _ := l.await(5 * time.Second)
-		n := holder.node
-		m := &n.membership
-		m.mu.Lock()
-		m.joins[addr(7)] = joinRequest{id: "old", term: n.cluster.leading().CurrentTerm() - 1}
-		m.mu.Unlock()
-		l.watch(3 * time.Second)
-		assert.False(t, n.cluster.knows("old"))
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		assert.Empty(t, m.joins)
-	})
-}
-
 // The programs of those that are left may be restarted while one of them is dead, and the dead one may come back at last.
 func TestMemberThatIsRemovedAsDeadComesBack(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
