@@ -111,6 +111,18 @@ func TestListenerAdmitsMembersDuringFlood(t *testing.T) {
 	}
 }
 
+// A flood does not keep the process from its other work.
+func TestListenerRefusesInTurns(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		p, _ := listenInMemory(t)
+		began := time.Now()
+		for range 10*callersInTurn + 1 {
+			p.from(t, "10.77.1.1")
+		}
+		assert.Equal(t, 10*time.Millisecond, time.Since(began))
+	})
+}
+
 // What else runs on a member's machine has its address, and no key.
 func TestListenerAdmitsMemberBesideSilentCallersOfItsAddress(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {

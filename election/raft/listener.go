@@ -8,10 +8,10 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"runtime"
 	"sync"
 	"time"
 
+	"github.com/keepvip/keepvip/internal/base/places"
 	"github.com/keepvip/keepvip/internal/base/reset"
 )
 
@@ -24,6 +24,9 @@ const (
 	// maxOpen is how many connections of one address are kept open, and of all unknown ones together. A member needs four;
 	// the oldest are those that it had before it crashed.
 	maxOpen = 16
+	// callersInTurn, some 8,000 in a second, keep a flood below half of a processor: each that is refused takes some 60 microseconds. A member
+	// that calls waits for at most one turn.
+	callersInTurn = 16
 )
 
 // Reasons why a connection is refused.
@@ -69,7 +72,9 @@ func newListener(inner net.Listener, id *Identity, known func(netip.Addr) bool, 
 
 // serve accepts until close.
 func (l *listener) serve() {
+	turns := places.Turns{Of: callersInTurn}
 	for {
+		turns.Next() // callers without end do not keep the processor from what members have said
 		c, err := l.inner.Accept()
 		switch {
 		case errors.Is(err, net.ErrClosed):
@@ -78,12 +83,11 @@ func (l *listener) serve() {
 			time.Sleep(10 * time.Millisecond) // out of descriptors: it passes
 			continue
 		}
-		from := addrOf(c)
+		from := places.AddressOf(c)
 		limit, ok := l.enter(from, c)
 		if !ok {
 			l.refuse(from, rejectCrowd, nil)
 			_ = reset.Close(c)
-			runtime.Gosched() // callers without end do not keep the processor from what members have said
 			continue
 		}
 		l.wg.Go(func() { l.admit(from, c, limit) })
@@ -208,14 +212,6 @@ func reasonOf(err error) string {
 		return rejectGarbage
 	}
 	return rejectGarbage
-}
-
-func addrOf(c net.Conn) netip.Addr {
-	ap, err := netip.ParseAddrPort(c.RemoteAddr().String())
-	if err != nil {
-		return netip.Addr{}
-	}
-	return ap.Addr().Unmap().WithZone("")
 }
 
 // dialer calls members from this node's own address.

@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/keepvip/keepvip/internal/base/places"
 )
 
 // protocolMember is the ALPN protocol of the questions; that of raft has its timing in the name, see protocolRaft.
@@ -133,11 +135,11 @@ func (s *rpcServer) one(c net.Conn) error {
 	m, err := readMessage(c)
 	var ne net.Error
 	switch {
-	case err == nil && m.From != addrOf(c):
-		err = fmt.Errorf("raft: message from %s, but its sender is %s", m.From, addrOf(c))
+	case err == nil && m.From != places.AddressOf(c):
+		err = fmt.Errorf("raft: message from %s, but its sender is %s", m.From, places.AddressOf(c))
 		fallthrough
 	case err != nil && !errors.As(err, &ne) && !isEnd(err):
-		s.refuse(addrOf(c), rejectGarbage, err)
+		s.refuse(places.AddressOf(c), rejectGarbage, err)
 		return err
 	case err != nil:
 		return err

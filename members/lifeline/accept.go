@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/keepvip/keepvip/internal/base/code"
+	"github.com/keepvip/keepvip/internal/base/places"
 	"github.com/keepvip/keepvip/internal/base/reset"
 )
 
@@ -22,6 +23,8 @@ const (
 	acceptPause = 100 * time.Millisecond
 	// mostGreeting is how many callers from a member's address may not have shown yet who they are.
 	mostGreeting = 2
+	// callersInTurn keep a flood of strangers, of whom each takes some 60 microseconds, below half of a processor.
+	callersInTurn = 16
 )
 
 // listen accepts the lines of members until all ends.
@@ -44,7 +47,9 @@ func (l *Lines) listen() {
 }
 
 func (l *Lines) accept(listener net.Listener) {
+	turns := places.Turns{Of: callersInTurn}
 	for l.ctx.Err() == nil {
+		turns.Next()
 		c, err := listener.Accept()
 		switch {
 		case errors.Is(err, net.ErrClosed):
@@ -53,7 +58,7 @@ func (l *Lines) accept(listener net.Listener) {
 			l.pause(acceptPause, nil)
 			continue
 		}
-		from := addressOf(c)
+		from := places.AddressOf(c)
 		m := l.enter(from)
 		if m == nil {
 			_ = reset.Close(c) // a stranger, who gets nothing
@@ -61,14 +66,6 @@ func (l *Lines) accept(listener net.Listener) {
 		}
 		l.wg.Go(func() { l.serve(c, from, m) })
 	}
-}
-
-func addressOf(c net.Conn) netip.Addr {
-	a, ok := c.RemoteAddr().(*net.TCPAddr)
-	if !ok {
-		return netip.Addr{}
-	}
-	return a.AddrPort().Addr().Unmap().WithZone("")
 }
 
 // enter lets a caller from a member's address show who it is; nil: it may not.

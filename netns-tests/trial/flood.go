@@ -82,6 +82,7 @@ func Floods() []Flood {
 		{Name: "members' port, junk, with a key", Config: Config{Product: Keyed{}}, begin: framesFrom(10_000, membersJunk)},
 		{Name: "members' port, beats and words of strangers", Config: Config{Product: Fast()}, begin: framesFrom(3_000, strangersWords)},
 		{Name: "members' port, beats and words of strangers, with a key", Config: Config{Product: Keyed{Args: Fast().Args}}, begin: framesFrom(3_000, strangersWords)},
+		{Name: "lifelines' port, strangers", Config: plain, begin: callsFrom(port, 30, 300)},
 		{Name: "Raft's port, junk", Config: RaftConfig(Raft{}), begin: callsFrom(port, 30, 0)},
 		{Name: "Raft's port, idle connections", Config: RaftConfig(Raft{}), begin: callsFrom(port, 0, 300)},
 		{Name: "ARP, claims of many hosts", Config: plain, begin: framesFrom(5_000, claims)},

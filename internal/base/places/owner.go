@@ -24,6 +24,14 @@ func OwnerOf(c net.Conn, ask Asker) string {
 	return Host(from.AddrPort().Addr())
 }
 
+// AddressOf is the address at the other end of a TCP connection, of the family that its packets have there; the zero Addr if it has none.
+func AddressOf(c net.Conn) netip.Addr {
+	if from, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		return plain(from).Addr()
+	}
+	return netip.Addr{}
+}
+
 // plain is an address in the family of the socket at the other end.
 func plain(a *net.TCPAddr) netip.AddrPort {
 	return netip.AddrPortFrom(a.AddrPort().Addr().Unmap().WithZone(""), uint16(a.Port))

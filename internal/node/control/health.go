@@ -41,7 +41,7 @@ func ListenHealth(addr string, h Health) (*Listener, error) {
 	}
 	for _, ln := range lns {
 		here := newBounded(probePlaces, &bounded{
-			Listener: ln, breath: probeBreath, turn: probeTurn, budget: healthBudget,
+			Listener: ln, turns: places.Turns{Of: probeBreath, Least: probeTurn}, budget: healthBudget,
 			owner: func(c net.Conn) string { return places.OwnerOf(c, h.Owner) }, refuse: Outside{Refuse: h.Refuse}.refuses,
 		})
 		l.lns, l.bounds = append(l.lns, here), append(l.bounds, here)

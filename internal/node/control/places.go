@@ -14,17 +14,12 @@ import (
 // others out: when all places are taken the owner who has the most of them loses the oldest that is not at work.
 type bounded struct {
 	net.Listener
-	breath int                   // connections that are taken or refused in a turn, at most
-	turn   time.Duration         // how long a turn of so many lasts at least, with the pause that ends it
+	turns  places.Turns
 	budget int                   // of each owner in a second; 0: no bound
 	owner  func(net.Conn) string // who is at the other end; "": gone already
 	// outside tells connections that have places and a budget of their own; nil: none has.
 	outside func(net.Conn) bool
 	refuse  func(net.Conn) bool // nobody is answered there; nil: everybody is
-
-	// of the goroutine that accepts
-	seen   int       // connections so far
-	paused time.Time // end of the last pause
 
 	inside, outer *places.Keeper[net.Conn]
 
@@ -56,9 +51,6 @@ const (
 	mostFailures = 100
 )
 
-// shortestPause ends each turn, however long that took.
-const shortestPause = time.Millisecond
-
 // maxOwners bounds what is remembered of a second, inside and outside: more than so many owners there share one budget.
 const maxOwners = 1000
 
@@ -89,9 +81,7 @@ func (p *bounded) Accept() (net.Conn, error) {
 			continue
 		}
 		failures = 0
-		if p.seen++; p.seen%p.breath == 0 {
-			p.pause()
-		}
+		p.turns.Next()
 		if p.refuse == nil || !p.refuse(c) {
 			placed := &placedConn{Conn: c, of: p, owner: p.owner(c), out: p.outside != nil && p.outside(c)}
 			if p.admit(placed, time.Now()) != nil {
@@ -100,13 +90,6 @@ func (p *bounded) Accept() (net.Conn, error) {
 		}
 		_ = reset.Close(c)
 	}
-}
-
-// pause has whatever else is due run first: in a flood Accept would never wait by itself. It lasts at least until the turn is over: a
-// real-time process wakes up from a sleep when it asked to, an ordinary one later, so the shortest pause alone bounds the two differently.
-func (p *bounded) pause() {
-	time.Sleep(max(shortestPause, p.turn-time.Since(p.paused)))
-	p.paused = time.Now()
 }
 
 // admit returns nil for a connection without a place. The one that had to make room is closed.

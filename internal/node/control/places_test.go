@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/keepvip/keepvip/internal/base/bubble"
+	"github.com/keepvip/keepvip/internal/base/places"
 )
 
 func TestPlacesAreTakenFromWhoHasTheMost(t *testing.T) {
@@ -82,46 +83,33 @@ func TestPlacesGiveEachOwnerABudget(t *testing.T) {
 	assert.Empty(t, p.spentOut)
 }
 
-// endless is a listener that always has another connection, after a while.
+// endless is a listener that always has another connection.
 type endless struct {
 	net.Listener
-	after time.Duration
+	seen int
 }
 
-func (e endless) Accept() (net.Conn, error) {
-	time.Sleep(e.after)
+func (e *endless) Accept() (net.Conn, error) {
+	e.seen++
 	return named{closed: map[string]bool{}}, nil
 }
 
 // However fast they come, and whether they are taken or refused.
 func TestPlacesTakeAFewConnectionsInATurn(t *testing.T) {
-	tests := []struct {
-		name               string
-		after, turn, batch time.Duration // batch: of eight connections, with the pause
-		budget             int
-	}{
-		{name: "taken", batch: time.Millisecond},
-		{name: "refused", budget: 50, batch: time.Millisecond},
-		{name: "at once, in a turn", turn: 2500 * time.Microsecond, batch: 2500 * time.Microsecond},
-		{name: "some time, in a turn", after: 100 * time.Microsecond, turn: 2500 * time.Microsecond, batch: 2500 * time.Microsecond},
-		{name: "longer than a turn", after: time.Millisecond, turn: 2500 * time.Microsecond, batch: 9 * time.Millisecond},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
+	for name, budget := range map[string]int{"taken": 0, "refused": 50} {
+		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
+				l := &endless{}
 				p := newBounded(64, &bounded{
-					Listener: endless{after: tt.after}, breath: 8, turn: tt.turn, budget: tt.budget,
-					owner: func(net.Conn) string { return "user 1000" },
+					Listener: l, turns: places.Turns{Of: 8}, budget: budget, owner: func(net.Conn) string { return "user 1000" },
 				})
-				p.paused = time.Now()
 				began := time.Now()
 				for range 96 {
 					_, err := p.Accept()
 					require.NoError(t, err)
 				}
-				want := time.Duration(p.seen/p.breath)*tt.batch + time.Duration(p.seen%p.breath)*tt.after
-				assert.Equal(t, want, time.Since(began))
-				assert.GreaterOrEqual(t, p.seen, 96)
+				assert.Equal(t, time.Duration(l.seen/8)*time.Millisecond, time.Since(began))
+				assert.GreaterOrEqual(t, l.seen, 96)
 			})
 		})
 	}
@@ -178,7 +166,7 @@ func TestListenerThatRefusesInBetweenGoesOn(t *testing.T) {
 		fails := slices.Repeat([]error{unix.EPERM}, mostFailures-1)
 		refused := 0
 		p := newBounded(1, &bounded{
-			Listener: &failing{endless{}, slices.Concat(fails, []error{nil}, fails)}, breath: 8,
+			Listener: &failing{&endless{}, slices.Concat(fails, []error{nil}, fails)}, turns: places.Turns{Of: 8},
 			owner:  func(net.Conn) string { return "user 1000" },
 			refuse: func(net.Conn) bool { refused++; return refused == 1 },
 		})

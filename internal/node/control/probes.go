@@ -69,7 +69,7 @@ func Listen(addr string, p Probes) (*Listener, error) {
 	}
 	for _, ln := range lns {
 		here := newBounded(probePlaces, &bounded{
-			Listener: ln, breath: probeBreath, turn: probeTurn, budget: probeBudget, owner: func(c net.Conn) string { return places.OwnerOf(c, p.Owner) },
+			Listener: ln, turns: places.Turns{Of: probeBreath, Least: probeTurn}, budget: probeBudget, owner: func(c net.Conn) string { return places.OwnerOf(c, p.Owner) },
 			outside: isOutside, refuse: p.Outside.refuses,
 		})
 		l.lns, l.bounds = append(l.lns, p.Outside.guard(here)), append(l.bounds, here)

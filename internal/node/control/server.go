@@ -122,7 +122,7 @@ func open(path string, h http.Handler) (*Server, error) {
 	}
 	ln.SetUnlinkOnClose(false) // by then the name may be somebody else's
 	srv := &http.Server{Handler: keepPlace(h), ConnContext: withPeer, ReadTimeout: 5 * time.Second, MaxHeaderBytes: 16 << 10}
-	all := newBounded(controlPlaces, &bounded{Listener: ln, breath: controlBreath, owner: processOf})
+	all := newBounded(controlPlaces, &bounded{Listener: ln, turns: places.Turns{Of: controlBreath}, owner: processOf})
 	return &Server{dir: dir, path: path, made: made, ln: ln, http: srv, all: all}, nil
 }
 

@@ -118,6 +118,17 @@ func TestConnectionsAreEven(t *testing.T) {
 	assert.Equal(t, uint64(90), p.Stats().Total)
 }
 
+// A client that connects without end takes no more than a part of a processor.
+func TestCallersComeInTurns(t *testing.T) {
+	p := open(t, &Proxy{}, server(t, 0))
+	began := time.Now()
+	for range 10*callersInTurn + 1 {
+		c, _ := dial(t, p)
+		_ = c.Close()
+	}
+	assert.GreaterOrEqual(t, time.Since(began), 9*turn)
+}
+
 func TestConnectionsByWeight(t *testing.T) {
 	p := open(t, &Proxy{})
 	p.SetBackends([]intercept.Backend{{At: server(t, 0), Weight: 2}, {At: server(t, 1), Weight: 0}, {At: server(t, 2), Weight: 1}})
