@@ -1,5 +1,4 @@
-// Package docs holds tests that keep the documents true.
-package docs
+package docs_test
 
 import (
 	"go/parser"

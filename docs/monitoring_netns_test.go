@@ -1,6 +1,6 @@
 //go:build netns
 
-package docs
+package docs_test
 
 import (
 	"maps"

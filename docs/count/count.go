@@ -185,6 +185,7 @@ var law = map[string][]string{
 	"wire":     {"base"},
 	"config":   {"base"},
 	"check":    {"config", "base"},
+	"base":     {"docs"},
 }
 
 func allowed(from, to string) bool {

@@ -2,8 +2,10 @@ package code
 
 import (
 	"errors"
-	"slices"
 	"strconv"
+	"strings"
+
+	"github.com/keepvip/keepvip/docs"
 )
 
 // Code is one cause, such as "KV103". The zero Code is a cause that is not known.
@@ -18,51 +20,50 @@ type Entry struct {
 	Remedy string `json:"remedy"` // what an operator does
 }
 
-// ranges are the tables by the digit after "KV".
-func ranges(digit byte) []Entry {
-	switch digit {
-	case '1':
-		return transition()
-	case '2':
-		return slices.Concat(hold(), holdWatched(), holdReturns(), holdNewcomers(), holdKubelet(), holdLease())
-	case '3':
-		return slices.Concat(wire(), wireWatched(), wireHearing(), routes(), reach(), wireCauses(), wireListeners(), wireLacks())
-	case '4':
-		return host()
-	case '5':
-		return raft()
-	case '6':
-		return cluster()
-	case '7':
-		return drill()
-	}
-	return nil
-}
+// heading begins the entry of each code, in a page that has them in order.
+const heading = "\n### "
 
 // All is every entry, in order of the codes.
 func All() []Entry {
 	var all []Entry
-	for digit := byte('1'); digit <= '7'; digit++ {
-		all = append(all, ranges(digit)...)
+	for _, text := range strings.Split(docs.Troubleshooting, heading)[1:] {
+		all = append(all, parse(text))
 	}
 	return all
 }
 
 // Entry is what there is to know about the code; the zero Entry for one that does not exist.
-func (c Code) Entry() Entry {
-	if len(c) != 5 {
-		return Entry{}
+func (c Code) Entry() Entry { return parse(c.text()) }
+
+// text is what the page has of the code, from its own name on; "" for one that does not exist.
+func (c Code) text() string {
+	if c.Number() == 0 {
+		return ""
 	}
-	list := ranges(c[2])
-	if i := slices.IndexFunc(list, func(e Entry) bool { return e.Code == c }); i >= 0 {
-		return list[i]
+	at := strings.Index(docs.Troubleshooting, heading+string(c)+" ")
+	if at < 0 {
+		return ""
 	}
-	return Entry{}
+	return docs.Troubleshooting[at+len(heading):]
 }
+
+// parse reads the entry that a text begins with: a line with its code and its name, a paragraph, and a list of two.
+func parse(text string) Entry {
+	first, rest, _ := strings.Cut(text, "\n")
+	c, name, _ := strings.Cut(first, " ")
+	means, rest, _ := strings.Cut(rest, "\n- ")
+	look, rest, _ := strings.Cut(rest, "\n- ")
+	remedy, _, _ := strings.Cut(rest, "\n\n")
+	return Entry{Code(c), name, unfold(means), unfold(look), unfold(remedy)}
+}
+
+// unfold is a text without the ends of its lines.
+func unfold(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // Name is the code's name, or "unknown" for one that does not exist: fit for a metric's label.
 func (c Code) Name() string {
-	if name := c.Entry().Name; name != "" {
+	first, _, _ := strings.Cut(c.text(), "\n")
+	if _, name, ok := strings.Cut(first, " "); ok {
 		return name
 	}
 	return "unknown"
