@@ -452,3 +452,35 @@ func mendedOnce(at time.Time) instance.FenceStatus {
 	}
 	return instance.FenceStatus{Standing: true, Repairs: 1, Repaired: at, Code: code.FenceLost}
 }
+
+// orderedFence notes when it is looked at.
+type orderedFence struct {
+	*fakeFence
+	order []string
+}
+
+func (f *orderedFence) Verify(within time.Duration, held bool) error {
+	f.order = append(f.order, "look")
+	return f.fakeFence.Verify(within, held)
+}
+
+// A look tells how the fence is with everything that was asked for before: what is only on its way is not missing.
+func TestFenceIsLookedAtAfterWhatWasAskedBefore(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		kernel := &orderedFence{fakeFence: &fakeFence{}}
+		f := newFencer(kernel, slog.New(slog.DiscardHandler), leasing{end: time.Now, length: time.Second}, false)
+		for range 20 { // a worker that takes what it likes first would be right now and then
+			busy := make(chan struct{})
+			f.ask(fenceJob{keep: true, do: func(Fence) error { <-busy; return nil }}, 0)
+			synctest.Wait()
+			f.ask(fenceJob{keep: true, do: func(Fence) error { kernel.order = append(kernel.order, "job"); return nil }}, 0)
+			seen := f.look()
+			close(busy)
+			<-seen
+			synctest.Wait()
+			require.Equal(t, []string{"job", "look"}, kernel.order)
+			kernel.order = nil
+		}
+		f.close()
+	})
+}
