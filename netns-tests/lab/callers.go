@@ -34,6 +34,7 @@ type CallersConfig struct {
 	// is left: on a node, the program has a control group of its own and its share of the processor; here it would be one thread
 	// among hundreds, on processors that serve all nodes, and what is measured would be the machine.
 	Equal bool
+	Hops    int // of their packets, by IPv4; 0: as usual
 	// Scattered callers are at addresses of 127.0.0.0/8 that are drawn for each connection.
 	Scattered bool
 }
@@ -87,6 +88,13 @@ func runCallers(c CallersConfig) (err error) {
 
 func (c CallersConfig) call(ctx context.Context, busy bool, made *atomic.Int64) {
 	dialer := net.Dialer{Timeout: callTime}
+	if c.Hops > 0 {
+		dialer.Control = func(_, _ string, raw syscall.RawConn) error {
+			var set error
+			err := raw.Control(func(fd uintptr) { set = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_TTL, c.Hops) })
+			return errors.Join(err, set)
+		}
+	}
 	for ctx.Err() == nil {
 		if c.Scattered {
 			dialer.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, byte(rand.N(256)), byte(rand.N(256)), byte(1+rand.N(254)))}

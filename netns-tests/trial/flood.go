@@ -69,6 +69,8 @@ func Floods() []Flood {
 	history := socket
 	history.Say = ask("/v1/history")
 	port := lab.CallersConfig{Network: "tcp", Say: "junk\n", User: unprivileged}
+	beside := port
+	beside.Hops = 255 // the kernel drops the others
 	return append([]Flood{
 		{Name: "metrics, requests", Config: plain, begin: callsTo(metrics, 50, 0)},
 		{Name: "metrics, idle connections", Config: plain, begin: callsTo(metrics, 0, 2000)},
@@ -82,7 +84,7 @@ func Floods() []Flood {
 		{Name: "members' port, junk, with a key", Config: Config{Product: Keyed{}}, begin: framesFrom(10_000, membersJunk)},
 		{Name: "members' port, beats and words of strangers", Config: Config{Product: Fast()}, begin: framesFrom(3_000, strangersWords)},
 		{Name: "members' port, beats and words of strangers, with a key", Config: Config{Product: Keyed{Args: Fast().Args}}, begin: framesFrom(3_000, strangersWords)},
-		{Name: "lifelines' port, strangers", Config: plain, begin: callsFrom(port, 30, 300)},
+		{Name: "lifelines' port, strangers", Config: plain, begin: callsFrom(beside, 30, 300)},
 		{Name: "Raft's port, junk", Config: RaftConfig(Raft{}), begin: callsFrom(port, 30, 0)},
 		{Name: "Raft's port, idle connections", Config: RaftConfig(Raft{}), begin: callsFrom(port, 0, 300)},
 		{Name: "ARP, claims of many hosts", Config: plain, begin: framesFrom(5_000, claims)},
