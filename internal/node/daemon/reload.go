@@ -76,6 +76,7 @@ func (d *Daemon) takeOver(l loaded) (Reloaded, error) {
 	}
 	use()
 	d.doors.health.Use(next.Health.Address)
+	limitGarbage(next)
 	limitGOMAXPROCS(next)
 	d.level.configure(next.Log.Level)
 	d.serveNow(m.serving)

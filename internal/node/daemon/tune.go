@@ -45,20 +45,28 @@ func unhurried(cfg *config.Config) bool {
 // isCrowd tells whether there are so many entries that their memory counts, and none of them has to be quick.
 func isCrowd(cfg *config.Config) bool { return len(cfg.VIPs) >= crowdTicks && unhurried(cfg) }
 
-// gcPercent trades processor time, of which the daemon hardly uses any on garbage, for memory, which every node gives up: 0.6 MB of one entry.
-// Less saves nothing, of 255 entries either.
-const gcPercent = 40
+const (
+	// gcPercent trades processor time, of which the daemon hardly uses any on garbage, for memory, which every node gives up.
+	gcPercent = 40
+	// crowdGCPercent is that of a crowd: what 255 entries have in use, with their stacks, is 20 MiB, and the garbage grows with it.
+	crowdGCPercent = 20
+)
 
 // limitGarbage has the garbage collected as soon as there is a part of what is in use, unless the environment says which part.
-func limitGarbage() {
-	if os.Getenv("GOGC") == "" {
+func limitGarbage(cfg *config.Config) {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	if isCrowd(cfg) {
+		debug.SetGCPercent(crowdGCPercent)
+	} else {
 		debug.SetGCPercent(gcPercent)
 	}
 }
 
 // tune sets up the runtime for this process.
 func tune(cfg *config.Config, log *slog.Logger) {
-	limitGarbage()
+	limitGarbage(cfg)
 	limitGOMAXPROCS(cfg)
 	if cfg.Realtime {
 		goRealtime(log)

@@ -47,11 +47,15 @@ func TestLimitGarbage(t *testing.T) {
 	t.Setenv("GOGC", "")
 	before := debug.SetGCPercent(100)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
-	limitGarbage()
-	assert.Equal(t, gcPercent, debug.SetGCPercent(100))
+	limit := func(cfg *config.Config) int {
+		limitGarbage(cfg)
+		return debug.SetGCPercent(100)
+	}
+	assert.Equal(t, crowdGCPercent, limit(advertising(time.Second, crowdTicks)), "many")
+	assert.Equal(t, gcPercent, limit(advertising(time.Second, crowdTicks-1)), "fewer, after a reload")
+	assert.Equal(t, gcPercent, limit(advertising(100*time.Millisecond, crowdTicks)), "many that must be quick")
 	t.Setenv("GOGC", "70")
-	limitGarbage()
-	assert.Equal(t, 100, debug.SetGCPercent(100), "the environment has said so")
+	assert.Equal(t, 100, limit(advertising(time.Second, crowdTicks)), "the environment has said so")
 }
 
 // advertising are so many entries of VRRP that advertise at that interval.
