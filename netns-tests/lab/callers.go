@@ -34,7 +34,7 @@ type CallersConfig struct {
 	// is left: on a node, the program has a control group of its own and its share of the processor; here it would be one thread
 	// among hundreds, on processors that serve all nodes, and what is measured would be the machine.
 	Equal bool
-	Hops    int // of their packets, by IPv4; 0: as usual
+	Hops  int // of their packets, by IPv4; 0: as usual
 	// Scattered callers are at addresses of 127.0.0.0/8 that are drawn for each connection.
 	Scattered bool
 }
