@@ -23,7 +23,7 @@ const (
 	acceptPause = 100 * time.Millisecond
 	// mostGreeting is how many callers from a member's address may not have shown yet who they are.
 	mostGreeting = 2
-	// callersInTurn keep a flood of strangers, of whom each takes some 60 microseconds, below half of a processor.
+	// callersInTurn keep a flood of strangers, of whom each takes some 60 microseconds, to about half of a processor.
 	callersInTurn = 16
 )
 

@@ -3,5 +3,7 @@
 // A place has an owner: the user of this host at the other end, or else the host it comes from. When all places are taken the owner who has
 // the most of them loses the oldest. So nobody can keep others out, by however many connections.
 //
+// [Turns] bound what callers without end cost the processor, whether they get a place or not.
+//
 // There are no goroutines.
 package places

@@ -14,8 +14,8 @@ import (
 // pause is how long a listener waits that cannot accept, as when the process has no more file descriptors.
 const pause = 50 * time.Millisecond
 
-// callersInTurn and turn, 1,600 callers in a second, keep a flood below half of a processor: each takes some 260 microseconds, with the connection to
-// its server. A client that comes after a thousand others waits for less than a second.
+// callersInTurn and turn, 1,600 callers in a second, keep a flood to about half of a processor: each takes some 300 microseconds, with the connection
+// to its server. A client that comes after a thousand others waits for less than a second.
 const (
 	callersInTurn = 8
 	turn          = 5 * time.Millisecond
