@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -79,6 +80,17 @@ func confirmed(s daemon.Status, names []string, away bool) []confirmedVIP {
 		out = append(out, c)
 	}
 	return out
+}
+
+// stayed is an error where a drained node holds an address all the same: it held none when it was drained, and had to take it, as nobody else could.
+func (d confirmationDoc) stayed() error {
+	i := slices.IndexFunc(d.VIPs, func(v confirmedVIP) bool { return v.Desired == instance.Drained && v.State == "active" && !v.external })
+	if d.Verb != "drain" || i < 0 {
+		return nil
+	}
+	v := d.VIPs[i]
+	why := cmp.Or(v.NoTaker, "no other node has taken it")
+	return codedError{error: fmt.Errorf("%s: this node (%s) holds the address, though it is drained: %s", v.Name, v.Holder, why), code: exitNoTaker}
 }
 
 // text is a line for each virtual address: who holds it now.

@@ -38,6 +38,7 @@ func TestVerbsConfirmWhoHoldsNow(t *testing.T) {
 // A hold of the last taker is carried out, and says that the next fault takes the address away.
 func TestHoldThatLeavesNoTakerSaysSo(t *testing.T) {
 	doc := sampleStatus(time.Now())
+	doc.VIPs[0].State, doc.VIPs[0].Holder = "backup", "10.0.0.11"
 	doc.VIPs[0].Takers = instance.Takers{Nodes: 2, Reason: "n2 is held by an operator"}
 	socket := answering(t, doc)
 	for verb, want := range map[string]bool{"hold": true, "drain": true, "resume": false} {
@@ -45,6 +46,17 @@ func TestHoldThatLeavesNoTakerSaysSo(t *testing.T) {
 		require.Equal(t, exitOK, code, errs)
 		assert.Equal(t, want, strings.Contains(out, "apiserver: NO TAKER: 0 of 2 nodes could take over: n2 is held by an operator\n"), "%s: %s", verb, out)
 	}
+}
+
+// A Backup is drained without a question. Where it has to take the address then, a script must not go on as if the node were free.
+func TestDrainOfANodeThatHoldsTheAddressInTheEndIsNotDone(t *testing.T) {
+	doc := sampleStatus(time.Now())
+	doc.VIPs[0].Desired = instance.Drained
+	doc.VIPs[0].Takers = instance.Takers{Nodes: 2, Reason: "n2 is held by an operator"}
+	code, out, errs := keepvip(t, "drain", "--socket", answering(t, doc))
+	assert.Equal(t, exitNoTaker, code)
+	assert.Empty(t, out)
+	assert.Contains(t, errs, "apiserver: this node (10.0.0.12) holds the address, though it is drained: 0 of 2 nodes could take over: n2 is held by an operator\n")
 }
 
 func TestConfirmationWithoutAHolderWaitsNoLongerThanItMust(t *testing.T) {

@@ -92,6 +92,9 @@ func asking(cmd *cobra.Command, ask func(ctx context.Context, c *control.Client,
 			return moved(err)
 		}
 		doc := confirm(cmd.Context(), c, cmd.Name(), args, time.Since(begin))
+		if err := doc.stayed(); err != nil {
+			return err
+		}
 		return output.print(cmd.OutOrStdout(), kindConfirmation, doc, doc.text)
 	}
 	return cmd
