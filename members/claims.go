@@ -28,7 +28,7 @@ const splitAfter = 500 * time.Millisecond
 // member is in the Member, and is forgotten with it. What it returns, the Machine does.
 type claimants struct {
 	lastAdverts
-	began   time.Time    // since when advertisements are listened to; words of members from before may arrive after
+	began   time.Time    // since when advertisements are listened to, or the newest standstill; words of members from before may arrive after
 	missing []netip.Addr // the claimants that are told that their advertisements do not arrive
 }
 

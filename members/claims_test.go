@@ -218,20 +218,36 @@ func TestMachineDeafClaimantSpeaksSeldom(t *testing.T) {
 	}
 }
 
-// What members say waits for a node that takes no part yet. Its words are old then, and nothing was listening to advertisements.
-func TestMachineFindsNoSplitInWordsFromBeforeItsStart(t *testing.T) {
+// What members say waits for a node that takes no part yet, or stands still. Its words are old then, and nothing was listening to advertisements.
+func TestMachineFindsNoSplitInWordsFromBefore(t *testing.T) {
+	t.Run("its start", func(t *testing.T) { findsNoSplitBefore(t, 0) })
+	t.Run("it went on", func(t *testing.T) { findsNoSplitBefore(t, 3*time.Second) })
+}
+
+func findsNoSplitBefore(t *testing.T, stood time.Duration) {
+	t.Helper()
 	now := epoch.Add(time.Minute)
 	m := NewMachine(Config{Group: group, Address: nodeA, Session: 0xa})
 	m.Step(now, SetSelf{Self: Self{State: vrrp.Backup, Fit: true, Priority: 100}})
+	if stood > 0 {
+		due, ok := m.Deadline()
+		require.True(t, ok)
+		now = due.Add(stood)
+	}
 	split := func() bool { return len(m.Claimants(now)) == 1 && m.Claimants(now)[0].Split }
 	for _, ago := range []time.Duration{2 * time.Second, time.Second, 0} {
 		m.Step(now, Received{Source: nodeB, Message: claimant(), At: now.Add(-ago)})
 		assert.False(t, split(), "%v ago", ago)
 	}
 	start := now
-	for !split() {
-		now = now.Add(50 * ms)
+	for says := now.Add(50 * ms); !split(); {
 		require.Less(t, now.Sub(start), time.Second, "a real one is found")
+		if due, ok := m.Deadline(); ok && due.Before(says) { // it runs when something is due
+			now = due
+			m.Step(now, Expired{})
+			continue
+		}
+		now, says = says, says.Add(50*ms)
 		m.Step(now, Received{Source: nodeB, Message: claimant(), At: now})
 	}
 	assert.Equal(t, splitAfter, now.Sub(start))

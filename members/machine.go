@@ -47,6 +47,7 @@ func (m *Machine) Step(now time.Time, ev Event) []Action {
 	if m.stepped.IsZero() {
 		m.known.claimants.began = now
 	}
+	m.known.claimants.began = later(m.known.claimants.began, m.known.table.standstill.noticed)
 	m.stepped = now
 	m.outage.notice(now, m.known.nobodyFit(now))
 	switch ev := ev.(type) {
