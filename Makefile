@@ -31,7 +31,7 @@ export PATH := $(PATH):/usr/sbin:/sbin
 .DEFAULT_GOAL := build
 .PHONY: image packages release release-twice release-version test-packages
 .PHONY: count lint-workflows test-packaging picture test-installers mutations vuln
-.PHONY: help build deps test test-computes test-unit test-netns test-cloud-init lint fmt fuzz fuzz-keepalived bench bench-starts demo golden soak clean root test-noise test-raft-sim failure-modes e2e-kubeadm e2e-watches bench-growth bench-compare kube-vip bench-detector site deps-site
+.PHONY: help build deps test test-computes test-unit test-netns test-cloud-init lint fmt fuzz fuzz-keepalived bench bench-starts demo golden soak clean root test-late test-noise test-raft-sim failure-modes e2e-kubeadm e2e-watches bench-growth bench-compare kube-vip bench-detector site deps-site
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -57,6 +57,9 @@ test-unit: ## unit tests with the race detector; a build for the platform that l
 
 test-netns: root build ## the built binary in network namespaces (root; SHARE=1/4)
 	SHARE='$(SHARE)' GO='$(GO)' .ci/netns $(TESTFLAGS)
+
+test-late: root build ## the same on a machine that stands still again and again (root, Linux 6.15; LATEFLAGS='-every 2s')
+	$(GO) run ./netns-tests/cmd/standstill $(LATEFLAGS) env SHARE='$(SHARE)' GO='$(GO)' .ci/netns $(TESTFLAGS)
 
 test-noise: ## the simulations of noisy checks, of nodes that are deaf, and of starts with 1,000 seeds each
 	$(GO) test -count=1 -v -timeout 60m -run 'Noise|BadHealth|SlowProbes|Deaf|Boot|LooksWhetherItHears' ./election/virtualrouter -args -simulations 1000
