@@ -63,9 +63,11 @@ func TestServiceThatDoesNotListenAtTheAddressIsNamed(t *testing.T) {
 		require.True(t, eventually(t, 20*time.Second, "KV361 on "+n.Label, func() bool { return strings.Contains(printed(t, n, "explain"), "KV361") }))
 	}
 	stays(t, g, func() *lab.Node {
-		holder := settled(t, g)
-		want := fmt.Sprintf("nothing listens at %s: the service listens at %s:6443 and [%s]:6443 alone", target, holder.Address, holder.Addr6)
-		assert.Contains(t, printed(t, holder, "status"), "UNSERVED  "+want+" [KV361]")
+		var holder *lab.Node
+		eventually(t, 20*time.Second, "the status of the holder says so", func() bool {
+			holder = settled(t, g)
+			return tells(holder, fmt.Sprintf("UNSERVED  nothing listens at %s: the service listens at %s:6443 and [%s]:6443 alone [KV361]", target, holder.Address, holder.Addr6))()
+		})
 		assert.Contains(t, printed(t, holder, "doctor", "--vip", lab.VIP4.String(), "--check", "tcp://"+netip.AddrPortFrom(holder.Address, 6443).String()), "KV361")
 		settleFor(6 * time.Second) // longer than a node takes to look again, and no node is better
 		return holder

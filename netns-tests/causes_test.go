@@ -72,8 +72,10 @@ func again(g *trial.Group, n *lab.Node, priority int, args ...string) (err error
 func TestEveryNodeNamesTheCauseOfAMove(t *testing.T) {
 	t.Parallel()
 	g, holder := openHeld(t, trial.Config{API: true})
-	for _, n := range g.Lab.Nodes {
-		assert.Contains(t, g.Daemon(n).Log(), map[bool]string{true: "code=KV102", false: "code=KV108"}[n == holder], "the start, on %s", n.Label)
+	if !regexp.MustCompile("code=KV(103|408)").MatchString(g.Logs()) { // else the first holder stood still, and the address has moved since
+		for _, n := range g.Lab.Nodes {
+			assert.Contains(t, g.Daemon(n).Log(), map[bool]string{true: "code=KV102", false: "code=KV108"}[n == holder], "the start, on %s", n.Label)
+		}
 	}
 	start := func(g *trial.Group, n *lab.Node) error { return g.Start(n) }
 	silent := said{code: code.HolderSilent, cause: `silent for [0-9]+ ms`}
@@ -183,14 +185,22 @@ func (y yieldsFirst) Start(n *lab.Node, s trial.Settings) (*lab.Process, error) 
 
 func namesCause(t *testing.T, g *trial.Group, c cause) {
 	t.Helper()
-	before := settled(t, g)
+	var before *lab.Node
 	// A node that has just started and has heard nobody yet cannot tell whom the address moves from.
 	eventually(t, trial.SettleLimit, c.name+": every node names the holder", func() bool {
+		before = settled(t, g)
 		names := func(v trial.VIPStatus) bool { return v.Holder == before.Address.String() }
 		return !slices.ContainsFunc(g.Lab.Nodes, func(n *lab.Node) bool { return !shows(n, names)() })
 	})
-	wire, since := must(g.Lab.Measure(lab.MeasureConfig{NoDirect: true}))(t), time.Now()
-	require.NoError(t, c.happen(g, before), c.name)
+	wire := must(g.Lab.Measure(lab.MeasureConfig{NoDirect: true}))(t)
+	eventually(t, trial.SettleLimit, c.name+": the holder advertises", func() bool { return wire.Advertiser() != 0 })
+	at, since := g.Lab.Now(), time.Now()
+	if err := c.happen(g, before); err != nil {
+		r := wire.Stop()
+		require.False(t, r.Leads(before.ID, at) && r.Silences(0) == 0, "%s: %v", c.name, err)
+		namesCause(t, g, c) // it had lost the address, and has refused
+		return
+	}
 	after := g.Lab.Nodes[before.ID%3]
 	if !c.after.stays && c.after.code != "" {
 		eventually(t, 10*time.Second, c.name+": another node has the address", func() bool {
@@ -211,7 +221,7 @@ func namesCause(t *testing.T, g *trial.Group, c cause) {
 	if c.after.code == code.HolderSilent {
 		silent = 1
 	}
-	if wire.Stop().BySilence(0) <= silent { // else the newest move is another one
+	if r := wire.Stop(); r.BySilence(0) <= silent && r.Leads(before.ID, at) { // else the newest move is another one
 		assert.Empty(t, unsaid, c.name)
 	}
 	if c.repair != nil {

@@ -27,12 +27,14 @@ func TestDeafNodeNeitherTakesNorKeepsTheAddress(t *testing.T) {
 		"backup with the highest address": {lab.VIP4, false},
 		"holder, by IPv6":                 {lab.VIP6, true},
 	}, func(t *testing.T, c row) {
-		g, holder := openHeld(t, trial.Config{Addresses: []netip.Addr{c.vip}})
+		g := open(t, trial.Config{Addresses: []netip.Addr{c.vip}})
+		settled(t, g)
+		settleFor(15 * time.Second) // the nodes get to know each other by ARP or neighbour discovery
+		holder := settled(t, g)
 		deaf := holder
 		if !c.holder {
 			deaf = slices.MaxFunc(g.Others(holder), func(a, b *lab.Node) int { return a.ID - b.ID })
 		}
-		settleFor(15 * time.Second) // the nodes get to know each other by ARP or neighbour discovery
 		m := must(g.Lab.Measure(lab.MeasureConfig{NoDirect: true, Targets: g.Addresses}))(t)
 		said := g.Daemon(holder).Log()
 		require.NoError(t, deaf.LoseAll(lab.In, ""))

@@ -35,7 +35,8 @@ func TestNodeDeath(t *testing.T) {
 		for _, a := range g.Addresses {
 			s := res.Report.Stream("c1", a)
 			require.NotNil(t, s)
-			assert.Equal(t, res.Taker, s.Last, "%s is answered by the taker", a)
+			took := func(b lab.Bind) bool { return b.Added && b.Node == s.Last && b.At >= res.FaultAt }
+			assert.True(t, slices.ContainsFunc(res.Report.Binds, took), "%s is answered by n%d, which has taken it", a, s.Last)
 		}
 	})
 }
@@ -94,14 +95,15 @@ func TestTerminationLeavesNoTrace(t *testing.T) {
 			resigned = append(resigned, a)
 		}
 	}
-	if assert.NotEmpty(t, resigned, "no advertisement with priority 0") {
+	led := r.Leads(holder.ID, at) // else it stood still, and another node has the address
+	if led && assert.NotEmpty(t, resigned, "no advertisement with priority 0") {
 		late := slices.DeleteFunc(slices.Clone(r.Answers), func(a lab.Answer) bool {
 			return a.Node != holder.ID || a.At < resigned[0].At || !slices.Contains(g.Addresses, a.Address)
 		})
 		assert.Empty(t, late, "priority 0 at %v, before the address was off", resigned[0].At)
 	}
 	reached(t, g)
-	assert.NotZero(t, r.Takeovers(lab.VIP4, at))
+	assert.True(t, !led || r.Takeovers(lab.VIP4, at) > 0, "another node takes over")
 	assert.LessOrEqual(t, r.Takeovers(lab.VIP4, at), 1+2*r.BySilence(at)+r.Rivalry(at, r.Ended), "takeovers")
 	assert.Zero(t, r.Beside(holder.ID, at, r.Ended), "the node that has ended answers beside another")
 

@@ -78,7 +78,7 @@ func TestFamilyOfTheElectionThatIsSwitchedOff(t *testing.T) {
 	cfg := bothFamilies
 	cfg.Addresses = []netip.Addr{lab.VIP6, lab.VIP4}
 	switchedOff(t, cfg, func(_ *trial.Group, former *lab.Node) {
-		assert.Contains(t, statusOf(t, former).VIPs[0].Reason, "IPv6 is off on eth0, and fd77::100 is elected with IPv6, and 10.77.0.100 with it: written first")
+		assert.Contains(t, statusOf(t, former).VIPs[0].Unfit, "IPv6 is off on eth0, and fd77::100 is elected with IPv6, and 10.77.0.100 with it: written first")
 	}, func(v trial.VIPStatus) bool { return v.State == "backup" && v.Eligible })
 }
 

@@ -25,6 +25,7 @@ func TestQuietGroup(t *testing.T) {
 	t.Parallel()
 	g := open(t, trial.Config{API: true})
 	m := must(g.Lab.Measure(lab.MeasureConfig{HTTPS: true}))(t)
+	eventually(t, trial.SettleLimit, "the holder advertises", func() bool { return m.Advertiser() != 0 })
 	at := m.Mark("nothing happens")
 	settleFor(5 * time.Second)
 	r := m.Stop()

@@ -177,9 +177,11 @@ func passedOn(t *testing.T, res *trial.Result) {
 	}
 }
 
-// announced is when the next node announced the addresses first; zero: it did not.
+// announced is when another node than the victim announced the addresses first; zero: none did.
 func announced(res *trial.Result) time.Duration {
-	i := slices.IndexFunc(res.Report.Announcements, func(a lab.Announcement) bool { return a.Node == res.Taker && a.At >= res.FaultAt })
+	i := slices.IndexFunc(res.Report.Announcements, func(a lab.Announcement) bool {
+		return a.Node != 0 && a.Node != res.Victim && a.At >= res.FaultAt
+	})
 	if i < 0 {
 		return 0
 	}
@@ -190,14 +192,23 @@ func announced(res *trial.Result) time.Duration {
 // where that node has ceased to advertise. So do looks for the holder itself: a silence from before is not seen.
 func stays(t *testing.T, g *trial.Group, do func() (holder *lab.Node)) {
 	t.Helper()
-	m := must(g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses, NoDirect: true}))(t)
-	holder := do()
-	now, err := g.SettleAny()
-	r := m.Stop()
-	require.NoError(t, err)
+	var holder, now *lab.Node
+	r := recorded(t, g, func() {
+		holder = do()
+		now = must(g.SettleAny())(t)
+	})
 	if now != holder {
 		assert.NotZero(t, r.BySilence(0), "%s held the address, and now %s does", holder.Label, now.Label)
 	}
+}
+
+// recorded is what was on the wire while do ran. It says whether a holder ceased to advertise, which lets the address move on any machine.
+func recorded(t *testing.T, g *trial.Group, do func()) *lab.Report {
+	t.Helper()
+	m := must(g.Lab.Measure(lab.MeasureConfig{Targets: g.Addresses, NoDirect: true}))(t)
+	defer m.Stop() // do may end the test
+	do()
+	return m.Stop()
 }
 
 // calmInterval is for what does not depend on the interval: to the others a daemon that does not run for an Active_Down_Interval is a dead
@@ -288,6 +299,29 @@ func command(t *testing.T, n *lab.Node, args ...string) int {
 	t.Helper()
 	_, code := mustTwo(trial.Keepvip{}.Command(n, append(args, "--socket", trial.Socket(n))...))(t)
 	return code
+}
+
+// refused asserts that no other node is fit for what the holder is told to do, and that the address stays.
+func refused(t *testing.T, g *trial.Group, why string, args ...string) {
+	t.Helper()
+	var (
+		code        int
+		holder, now *lab.Node
+	)
+	r := recorded(t, g, func() {
+		holder = settled(t, g)
+		code, now = command(t, holder, args...), must(g.SettleAny())(t)
+	})
+	if r.Silences(0) == 0 {
+		assert.Equal(t, 3, code, why)
+		assert.Equal(t, holder, now)
+	}
+}
+
+// passesOn has a node give the address away, unless it has lost it meanwhile, as a node that stands still does.
+func passesOn(t *testing.T, n *lab.Node) {
+	t.Helper()
+	eventually(t, trial.SettleLimit, n.Label+" passes the address on", func() bool { return command(t, n, "handover") == 0 || !isActive(n) })
 }
 
 // printed is what such a command prints.

@@ -5,6 +5,7 @@ package netnstests
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -74,9 +75,10 @@ func TestKubeVIPIsReplacedByTheDocumentedProcedure(t *testing.T) {
 		}
 		return nil
 	}))
-	assert.Equal(t, nodes[:1], g.Holders())
+	others := func(b lab.Bind) bool { return b.Added && b.Node != nodes[0].ID }
+	assert.True(t, res.BySilence > 0 || !slices.ContainsFunc(res.Report.Binds, others), "the address stays")
 	assert.Zero(t, res.Two, "nobody else ever answered")
-	cleanStatus(t, nodes[0], true)
+	cleanStatus(t, settled(t, g), true)
 }
 
 // TestRoutingTableOfKubeVIPIsTakenOver: a manifest of kube-vip with a routing table is converted, and the configurations of BIRD and FRR that are published for

@@ -49,8 +49,7 @@ func TestHandoverSaysWhyItFails(t *testing.T) {
 		require.Equal(t, 0, command(t, n, "drain"))
 	}
 	knowsUnfit(t, holder, others...)
-	assert.Equal(t, 3, command(t, holder, "drain"), "the others are drained")
-	assert.Equal(t, []*lab.Node{holder}, g.Holders())
+	refused(t, g, "the others are drained", "drain")
 }
 
 // What others do to a node's rule sets makes the fence slow. Then the address is passed on a little later, or not at all; it is
@@ -97,8 +96,9 @@ func TestForgedMembersWorkWithoutAKey(t *testing.T) {
 	moved(t, 0, measure(t, g, trial.AttackMembers(time.Second, trial.UsersRequest)))
 	refused := statusOf(t, settled(t, g)).VIPs[0].Counters.MembersRejected["port"]
 	assert.NotZero(t, refused)
-	res := measure(t, g, trial.AttackMembers(time.Second, trial.ForgedRequest))
-	assert.NotZero(t, res.Takeovers, "the address went to nobody and came back")
+	eventually(t, trial.SettleLimit, "the address goes to nobody and comes back", func() bool {
+		return measure(t, g, trial.AttackMembers(time.Second, trial.ForgedRequest)).Takeovers > 0
+	})
 }
 
 // drainBegins has a node drained, and waited for its connections; what it returns gets the exit status.
@@ -117,7 +117,7 @@ func drainBegins(t *testing.T, n *lab.Node, limit string) (done chan int) {
 // connection has ended, and with too little time resets it.
 func TestDrainWaitsForConnections(t *testing.T) {
 	eachFamily(t, func(t *testing.T, vip netip.Addr) {
-		g := open(t, trial.Config{Addresses: []netip.Addr{vip}})
+		g := open(t, trial.Config{Addresses: []netip.Addr{vip}, Interval: time.Second}) // only the drain moves it
 		for _, n := range g.Lab.Nodes {
 			t.Cleanup(must(n.StartTicker())(t).Close)
 		}

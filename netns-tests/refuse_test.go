@@ -84,7 +84,7 @@ func TestSecondKeepvipIsRefused(t *testing.T) {
 		assert.Empty(t, p.Stdout())
 		assert.Contains(t, p.Stderr(), "stop it first")
 	}
-	assert.Equal(t, before, must(n.Addresses())(t))
+	eventually(t, trial.SettleLimit, "the addresses are those from before", func() bool { return assert.ObjectsAreEqual(before, must(n.Addresses())(t)) })
 	s := statusOf(t, n)
 	assert.True(t, s.VIPs[0].Fence.Standing)
 	assert.Zero(t, s.VIPs[0].Fence.Repairs)

@@ -43,6 +43,19 @@ func (s spreadStops) resumed(n *lab.Node) {
 	require.NoError(s.t, s.Ready())
 }
 
+// drained drains a node that has no connection any more, as soon as another one can take the address.
+func (s spreadStops) drained(n *lab.Node) {
+	s.t.Helper()
+	const noTaker = 3
+	code := noTaker
+	eventually(s.t, trial.SettleLimit, "another node can take the address from "+n.Label, func() bool {
+		var text string
+		code, text = s.said(n, "drain", "--wait", "--timeout", "30s")
+		return code != noTaker && !strings.Contains(text, election.ErrTimeout.Error())
+	})
+	assert.Zero(s.t, code, "%s has no connection any more", n.Label)
+}
+
 // stopped ends keepvip on a node, and returns the nftables tables that are left there.
 func (s spreadStops) stopped(n *lab.Node) string {
 	s.t.Helper()
@@ -74,22 +87,12 @@ func TestSpreadNodesThatStop(t *testing.T) {
 	for _, r := range s.Release() {
 		noneLost(t, r.Of(both...))
 	}
-	drained := func(n *lab.Node) {
-		const noTaker = 3
-		code := noTaker
-		eventually(t, trial.SettleLimit, "another node can take the address from "+n.Label, func() bool {
-			var text string
-			code, text = s.said(n, "drain", "--wait", "--timeout", "30s")
-			return code != noTaker && !strings.Contains(text, election.ErrTimeout.Error())
-		})
-		assert.Zero(t, code, "%s has no connection any more", n.Label)
-	}
 	for _, n := range both {
-		drained(n)
+		s.drained(n)
 		s.resumed(n)
 	}
 	for _, n := range both { // the last ACK of a connection by which resumed saw that they serve may still be missing
-		drained(n)
+		s.drained(n)
 		require.Zero(t, s.verb(n, "resume"))
 		must(s.SettleAny())(t)
 	}
@@ -115,7 +118,7 @@ func TestSpreadDrainWaitsForTheProgramsOfOtherMembers(t *testing.T) {
 	})
 	assert.Equal(t, 4, s.verb(drained, "drain", "--wait", "--timeout", "4s"), "it has connections")
 	noneLost(t, held.Stop())
-	assert.Zero(t, s.verb(drained, "drain", "--wait", "--timeout", "30s"), "the last has ended")
+	s.drained(drained)
 	s.resumed(drained)
 }
 
@@ -167,7 +170,7 @@ func (s spreadStops) leaves() {
 		return holder
 	})
 	s.Release()
-	assert.Zero(s.t, s.verb(leaving, "drain", "--wait", "--timeout", "20s"), "the last has ended")
+	s.drained(leaving)
 	s.resumed(leaving)
 }
 

@@ -217,6 +217,24 @@ func TestMoveBySilenceIsOneAfterThreeIntervals(t *testing.T) {
 	}
 }
 
+// What is asked for, and the record, may begin or end between a node's first advertisement and when it binds the address.
+func TestMoveBySilenceAtTheEndsOfARecordIsOne(t *testing.T) {
+	said := func(at time.Duration, node int) Advert {
+		return Advert{At: at, Node: node, Priority: 100, Interval: 100 * ms}
+	}
+	taken := []Bind{{At: 320 * ms, Node: 2, Address: VIP4, Added: true}}
+	began := Report{Adverts: []Advert{said(0, 1), said(300*ms, 2)}, Binds: taken, Ended: 350 * ms}
+	assert.Equal(t, 1, began.BySilence(310*ms), "it is bound afterwards")
+	assert.Zero(t, began.BySilence(321*ms), "that was before")
+	ended := Report{Adverts: []Advert{said(0, 1)}, Binds: taken, Ended: 320 * ms}
+	assert.Equal(t, 1, ended.BySilence(100*ms), "what it advertises is not recorded")
+	ended.Binds = []Bind{{At: 299 * ms, Node: 2, Address: VIP4, Added: true}}
+	assert.Zero(t, ended.BySilence(100*ms), "too early")
+	ended.Binds = nil
+	assert.Zero(t, ended.BySilence(100*ms), "nobody has taken it")
+	assert.Equal(t, 1, ended.Silences(100*ms), "but it was silent")
+}
+
 // must is what a step returns, which is required not to fail: must(n.Addresses())(t).
 func must[T any](got T, err error) func(testing.TB) T {
 	return func(t testing.TB) T {

@@ -21,7 +21,7 @@ type capture struct {
 	lab   *Lab
 	ports map[int]int // ifindex on the switch -> node, 0 if it belongs to another host
 	fd    int
-	heard atomic.Bool         // an advertisement was captured
+	heard atomic.Int64        // the node whose advertisement was captured last
 	raw   func(RecordedFrame) // is given each frame instead, whose data the next one replaces
 
 	announcements []Announcement // owned by run until it has ended
@@ -125,7 +125,7 @@ func (c *capture) note(frame []byte, stamp time.Time, from unix.Sockaddr) {
 	if a, ok := parseAdvert(frame); ok {
 		a.At, a.Node = at, node
 		c.adverts = append(c.adverts, a)
-		c.heard.Store(true)
+		c.heard.Store(int64(node))
 		return
 	}
 	if a, ok := parseAnswer(frame); ok {

@@ -140,8 +140,8 @@ func (m *Measurement) MarkAt(at time.Duration, format string, args ...any) {
 	m.marks = append(m.marks, Mark{At: at, Text: fmt.Sprintf(format, args...)})
 }
 
-// Advertised tells whether an advertisement has come since the measurement began. A silence that began before that is not seen.
-func (m *Measurement) Advertised() bool { return m.capture.heard.Load() }
+// Advertiser is the node that has advertised last since the measurement began, 0 if none has. A silence that began before that is not seen.
+func (m *Measurement) Advertiser() int { return int(m.capture.heard.Load()) }
 
 // Stop ends all measuring and returns what was seen; again, the same report.
 func (m *Measurement) Stop() *Report {

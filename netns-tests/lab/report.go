@@ -175,6 +175,17 @@ func (r *Report) LastAdvert(node int, before time.Duration) (Advert, bool) {
 	return Advert{}, false
 }
 
+// Leads tells whether a node had a lease at the instant: it had advertised last of all, less than three of its intervals before. Where nobody advertises
+// nothing says that it had none.
+func (r *Report) Leads(node int, at time.Duration) bool {
+	for _, a := range slices.Backward(r.Adverts) {
+		if a.At <= at {
+			return a.Node == node && at-a.At < 3*a.Interval
+		}
+	}
+	return len(r.Adverts) == 0
+}
+
 // AdvertsOf returns the node's advertisements in [from, to).
 func (r *Report) AdvertsOf(node int, from, to time.Duration) []Advert {
 	return where(r.Adverts, func(a Advert) bool { return a.Node == node && a.At >= from && a.At < to })

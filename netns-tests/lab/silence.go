@@ -1,6 +1,9 @@
 package lab
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // crossing is for how long an advertisement may be on its way from the switch to a node, and that node's from its decision to the switch.
 const crossing = 6 * time.Millisecond
@@ -32,11 +35,27 @@ func (r *Report) silences(from time.Duration, moved bool) int {
 			next.before = before.At
 		}
 		crosses := before.Node != a.Node && a.At-before.At <= crossing && a.At-before.before >= 3*before.Interval
-		if known && a.At >= from && (before.Node != a.Node || !moved) && (crosses || a.At-before.At >= 3*before.Interval) {
+		if known && max(a.At, r.bound(a.Node, a.At)) >= from && (before.Node != a.Node || !moved) && (crosses || a.At-before.At >= 3*before.Interval) {
 			most[k]++
 			n = max(n, most[k])
 		}
 		last[k] = next
 	}
+	for k, a := range last { // a node has bound the addresses, and what it advertises comes after the end of the record
+		overdue := a.At + 3*a.Interval
+		taken := slices.ContainsFunc(r.Binds, func(b Bind) bool { return b.Added && b.Node != a.Node && b.At >= max(from, overdue) })
+		if r.Ended >= max(from, overdue) && (taken || !moved) {
+			n = max(n, most[k]+1)
+		}
+	}
 	return n
+}
+
+// bound is when the node first bound an address from the instant on, or that instant.
+func (r *Report) bound(node int, from time.Duration) time.Duration {
+	i := slices.IndexFunc(r.Binds, func(b Bind) bool { return b.Added && b.Node == node && b.At >= from })
+	if i < 0 {
+		return from
+	}
+	return r.Binds[i].At
 }

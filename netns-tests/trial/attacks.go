@@ -118,19 +118,18 @@ func (g *Group) membersAmmunition(kind string) (_ [][]byte, err error) {
 		return frames, err
 	}
 	holder := try.Get(g.Settle())
-	recorded := try.Get(g.overheard(func() error { time.Sleep(1500 * time.Millisecond); return nil }))
-	known := map[int]members.Message{}
-	for _, f := range recorded {
-		_, content := f.Datagram(membersPort)
-		if m, err := unsealed(content); err == nil {
-			known[f.Node] = m
-		}
-	}
 	other := g.Lab.Nodes[holder.ID%len(g.Lab.Nodes)]
+	known := map[int]members.Message{}
+	try.Do(within(SettleLimit, fmt.Sprintf("%s and %s say HELLO", holder.Label, other.Label), func() bool {
+		for _, f := range try.Get(g.overheard(func() error { time.Sleep(1500 * time.Millisecond); return nil })) {
+			_, content := f.Datagram(membersPort)
+			if m, err := unsealed(content); err == nil {
+				known[f.Node] = m
+			}
+		}
+		return known[holder.ID].Type != 0 && known[other.ID].Type != 0
+	}))
 	h, o := known[holder.ID], known[other.ID]
-	if h.Type == 0 || o.Type == 0 {
-		return nil, fmt.Errorf("trial: of %s and %s no HELLO was heard", holder.Label, other.Label)
-	}
 	source, m := g.forgedMessage(kind, holder, other, h, o)
 	foreign := try.Get(members.NewKey(bytes.Repeat([]byte{7}, 32)))
 	key := &foreign

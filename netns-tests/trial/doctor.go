@@ -131,7 +131,10 @@ func doctors(host *lab.Host, full bool) (_ Findings, err error) {
 	defer l.Close()
 	d := &doctoring{lab: l, ways: ways}
 	try.Do(d.examine(faults, meetings, own))
-	late := Measured{What: "daemons of which doctor says that they stood still", Got: float64(d.late), Unit: "daemons"}
+	late := none("daemons of which doctor says that they stood still", d.late)
+	if !full {
+		late.Limit = -1 // it is true of a machine that did: the bench alone knows
+	}
 	return append(d.found, late, told("the slowest took", d.slowest)), nil
 }
 

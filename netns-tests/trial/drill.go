@@ -43,7 +43,11 @@ type DrillRun struct {
 }
 
 // Drill runs `keepvip drill` on the holder, and on all other nodes what watches it.
-func (g *Group) Drill(kind string) (_ *DrillRun, err error) {
+func (g *Group) Drill(kind string) (*DrillRun, error) {
+	return atTheHolder(func() (*DrillRun, error) { return g.drill(kind) })
+}
+
+func (g *Group) drill(kind string) (_ *DrillRun, err error) {
 	defer try.Catch(&err)
 	run := &DrillRun{}
 	k, _ := commands(g.Product)

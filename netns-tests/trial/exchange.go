@@ -34,6 +34,8 @@ const (
 // within which time of the protocol.
 type Step struct {
 	Name   string
+	Both   bool // both nodes live after it
+	Began  time.Duration
 	At     time.Duration // when it happened; of a start, when each router has begun as a Backup
 	End    time.Duration
 	Holder func(r Router) int // node that advertises at End
@@ -88,14 +90,14 @@ func (e Exchange) course(l *lab.Lab, m *lab.Measurement) (_ []Step, err error) {
 		start bool
 	}{
 		{Step{Name: "the low one starts alone", Holder: always(low), Within: down(LowPriority)}, startLow, down(LowPriority), true},
-		{Step{Name: "the high one joins", Holder: preempted, Within: down(HighPriority)}, startHigh, down(HighPriority), true},
+		{Step{Name: "the high one joins", Both: true, Holder: preempted, Within: down(HighPriority)}, startHigh, down(HighPriority), true},
 		{Step{Name: "the low one dies", Holder: always(high), Within: down(HighPriority)}, die(low), down(HighPriority), false},
-		{Step{Name: "the low one is back", Holder: always(high)}, boot(low, startLow), down(LowPriority), true},
+		{Step{Name: "the low one is back", Both: true, Holder: always(high)}, boot(low, startLow), down(LowPriority), true},
 		{
 			Step{Name: "the high one is stopped", Holder: always(low), Within: func(r Router) time.Duration { r.Priority = LowPriority; return r.SkewTime() }},
 			func() error { return terminate(highProc) }, func(r Router) time.Duration { r.Priority = LowPriority; return r.SkewTime() + r.Interval }, false,
 		},
-		{Step{Name: "the high one joins again", Holder: preempted, Within: down(HighPriority)}, startHigh, down(HighPriority), true},
+		{Step{Name: "the high one joins again", Both: true, Holder: preempted, Within: down(HighPriority)}, startHigh, down(HighPriority), true},
 		{Step{Name: "the high one dies", Holder: always(low), Within: down(LowPriority)}, die(high), down(LowPriority), false},
 	}
 	var steps []Step
@@ -104,7 +106,8 @@ func (e Exchange) course(l *lab.Lab, m *lab.Measurement) (_ []Step, err error) {
 		for _, r := range e.Routers {
 			longest, interval = max(longest, c.wait(r)), max(interval, r.Interval)
 		}
-		c.At = m.Mark("%s", c.Name)
+		c.Began = m.Mark("%s", c.Name)
+		c.At = c.Began
 		if err := c.do(); err != nil {
 			return nil, fmt.Errorf("trial: %s: %w", c.Name, err)
 		}
@@ -120,10 +123,14 @@ func (e Exchange) course(l *lab.Lab, m *lab.Measurement) (_ []Step, err error) {
 	return steps, nil
 }
 
-// held waits until each router's addresses are where they belong after a step.
+// held waits until each router's addresses are where they belong after a step. While both nodes live, those of a router that does not preempt stay
+// where a silence has brought them.
 func (e Exchange) held(l *lab.Lab, s Step) error {
 	return within(SettleLimit, s.Name+": each address is where it belongs", func() bool {
-		return !slices.ContainsFunc(e.Routers, func(r Router) bool { return !l.Nodes[s.Holder(r)-1].Holds(r.Addresses[0]) })
+		return !slices.ContainsFunc(e.Routers, func(r Router) bool {
+			holds := func(n *lab.Node) bool { return n.Holds(r.Addresses[0]) }
+			return !holds(l.Nodes[s.Holder(r)-1]) && !(s.Both && r.NoPreempt && slices.ContainsFunc(l.Nodes, holds))
+		})
 	})
 }
 
@@ -158,16 +165,19 @@ func terminate(p *lab.Process) error {
 type Outcome struct {
 	Holder   int           // node that advertised last before the end of the step, 0 if none
 	Takeover time.Duration // from the step's beginning to the first advertisement of a new holder, 0 if it is not new
+	Silent   bool          // the holder ceased to advertise for three intervals: another one may have taken over
 }
 
 // OutcomeOf reads a router's advertisements around a step.
 func (r Router) OutcomeOf(report *lab.Report, s Step) Outcome {
-	before, first := 0, map[int]time.Duration{}
+	before, first, last := 0, map[int]time.Duration{}, time.Duration(0)
 	var o Outcome
 	for _, a := range report.Adverts {
 		if a.VRID != r.VRID || a.Priority == 0 || a.At > s.End {
 			continue
 		}
+		o.Silent = o.Silent || before != 0 && a.At >= s.Began && a.At-last >= 3*r.Interval
+		last = a.At
 		if a.At < s.At {
 			before = a.Node
 			continue

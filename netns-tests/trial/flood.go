@@ -199,9 +199,9 @@ func (f Flood) Run(host *lab.Host, length time.Duration) (_ Flooded, err error) 
 func (f Flood) On(g *Group, length time.Duration) (found Flooded, err error) {
 	defer try.Catch(&err)
 	time.Sleep(time.Second) // past the announcements of the start
-	before := g.said()
-
+	var before []said
 	res := try.Get(g.run(f.Name, lab.MeasureConfig{}, func(m *lab.Measurement, holder *lab.Node) time.Duration {
+		before = g.said()
 		at := m.Mark("%s: begins", f.Name)
 		used, began := g.cpu(), time.Now()
 		stop := f.begin(g, holder)
@@ -219,7 +219,7 @@ func (f Flood) On(g *Group, length time.Duration) (found Flooded, err error) {
 		return at
 	}))
 	found.Silent, found.Two, found.Transitions = res.Outage, res.Two, res.Takeovers
-	found.BySilence = res.Report.Silences(res.FaultAt)
+	found.BySilence = res.Report.Silences(0)
 	for _, n := range g.running() {
 		found.Late = max(found.Late, time.Duration(try.Get(Keepvip{}.Status(n)).VIPs[0].Lateness*float64(time.Second)))
 		peak, err := g.Daemon(n).PeakRSS()

@@ -44,19 +44,32 @@ func flushed(n *lab.Node) (err error) {
 // FlushedAnd empties the rule set of the holder, and its daemon is killed for good: immediately, or when the fence is there.
 func FlushedAnd(immediately bool) Fault {
 	if immediately {
-		return killed("ruleset flushed, daemon killed immediately", Flush)
+		return atALease(killed("ruleset flushed, daemon killed immediately", Flush))
 	}
-	return killed("ruleset flushed, daemon killed", flushed)
+	return atALease(killed("ruleset flushed, daemon killed", flushed))
+}
+
+// atALease has a flush happen to a holder that has a lease. Where anybody can delete a table, nothing fences one without a lease until its daemon runs.
+func atALease(fault Fault) Fault {
+	return func(g *Group) (*Result, error) {
+		return atTheHolder(func() (*Result, error) {
+			res, err := fault(g)
+			if err == nil && !res.Report.Leads(res.Victim, res.FaultAt) {
+				err = errNotHeld
+			}
+			return res, err
+		})
+	}
 }
 
 // FlushedAndStopped empties the rule set of the holder, and its daemon stands still when the fence is there.
 func FlushedAndStopped(length time.Duration) Fault {
-	return func(g *Group) (*Result, error) {
+	return atALease(func(g *Group) (*Result, error) {
 		return Silenced("ruleset flushed, SIGSTOP", func(p *lab.Process, length time.Duration, stands func()) error {
 			n := g.Lab.Nodes[slices.Index(g.Daemons, p)]
 			return sequence(func() error { return flushed(n) }, func() error { return p.Pause(length, stands) })
 		}, length)(g)
-	}
+	})
 }
 
 // Flushes are flushes that connections have to outlive. Debian's nftables.service loads a file like this one.

@@ -122,7 +122,11 @@ func killed(name string, before func(holder *lab.Node) error) Fault {
 type standstill struct{ began, stood, woken time.Duration }
 
 // silenced measures around a fault after which the holder has to be silent.
-func (g *Group) silenced(name string, fault func(*lab.Measurement, *lab.Node) standstill) (_ *Result, err error) {
+func (g *Group) silenced(name string, fault func(*lab.Measurement, *lab.Node) standstill) (*Result, error) {
+	return atTheHolder(func() (*Result, error) { return g.fallsSilent(name, fault) })
+}
+
+func (g *Group) fallsSilent(name string, fault func(*lab.Measurement, *lab.Node) standstill) (_ *Result, err error) {
 	defer try.Catch(&err)
 	try.Get(g.Settle())
 	for _, n := range g.Lab.Nodes { // a busy machine may move the address meanwhile
@@ -137,6 +141,10 @@ func (g *Group) silenced(name string, fault func(*lab.Measurement, *lab.Node) st
 	var f standstill
 	var holder *lab.Node
 	res, err := g.run(name, lab.MeasureConfig{}, func(m *lab.Measurement, h *lab.Node) time.Duration {
+		try.Do(within(SettleLimit, h.Label+" advertises, or has lost the address", func() bool { return m.Advertiser() == h.ID || !g.holds(h, g.Addresses[0]) }))
+		if m.Advertiser() != h.ID {
+			try.Do(errNotHeld)
+		}
 		holder, f = h, fault(m, h)
 		return f.began
 	})

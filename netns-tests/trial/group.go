@@ -180,7 +180,7 @@ func (g *Group) settle(best bool) (*lab.Node, error) {
 			holder, since = holders[0], time.Now()
 			continue
 		}
-		if time.Since(since) >= steady && g.reachable() {
+		if time.Since(since) >= steady && g.reachable() && slices.Equal(g.Holders(), holders) { // not by another node since
 			return holder, nil
 		}
 	}

@@ -101,7 +101,11 @@ type passing struct {
 }
 
 // Fault hands the address over, to a node that is named, and lets it go wrong. The result counts from the mishap on.
-func (m Mishap) Fault(g *Group) (_ *Result, err error) {
+func (m Mishap) Fault(g *Group) (*Result, error) {
+	return atTheHolder(func() (*Result, error) { return m.fault(g) })
+}
+
+func (m Mishap) fault(g *Group) (_ *Result, err error) {
 	defer try.Catch(&err)
 	x := &passing{g: g, m: m}
 	cfg := g.everywhere()

@@ -90,7 +90,7 @@ func (o Findings) String() string {
 // Shows are all there are.
 func Shows() []Show {
 	return append(connectionShows(), []Show{
-		{Name: "address deleted by hand", Run: inside(Open, Config{Addresses: bothVIPs}, addressDeleted)},
+		{Name: "address deleted by hand", Run: inside(Open, Config{Addresses: bothVIPs, Interval: time.Second}, addressDeleted)},
 		measured("1,000 addresses, IPv4", thousand(false)),
 		measured("1,000 addresses, IPv6", thousand(true)),
 		{Name: "foreign host that announces", Run: inside(Open, Config{Addresses: bothVIPs}, foreignAnnounces)},

@@ -262,7 +262,7 @@ func (r *reloading) computes() (err error) {
 // drainedAway has a reload wait for the end of a drain, which waits for a client, when the process is told to end.
 func drainedAway(host *lab.Host) (_ time.Duration, err error) {
 	defer try.Catch(&err)
-	g := try.Get(Open(host, Config{Product: Filed{}, Lab: lab.Config{Nodes: 2}}))
+	g := try.Get(Open(host, Config{Product: Filed{}, Lab: lab.Config{Nodes: 2}, Interval: time.Second})) // a client that is served by another node ends nothing
 	defer g.Close()
 	holder := try.Get(g.Settle())
 	end := try.Get(silentClient(g, holder, 7))

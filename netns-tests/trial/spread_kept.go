@@ -70,8 +70,12 @@ type Kept struct {
 // the client retransmits 200 ms after a ping that was not answered, when nobody knows yet of the death, and 400 ms later.
 const toldLimit, unknownToldLimit = 450 * time.Millisecond, 750 * time.Millisecond
 
-// Keep holds connections, has the event happen, and makes the group whole again.
-func (s *Spreading) Keep(e SpreadEvent, count int) (_ Kept, err error) {
+// Keep holds connections, has the event happen, and makes the group whole again. What ends connections to a holder has to happen to one that has a lease.
+func (s *Spreading) Keep(e SpreadEvent, count int) (Kept, error) {
+	return atTheHolder(func() (Kept, error) { return s.keep(e, count) })
+}
+
+func (s *Spreading) keep(e SpreadEvent, count int) (_ Kept, err error) {
 	defer try.Catch(&err)
 	try.Do(s.Ready())
 	x := try.Get(s.move(e))
@@ -101,16 +105,19 @@ func (s *Spreading) Keep(e SpreadEvent, count int) (_ Kept, err error) {
 		r.Timeline(os.Stdout, x.At)
 		fmt.Println(lostOf(reports, x.At))
 	}
-	if e.Undo == nil {
-		return kept, nil
+	if e.Undo != nil {
+		try.Do(e.Undo(x))
 	}
-	return kept, e.Undo(x)
+	if e.Ends && x.At > 0 && !r.Leads(x.Holder.ID, x.At) {
+		return kept, errNotHeld
+	}
+	return kept, nil
 }
 
 func (s *Spreading) move(e SpreadEvent) (_ *SpreadMove, err error) {
 	defer try.Catch(&err)
 	x := &SpreadMove{Spreading: s, Measurement: try.Get(s.watch(e.Name, lab.MeasureConfig{NoDirect: true}))}
-	try.Get(until(SettleLimit, "the holder advertises", x.Measurement.Advertised))
+	try.Get(until(SettleLimit, "the holder advertises", func() bool { return x.Measurement.Advertiser() != 0 }))
 	x.Holder = try.Get(s.SettleAny())
 	for _, n := range s.Running() {
 		if n != x.Holder {
