@@ -90,7 +90,7 @@ func (d confirmationDoc) stayed() error {
 	}
 	v := d.VIPs[i]
 	why := cmp.Or(v.NoTaker, "no other node has taken it")
-	return codedError{error: fmt.Errorf("%s: this node (%s) holds the address, though it is drained: %s", v.Name, v.Holder, why), code: exitNoTaker}
+	return codedError{error: fmt.Errorf("%s: this node (%s) holds the address, though it is drained: %s; it gives the address away as soon as another node is fit", v.Name, v.Holder, why), code: exitNoTaker}
 }
 
 // text is a line for each virtual address: who holds it now.

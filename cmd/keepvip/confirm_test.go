@@ -56,7 +56,7 @@ func TestDrainOfANodeThatHoldsTheAddressInTheEndIsNotDone(t *testing.T) {
 	code, out, errs := keepvip(t, "drain", "--socket", answering(t, doc))
 	assert.Equal(t, exitNoTaker, code)
 	assert.Empty(t, out)
-	assert.Contains(t, errs, "apiserver: this node (10.0.0.12) holds the address, though it is drained: 0 of 2 nodes could take over: n2 is held by an operator\n")
+	assert.Contains(t, errs, "apiserver: this node (10.0.0.12) holds the address, though it is drained: 0 of 2 nodes could take over: n2 is held by an operator; it gives the address away as soon as another node is fit\n")
 }
 
 func TestConfirmationWithoutAHolderWaitsNoLongerThanItMust(t *testing.T) {

@@ -226,6 +226,8 @@ func TestMoveBySilenceAtTheEndsOfARecordIsOne(t *testing.T) {
 	began := Report{Adverts: []Advert{said(0, 1), said(300*ms, 2)}, Binds: taken, Ended: 350 * ms}
 	assert.Equal(t, 1, began.BySilence(310*ms), "it is bound afterwards")
 	assert.Zero(t, began.BySilence(321*ms), "that was before")
+	began.Binds = []Bind{{At: 600 * ms, Node: 2, Address: VIP4, Added: true}}
+	assert.Zero(t, began.BySilence(310*ms), "it is bound for another reason")
 	ended := Report{Adverts: []Advert{said(0, 1)}, Binds: taken, Ended: 320 * ms}
 	assert.Equal(t, 1, ended.BySilence(100*ms), "what it advertises is not recorded")
 	ended.Binds = []Bind{{At: 299 * ms, Node: 2, Address: VIP4, Added: true}}

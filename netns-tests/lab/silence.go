@@ -35,7 +35,7 @@ func (r *Report) silences(from time.Duration, moved bool) int {
 			next.before = before.At
 		}
 		crosses := before.Node != a.Node && a.At-before.At <= crossing && a.At-before.before >= 3*before.Interval
-		if known && max(a.At, r.bound(a.Node, a.At)) >= from && (before.Node != a.Node || !moved) && (crosses || a.At-before.At >= 3*before.Interval) {
+		if known && r.bound(a) >= from && (before.Node != a.Node || !moved) && (crosses || a.At-before.At >= 3*before.Interval) {
 			most[k]++
 			n = max(n, most[k])
 		}
@@ -51,11 +51,11 @@ func (r *Report) silences(from time.Duration, moved bool) int {
 	return n
 }
 
-// bound is when the node first bound an address from the instant on, or that instant.
-func (r *Report) bound(node int, from time.Duration) time.Duration {
-	i := slices.IndexFunc(r.Binds, func(b Bind) bool { return b.Added && b.Node == node && b.At >= from })
+// bound is when the node bound an address under the lease of its advertisement, or when it advertised, if it had bound it before.
+func (r *Report) bound(a Advert) time.Duration {
+	i := slices.IndexFunc(r.Binds, func(b Bind) bool { return b.Added && b.Node == a.Node && b.At >= a.At && b.At < a.At+3*a.Interval })
 	if i < 0 {
-		return from
+		return a.At
 	}
 	return r.Binds[i].At
 }

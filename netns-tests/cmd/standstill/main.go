@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -60,35 +61,34 @@ func run(args []string, most int, every time.Duration, seed uint64) (err error) 
 	try.Do(cmd.Start())
 	ctx, ended := context.WithCancel(ctx)
 	var wait sync.WaitGroup
-	wait.Go(func() { again(ctx, programs, every, rand.New(rand.NewPCG(seed, 0))) })
+	var broken error
+	wait.Go(func() { broken = again(ctx, programs, every, rand.New(rand.NewPCG(seed, 0))) })
 	err = cmd.Wait()
 	ended()
 	wait.Wait()
-	return err
+	return cmp.Or(broken, err) // what ran without standstills has shown nothing
 }
 
-// again lets the machine stand still until ctx ends, and says how often and for how long it did.
-func again(ctx context.Context, programs []int, every time.Duration, random *rand.Rand) {
+// again has the machine stand still, again and again, until ctx ends, and says how often and for how long it did.
+func again(ctx context.Context, programs []int, every time.Duration, random *rand.Rand) error {
 	var sum, longest time.Duration
 	n := 0
 	for {
 		select {
 		case <-ctx.Done():
 			fmt.Fprintf(os.Stderr, "standstill: the machine stood still %d times, for %v in all, for %v at most\n", n, sum.Round(time.Millisecond), longest.Round(time.Millisecond))
-			return
+			return nil
 		case <-time.After(every/2 + time.Duration(random.Int64N(int64(every)))):
 		}
 		took, err := standStill(programs[random.IntN(len(programs))])
 		if err != nil {
-			fmt.Fprintln(os.Stderr, "standstill:", err)
-			return
+			return err
 		}
 		n, sum, longest = n+1, sum+took, max(longest, took)
 	}
 }
 
-// standStill runs a program on all processors at the same time. It returns how long the processors were all without a program that waits for
-// one of them.
+// standStill runs a program on all processors at the same time, and returns how long that took.
 func standStill(program int) (took time.Duration, err error) {
 	var (
 		wait  sync.WaitGroup
